@@ -1,0 +1,78 @@
+# pipeprobe: one Makefile, objects in build/<variant>, dependencies by -MMD.
+#   make            build/release/pipeprobe          make SAN=address,undefined | SAN=thread   sanitizer builds beside it
+#   make demo       a slow pipeline, diagnosed       make check   fast tests (< 2 min)         make test   everything
+#   make bench      the numbers, as tables           make help    all targets                  V=1         full command lines
+
+VERSION := 0.1.0
+CC ?= gcc
+SAN ?=
+comma := ,
+VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),release)
+B := build/$(VARIANT)
+
+PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd jansson
+CPPFLAGS += -Iinclude -I. -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"'
+# -ffp-contract=off: the portable and the SIMD resize must give the same bits.
+CFLAGS += -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-unused-parameter -ffp-contract=off -fno-omit-frame-pointer
+LDLIBS += -lm -lpthread
+ifneq ($(SAN),)
+CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
+LDFLAGS += -fsanitize=$(SAN)
+endif
+CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/store report tui/cli
+MAIN := tui/cli/main.c
+SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
+OBJ := $(SRC:%.c=$(B)/%.o)
+SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
+HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tools/*.c))
+
+.PHONY: all unit helpers bench-bins clean help
+all: $(B)/pipeprobe $(SAMPLES)
+
+$(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/libpipeprobe-all.a: $(OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/samples/%: $(B)/samples/%.o $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+.SECONDARY:
+unit: $(UNIT)
+helpers: $(HELPERS)
+bench-bins: $(BENCH)
+
+include $(wildcard tests/*.mk)
+
+clean:
+	rm -rf build
+
+-include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SAMPLES:=.d) $(BENCH:=.d) $(HELPERS:=.d)

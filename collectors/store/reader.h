@@ -1,0 +1,67 @@
+/* store/reader.h: the reading side of the door. Everything in report/ and tui/ learns about a run through this, live or
+ * afterwards, own machine or another's. A reader belongs to one thread. Damaged, foreign, truncated or newer files give a
+ * clear error, never a crash. */
+#ifndef PP_STORE_READER_H
+#define PP_STORE_READER_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/span.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_reader;
+
+/* PP_E_NOT_FOUND, PP_E_CORRUPT (not SQLite, damaged), PP_E_UNSUPPORTED (SQLite, but not ours), PP_E_VERSION (newer). */
+pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err);
+void pp_reader_close(struct pp_reader *r);
+
+/* NULL when absent. Strings belong to the reader and live until it is closed. */
+const char *pp_reader_meta(struct pp_reader *r, const char *section, const char *key);
+/* Returns 0 and leaves *value alone when absent or not a number. */
+int pp_reader_meta_num(struct pp_reader *r, const char *section, const char *key, double *value);
+/* In the order written. value is text; unit may be NULL; numeric says that it was stored as a number. */
+typedef void pp_meta_fn(void *ctx, const char *key, const char *value, const char *unit, int numeric);
+pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx, struct pp_err *err);
+
+struct pp_thread_row {
+    uint32_t id;
+    pp_lane lane;
+    const char *name;
+    int64_t pid, tid;
+    uint64_t recorded, dropped;
+};
+/* Array owned by the reader. */
+size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows);
+const char *pp_reader_name(struct pp_reader *r, uint16_t id);
+
+/* All spans, chunk by chunk: n spans of one thread, in recorded order; chunks of different threads interleave. The array is valid during
+ * the call. A non-zero return stops the walk. Chunks whose checksum fails are skipped and counted in *bad_chunks (may be NULL). */
+typedef int pp_spans_fn(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n);
+pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+
+struct pp_error_row {
+    uint64_t t_ns, sample;
+    uint32_t thread, batch;
+    const char *path, *kind, *action, *reason;
+    uint64_t count; /* 1, or how many the row stands for */
+};
+typedef void pp_error_fn(void *ctx, const struct pp_error_row *row);
+pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err);
+
+struct pp_queue_row {
+    const char *name;
+    uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
+    double mean_depth, share_empty, share_full;
+};
+typedef void pp_queue_fn(void *ctx, const struct pp_queue_row *row);
+pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, struct pp_err *err);
+
+typedef void pp_counter_fn(void *ctx, uint64_t t_ns, const char *name, double value);
+pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err);
+
+typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
+pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
+
+#endif

@@ -1,0 +1,88 @@
+/* store/writer.h: the writing side of the door between measuring and reading: one run = one SQLite file (schema.sql).
+ *
+ * While the run goes, spans are appended as columnar, checksummed chunks in WAL mode (plain rows cost 12-33x more, see
+ * docs/FORMAT.md); pp_store_finish writes the plain `span` table from them and leaves one ordinary file.
+ * Thread safety: every call takes the store's own lock; the loader's threads may report errors while the drain appends. */
+#ifndef PP_STORE_WRITER_H
+#define PP_STORE_WRITER_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/span.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_store;
+
+struct pp_store_opts {
+    const char *path;
+    int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
+    uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
+};
+
+pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **out, struct pp_err *err);
+/* Finishes what is open, without the rows if finish was not called; frees. NULL is fine. */
+void pp_store_close(struct pp_store *s);
+
+/* One (section, key) -> value; written again it replaces. Sections: "run" (tool, version, started_utc_ns, started_mono_ns, ended_mono_ns,
+ * command_line, outcome), "config" (every option as used), "environment" (the fingerprint), "result" (loader totals).
+ * unit may be NULL ("ns", "bytes", "samples/s"). */
+pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value);
+pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value, const char *unit);
+
+/* Threads must be declared before their spans are appended; declared again, the row is replaced (final counts). */
+struct pp_store_thread {
+    uint32_t id;
+    pp_lane lane;
+    const char *name;
+    int64_t pid, tid;
+    uint64_t recorded, dropped;
+};
+pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t);
+pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* interned names and counters */
+
+/* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at commit. */
+pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n);
+pp_status pp_store_commit(struct pp_store *s, struct pp_err *err); /* after OK, everything appended survives a kill */
+
+/* Errors are data: one row each, up to 100,000; beyond that they are counted in the last row by kind. */
+struct pp_store_error {
+    uint64_t t_ns;
+    uint32_t thread;
+    uint32_t batch;
+    uint64_t sample;
+    const char *path;
+    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ... */
+    const char *action; /* "skipped", "substituted", "failed", "retried" */
+    const char *reason; /* the sentence */
+};
+pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e);
+
+/* Queues are measured by their owner, exactly (time-weighted), and written once at the end of the run. */
+struct pp_store_queue {
+    const char *name;
+    uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
+    double mean_depth;   /* time-weighted */
+    double share_empty, share_full; /* of observed time */
+};
+pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q);
+
+/* Counters sampled by the monitor: process CPU, RSS, I/O, queue depths, PSI. name says the unit ("rss_bytes"). */
+pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value);
+
+/* What was lost or left out: (what, how many, why); shown by every report. */
+pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
+
+/* Writes the remaining chunks, the plain rows, the roll-ups and views; checkpoints; journal_mode=DELETE; closes the
+ * database. On failure (disk full) what was committed stays readable and err says what is missing. The store is still to
+ * be passed to pp_store_close. */
+pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
+
+/* Own cost so far, for the report's overhead line. */
+struct pp_store_cost {
+    uint64_t spans, chunks, chunk_bytes;
+};
+void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);
+
+#endif

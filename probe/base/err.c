@@ -1,0 +1,104 @@
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int exit_code;
+    const char *text;
+} status_table[PP_STATUS_COUNT] = {
+#define ROW(sym, name, exit_code, text) [sym] = {name, exit_code, text},
+    PP_STATUS_MAP(ROW)
+#undef ROW
+};
+
+static int known(pp_status s)
+{
+    return (unsigned)s < PP_STATUS_COUNT;
+}
+
+const char *pp_status_name(pp_status s)
+{
+    return known(s) ? status_table[s].name : "unknown";
+}
+
+const char *pp_status_text(pp_status s)
+{
+    return known(s) ? status_table[s].text : "unknown status";
+}
+
+int pp_status_exit_code(pp_status s)
+{
+    return known(s) ? status_table[s].exit_code : 4;
+}
+
+void pp_err_clear(struct pp_err *err)
+{
+    if (err) {
+        err->code = PP_OK;
+        err->text[0] = '\0';
+    }
+}
+
+static void fill(struct pp_err *err, const char *fmt, va_list ap, const char *tail)
+{
+    size_t size = sizeof(err->text);
+    int n = vsnprintf(err->text, size, fmt, ap);
+    if (n >= 0 && (size_t)n < size && tail)
+        n += snprintf(err->text + n, size - (size_t)n, ": %s", tail);
+    if (n < 0 || (size_t)n >= size)
+        memcpy(err->text + size - 4, "...", 4);
+}
+
+pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
+{
+    if (err) {
+        va_list ap;
+        va_start(ap, fmt);
+        err->code = code;
+        fill(err, fmt, ap, NULL);
+        va_end(ap);
+    }
+    return code;
+}
+
+pp_status pp_status_of_errno(int e)
+{
+    switch (e) {
+    case 0: return PP_OK;
+    case ENOENT:
+    case ENOTDIR: return PP_E_NOT_FOUND;
+    case EEXIST: return PP_E_EXISTS;
+    case EACCES:
+    case EPERM:
+    case EROFS: return PP_E_ACCESS;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return PP_E_NO_SPACE;
+    case ENOMEM: return PP_E_NO_MEMORY;
+    case EIO:
+    case ESTALE:
+    case EAGAIN:
+    case ETIMEDOUT: return PP_E_TRANSIENT;
+    case EINTR: return PP_E_INTERRUPTED;
+    case EINVAL: return PP_E_UNSUPPORTED;
+    default: return PP_E_SYSTEM;
+    }
+}
+
+pp_status pp_fail_errno(struct pp_err *err, int e, const char *fmt, ...)
+{
+    pp_status code = pp_status_of_errno(e);
+    if (err) {
+        char why[128];
+        va_list ap;
+        va_start(ap, fmt);
+        err->code = code;
+        fill(err, fmt, ap, strerror_r(e, why, sizeof(why)));
+        va_end(ap);
+    }
+    return code;
+}

@@ -1,0 +1,42 @@
+/* device/device.h: what the loader asks of a device, behind one table of functions. Here the host device: page-locked memory and a link of
+ * stated bandwidth (a GPU stand-in that costs no CPU, as a copy engine costs none); CUDA comes behind the same table.
+ *
+ * A device belongs to the loader that opened it. copy_* are called by the copy lane alone. */
+#ifndef PP_DEVICE_DEVICE_H
+#define PP_DEVICE_DEVICE_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_device;
+
+struct pp_device_opts {
+    const char *kind;          /* "host" ("cuda" later); "auto": the best there is */
+    double link_bytes_per_s;   /* host: of the stand-in link; 0: 25e9 (measured PCIe 4 x16 rate for pinned memory) */
+    int pageable;              /* batch memory is ordinary memory: every copy bounces through a staging buffer first */
+};
+
+struct pp_device_info {
+    const char *name;          /* "host stand-in, 25.0 GB/s link" */
+    int pinned;                /* slots are really page-locked */
+    const char *note;          /* NULL or why not ("RLIMIT_MEMLOCK is 8 MiB: slots are not page-locked") */
+};
+
+pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err);
+void pp_device_close(struct pp_device *d);
+void pp_device_info(const struct pp_device *d, struct pp_device_info *out);
+
+/* Memory for batch slots, page-locked when the device can, zero-filled and touched. Freed by pp_device_free. */
+pp_status pp_device_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err);
+void pp_device_free(struct pp_device *d, void *p, size_t size);
+
+/* Starts copying; *ticket identifies the copy. With pageable memory the bounce copy happens inside this call. */
+pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
+/* Blocks until the copy is done (an event wait). The source may then be reused. */
+pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err);
+/* Blocks until everything issued so far is done (--sync-every-step). Any thread. */
+pp_status pp_device_sync(struct pp_device *d, struct pp_err *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* loader/image.h: JPEG and PNG bytes to 8-bit RGB pixels, exactly as PIL's Image.open(..).convert("RGB") gives them.
+ *
+ * A region is decoded, not the whole image: for JPEG only the rows and MCU columns the crop needs (plus one MCU margin, which
+ * makes the result identical to a full decode with islow DCT and fancy upsampling), so the caller says the crop first. */
+#ifndef PP_LOADER_IMAGE_H
+#define PP_LOADER_IMAGE_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pp_image_kind { PP_IMAGE_UNKNOWN, PP_IMAGE_JPEG, PP_IMAGE_PNG };
+/* By content, never by name. */
+enum pp_image_kind pp_image_sniff(const uint8_t *data, size_t size);
+
+struct pp_image_info {
+    enum pp_image_kind kind;
+    int width, height;   /* as a viewer of decoded pixels sees them: after EXIF rotation when the decoder applies it */
+    int channels;        /* in the file: 1, 3, 4 */
+    int progressive;
+    int orientation;     /* EXIF 1..8, 1 when absent */
+};
+
+struct pp_rect {
+    int x, y, width, height;
+};
+
+/* Pixels: RGBX, 4 bytes per pixel (X undefined), row-major. Memory belongs to the decoder and is valid until its next call. */
+struct pp_pixels {
+    const uint8_t *data;
+    int width, height;
+    size_t stride; /* bytes */
+};
+
+struct pp_decoder; /* one per worker thread; keeps its buffers */
+
+pp_status pp_decoder_create(int exif_rotate, struct pp_decoder **out, struct pp_err *err);
+void pp_decoder_destroy(struct pp_decoder *d);
+/* Times its buffers had to grow, and bytes held now. libjpeg's own per-image pool allocations are served from a reused arena and count only
+ * when that grows. */
+uint64_t pp_decoder_grown(const struct pp_decoder *d);
+size_t pp_decoder_footprint(const struct pp_decoder *d);
+
+/* Parses the header. PP_E_EMPTY (0 bytes), PP_E_CORRUPT (truncated or damaged header), PP_E_UNSUPPORTED (neither JPEG nor PNG; says what it looks
+ * like: GIF, WebP, HTML, ...; 12-bit; larger than 2^28 pixels). data must stay valid until pp_decoder_region returns. */
+pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size, struct pp_image_info *info, struct pp_err *err);
+/* Decodes crop (inside the image) of the image last opened. A damaged or truncated body is PP_E_CORRUPT with libjpeg's or libpng's words. */
+pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out, struct pp_err *err);
+
+#endif

@@ -1,0 +1,91 @@
+/* loader/loader.h: the full loader: sampler -> workers{read -> decode -> transform} -> batch slot -> queue -> H2D -> trainer step.
+ *
+ * N worker threads take samples (not batches) in order from one counter, so that a sample 100x larger than its neighbours delays its own batch
+ * alone, and write them straight into the batch's pinned slot. A finished batch goes to the copy lane (in order, or as finished with
+ * out_of_order), then to the trainer, which is the thread that calls pp_loader_run. Slots bound everything: workers x prefetch
+ * batches are in flight at most. Every wait is a span. */
+#ifndef PP_LOADER_LOADER_H
+#define PP_LOADER_LOADER_H
+
+#include "probe/device/device.h"
+#include "probe/loader/dataset.h"
+#include "probe/loader/sampler.h"
+#include "probe/loader/transform.h"
+#include "probe/trace/trace.h"
+
+enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };
+enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN };
+
+struct pp_loader_error {
+    uint64_t t_ns, sample;
+    uint32_t thread, batch;
+    const char *path, *kind, *action, *reason;
+};
+
+/* Called from loader threads; must be thread-safe and quick. Any may be NULL. */
+struct pp_loader_events {
+    void *ctx;
+    void (*error)(void *ctx, const struct pp_loader_error *e);
+    /* by the trainer after each batch; return non-zero to stop after this batch */
+    int (*batch)(void *ctx, uint64_t batches, uint64_t samples, uint64_t epoch);
+    /* tests: a finished batch as the trainer gets it (samples valid of batch_size rows) */
+    void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples);
+};
+
+struct pp_loader_opts {
+    const struct pp_dataset *dataset;  /* borrowed */
+    const struct pp_sampler *sampler;  /* borrowed; NULL when streaming */
+    const struct pp_transform *transform; /* borrowed; NULL for tokens */
+    struct pp_device *device;          /* borrowed */
+    struct pp_session *session;        /* borrowed; NULL: recording off */
+    struct pp_loader_events events;
+    int workers, prefetch;             /* >= 1 each */
+    uint64_t batch_size;
+    int in_order, drop_last_batch;
+    int exif_rotate;
+    uint64_t seed, start_epoch, start_position; /* position: samples of start_epoch already consumed */
+    uint64_t max_epochs, max_steps, max_ns; /* 0: unlimited; the first reached ends the run */
+    uint64_t warmup_steps;
+    enum pp_on_error on_error;
+    int retries;
+    uint64_t retry_backoff_ns;
+    enum pp_step_kind step;
+    uint64_t step_ns;
+    int copy_buffers;                  /* device-side batches in flight, >= 1 */
+    int sync_every_step;
+    /* streaming */
+    int streaming;
+    int shuffle_shards;
+    uint64_t shuffle_buffer, rank, world_size;
+};
+
+struct pp_loader_queue {
+    const char *name;
+    uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
+    double mean_depth, share_empty, share_full;
+};
+
+struct pp_loader_result {
+    uint64_t batches, samples, errors, retries, substituted, skipped;
+    uint64_t start_ns, first_batch_ns, end_ns; /* monotonic */
+    uint64_t epoch, position;                  /* where the trainer stands: resume from here */
+    uint64_t stream_shard, stream_offset;
+    uint64_t allocations_warm; /* buffers grown after warm-up */
+    uint64_t slot_bytes, slots, footprint_bytes; /* pinned slots apart from the rest */
+    struct pp_loader_queue queue[4];
+    size_t queues;
+    const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
+};
+
+struct pp_loader;
+pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err);
+/* Runs to the end on the calling thread as trainer. PP_OK also when stopped by request; a failure under on_error=fail or a
+ * device failure is returned after everything has been joined. result is filled in any case. */
+pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err);
+/* Async-signal-safe and from any thread: finish the batch in hand and stop. */
+void pp_loader_stop(struct pp_loader *l);
+/* Live depths for the monitor: ready batches, free slots, device batches. Any thread. */
+void pp_loader_depths(const struct pp_loader *l, uint64_t depth[3]);
+void pp_loader_destroy(struct pp_loader *l);
+
+#endif

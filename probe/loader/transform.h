@@ -1,0 +1,52 @@
+/* loader/transform.h: torchvision's transforms, fused: crop -> resize -> flip -> normalise, from decoded pixels straight into the batch slot.
+ *
+ * Grammar: comma-separated, in torchvision's order and semantics (PIL images, BILINEAR with antialias as PIL does):
+ *   rrc:SIZE[:scale=a-b][:ratio=a-b]  RandomResizedCrop(SIZE, scale=(0.08,1), ratio=(3/4,4/3))
+ *   resize:SIZE | resize:HxW          Resize: shorter side to SIZE, or exactly
+ *   center:SIZE                       CenterCrop (pads with 0 when the image is smaller, as torchvision does)
+ *   hflip[:P]                         RandomHorizontalFlip(P = 0.5)
+ *   normalize=imagenet | normalize=m,m,m/s,s,s | normalize=none
+ * "rrc:224,hflip,normalize=imagenet" (train, the default), "resize:256,center:224,normalize=imagenet" (eval).
+ * The result must have one fixed size. Random choices depend on (seed, epoch, sample) only. */
+#ifndef PP_LOADER_TRANSFORM_H
+#define PP_LOADER_TRANSFORM_H
+
+#include "probe/loader/image.h"
+
+enum pp_dtype { PP_DTYPE_F32, PP_DTYPE_F16, PP_DTYPE_U8 }; /* f32, f16: NCHW; u8: NHWC, normalize must be none or absent-by-default */
+const char *pp_dtype_name(enum pp_dtype t);
+size_t pp_dtype_size(enum pp_dtype t);
+
+struct pp_transform; /* immutable after parse; shared by all workers */
+
+pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_transform **out, struct pp_err *err);
+void pp_transform_destroy(struct pp_transform *t);
+int pp_transform_height(const struct pp_transform *t);
+int pp_transform_width(const struct pp_transform *t);
+size_t pp_transform_bytes(const struct pp_transform *t); /* of one sample */
+/* The spec in canonical form, every default spelled out, for the stored configuration. */
+const char *pp_transform_text(const struct pp_transform *t);
+
+/* What one sample gets: drawn before decoding, so that only the crop is decoded. */
+struct pp_transform_plan {
+    struct pp_rect crop;   /* region of the source to decode (includes the resize filter's support) */
+    double x0, y0, w, h;   /* box inside crop that maps onto the resized picture (PIL's resize box) */
+    int out_w, out_h;      /* resized size before padding or centre crop */
+    int off_x, off_y;      /* where the output window starts in the resized picture; negative: padding */
+    int flip;
+};
+void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch, uint64_t sample, struct pp_transform_plan *plan);
+
+struct pp_scratch; /* one per worker: coefficient tables and row buffers, reused */
+pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err);
+void pp_scratch_destroy(struct pp_scratch *s);
+uint64_t pp_scratch_grown(const struct pp_scratch *s);
+
+/* Resizes, flips, normalises plan->crop's pixels into out (pp_transform_bytes). AVX2 when the CPU has it, portable otherwise: same bits.
+ * Within 1/255 of PIL + torchvision. */
+pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan, const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out, struct pp_err *err);
+/* "avx2" or "portable"; pp_transform_force_portable(1) for tests and PIPEPROBE_SIMD=portable. */
+const char *pp_transform_simd(void);
+void pp_transform_force_portable(int on);
+
+#endif

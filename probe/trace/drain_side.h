@@ -1,0 +1,32 @@
+/* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings. */
+#ifndef PP_TRACE_DRAIN_SIDE_H
+#define PP_TRACE_DRAIN_SIDE_H
+
+#include "probe/trace/trace.h"
+
+struct pp_ring_info {
+    uint32_t thread; /* pp_thread_id */
+    pp_lane lane;
+    char name[32];
+    int64_t pid, tid;
+    uint64_t recorded; /* spans accepted into the ring since the start */
+    uint64_t dropped;  /* spans refused because the ring was full */
+    int retired;
+};
+
+/* Number of threads registered so far; they are numbered 0..n-1. */
+uint32_t pp_session_threads(const struct pp_session *s);
+void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp_ring_info *out);
+/* Spans that could not be recorded because no ring could be made. */
+uint64_t pp_session_unregistered(const struct pp_session *s);
+/* Interned name by id; NULL beyond the table. Valid until the session closes. */
+const char *pp_session_name(const struct pp_session *s, uint16_t name);
+
+/* Copies up to max spans that have not been peeked yet into out (times already in ns) and returns how many. Peeked spans
+ * stay in the ring, so that a kill loses nothing, until pp_ring_release frees everything peeked: call it after COMMIT. */
+size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max);
+void pp_ring_release(struct pp_session *s, uint32_t thread);
+/* Largest fill of any ring, 0..1: the drain wakes early above one half. */
+double pp_session_fill(const struct pp_session *s);
+
+#endif
