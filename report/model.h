@@ -1,0 +1,95 @@
+/* report/model.h: ONE report model, computed once from the stored run; renderers (text, json, later md and html) compute nothing.
+ *
+ * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch boundaries and start-up
+ * are kept and shown apart. Each quantity that could not be measured is NAN (double) or has its `known` flag off; zero means zero. */
+#ifndef PP_REPORT_MODEL_H
+#define PP_REPORT_MODEL_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_report_phase {
+    pp_phase phase;
+    uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
+    double mean_ns;
+    double share;             /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
+    double cpu_share;         /* of total_ns; NAN when not measured */
+    double run_delay_share;   /* likewise: runnable, waiting for a CPU */
+    double blocked_share;     /* the rest: 1 - cpu - run delay */
+};
+
+struct pp_report_worker {
+    uint32_t thread;
+    const char *name;
+    uint64_t samples, errors, retries, bytes;
+    double busy_share, wait_share, cpu_share, run_delay_share; /* of the window's wall time */
+    double samples_per_s;
+};
+
+struct pp_report_queue {
+    const char *name;
+    uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
+    double mean_depth, share_empty, share_full;
+};
+
+struct pp_report_error_kind {
+    const char *kind, *action, *example_path, *example_reason;
+    uint64_t count;
+};
+
+struct pp_report_pair {
+    const char *key, *value, *unit;
+    int numeric;
+};
+
+struct pp_report_loss {
+    const char *what, *why;
+    uint64_t count;
+};
+
+struct pp_report_evidence {
+    const char *name, *value, *threshold; /* as shown */
+    int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
+};
+
+struct pp_report_verdict {
+    const char *l0;  /* "input-bound", "not-input-bound", "inconclusive" */
+    const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
+    const char *l2;  /* or NULL */
+    const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
+    double confidence; /* 0..1; NAN when inconclusive */
+    const char *sentence, *reason, *next_step;
+    struct pp_report_evidence evidence[12];
+    size_t evidences;
+};
+
+struct pp_report {
+    const char *path;
+    const char *outcome;      /* "finished", "interrupted", "unfinished" */
+    double duration_s, window_s, startup_s, first_batch_s;
+    uint64_t samples, batches, epochs, errors, retries, spans;
+    uint64_t window_samples, window_batches;
+    double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
+    double data_wait_share;   /* exposed wait / (wait + step + sync) of the trainer; NAN without a step */
+    int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
+    double cache_hit_share;   /* bytes from the page cache; NAN when unknown */
+    struct pp_report_phase *phases; size_t n_phases;
+    struct pp_report_worker *workers; size_t n_workers;
+    struct pp_report_queue *queues; size_t n_queues;
+    struct pp_report_error_kind *error_kinds; size_t n_error_kinds;
+    struct pp_report_pair *environment; size_t n_environment;
+    struct pp_report_pair *config; size_t n_config;
+    struct pp_report_loss *losses; size_t n_losses;
+    double overhead_share;    /* recorder's own CPU over wall x usable CPUs; NAN when unknown */
+    double overhead_cpu_s;
+    struct pp_report_verdict verdict;
+};
+
+/* Everything in the report lives until pp_report_free. */
+pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err);
+void pp_report_free(struct pp_report *r);
+
+#endif

@@ -1,0 +1,42 @@
+/* cli/cli.h: the front hall. Each command is one file holding one table entry; main.c finds it by name. Here, and only here, a status
+ * becomes a message and an exit code. Results go to stdout, everything else to stderr. */
+#ifndef PP_CLI_CLI_H
+#define PP_CLI_CLI_H
+
+#include "probe/base/opts.h"
+
+#include <pipeprobe/status.h>
+
+#include <stdio.h>
+
+struct pp_command {
+    const char *name;
+    const char *summary;     /* one line for `pipeprobe --help` */
+    const char *usage;       /* "run DATASET [options]" */
+    const struct pp_opt *opts;
+    const char *notes;       /* a few lines for --help, or NULL */
+    const char *examples[2]; /* two real command lines; shown last in --help */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+extern const struct pp_command pp_cmd_run, pp_cmd_report, pp_cmd_plan, pp_cmd_doctor;
+
+/* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
+int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
+/* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the exit code.
+ * operands: at least argc + 1 entries. */
+int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands);
+
+enum pp_color { PP_COLOR_AUTO, PP_COLOR_ALWAYS, PP_COLOR_NEVER }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
+int pp_cli_use_color(enum pp_color when, FILE *out);
+int pp_cli_columns(FILE *out); /* terminal width, 80 when it is none */
+
+/* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
+struct pp_progress {
+    int on, width, shown;
+};
+void pp_progress_begin(struct pp_progress *p, int quiet);
+void pp_progress_line(struct pp_progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pp_progress_clear(struct pp_progress *p); /* before any other output to stderr */
+
+#endif
