@@ -28,7 +28,7 @@ struct pp_loader_events {
     void (*error)(void *ctx, const struct pp_loader_error *e);
     /* by the trainer after each batch; return non-zero to stop after this batch */
     int (*batch)(void *ctx, uint64_t batches, uint64_t samples, uint64_t epoch);
-    /* tests: a finished batch as the trainer gets it (samples valid of batch_size rows) */
+    /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size rows), valid during the call */
     void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples);
 };
 
@@ -44,7 +44,7 @@ struct pp_loader_opts {
     int in_order, drop_last_batch;
     int exif_rotate;
     uint64_t seed, start_epoch, start_position; /* position: samples of start_epoch already consumed */
-    uint64_t max_epochs, max_steps, max_ns; /* 0: unlimited; the first reached ends the run */
+    uint64_t max_epochs, max_steps, max_ns; /* 0: unlimited; the first reached ends the run; max_epochs counts from epoch 0, not from start_epoch */
     uint64_t warmup_steps;
     enum pp_on_error on_error;
     int retries;
@@ -85,7 +85,7 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
 /* Async-signal-safe and from any thread: finish the batch in hand and stop. */
 void pp_loader_stop(struct pp_loader *l);
 /* Live depths for the monitor: ready batches, free slots, device batches. Any thread. */
-void pp_loader_depths(const struct pp_loader *l, uint64_t depth[3]);
+void pp_loader_depths(struct pp_loader *l, uint64_t depth[3]);
 void pp_loader_destroy(struct pp_loader *l);
 
 #endif

@@ -1,0 +1,27 @@
+/* device/ops.h: the table of functions a device brings; see device.h for what each promises. */
+#ifndef PP_DEVICE_OPS_H
+#define PP_DEVICE_OPS_H
+
+#include "probe/device/device.h"
+
+struct pp_device_ops {
+    const char *kind; /* --device NAME */
+    const char *text; /* one line for help */
+    pp_status (*open)(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err);
+    void (*close)(struct pp_device *d);
+    void (*info)(const struct pp_device *d, struct pp_device_info *out);
+    pp_status (*alloc)(struct pp_device *d, size_t size, void **out, struct pp_err *err);
+    void (*free)(struct pp_device *d, void *p, size_t size);
+    pp_status (*copy_start)(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
+    pp_status (*copy_wait)(struct pp_device *d, uint64_t ticket, struct pp_err *err);
+    pp_status (*sync)(struct pp_device *d, struct pp_err *err);
+};
+
+/* Every implementation embeds this first. */
+struct pp_device {
+    const struct pp_device_ops *ops;
+};
+
+extern const struct pp_device_ops *const pp_device_host;
+
+#endif

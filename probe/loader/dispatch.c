@@ -1,0 +1,378 @@
+#include "probe/loader/dispatch.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/cond.h"
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+
+static pp_status init_slots(struct pp_dispatch *d, void *slot_data, struct pp_err *err)
+{
+    uint64_t rows = d->opts->batch_size;
+    d->slots = calloc(d->n_slots, sizeof(*d->slots));
+    d->free_slots = calloc(d->n_slots, sizeof(struct pp_slot *));
+    d->finished = calloc(d->n_slots, sizeof(struct pp_slot *));
+    if (!d->slots || !d->free_slots || !d->finished)
+        goto no_memory;
+    for (size_t i = 0; i < d->n_slots; i++) {
+        struct pp_slot *s = &d->slots[i];
+        s->data = (uint8_t *)slot_data + i * rows * d->row_bytes;
+        s->labels = calloc(rows, sizeof(*s->labels));
+        s->indexes = calloc(rows, sizeof(*s->indexes));
+        s->usable = calloc(rows, 1);
+        if (!s->labels || !s->indexes || !s->usable)
+            goto no_memory;
+        d->free_slots[d->n_free++] = s;
+    }
+    return PP_OK;
+no_memory:
+    return pp_fail(err, PP_E_NO_MEMORY, "making %zu batch slots of %llu samples: no memory; try a smaller --batch-size", d->n_slots, (unsigned long long)rows);
+}
+
+static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
+{
+    /* Enough for every worker to hold one while a batch's worth waits. */
+    d->n_items = (size_t)d->opts->workers * 2 + (d->opts->batch_size < 256 ? d->opts->batch_size : 256);
+    d->items = calloc(d->n_items, sizeof(*d->items));
+    d->item_free_list = calloc(d->n_items, sizeof(struct pp_item *));
+    d->item_queue = calloc(d->n_items, sizeof(struct pp_item *));
+    if (!d->items || !d->item_free_list || !d->item_queue)
+        return pp_fail(err, PP_E_NO_MEMORY, "making room for %zu streamed samples: no memory", d->n_items);
+    for (size_t i = 0; i < d->n_items; i++)
+        d->item_free_list[d->n_item_free++] = &d->items[i];
+    return PP_OK;
+}
+
+pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready, void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err)
+{
+    *d = (struct pp_dispatch){.opts = opts, .ready = ready, .n_slots = n_slots, .row_bytes = row_bytes,
+                              .max_steps = opts->max_steps,
+                              .epoch = opts->start_epoch, .position = opts->start_position};
+    pthread_mutex_init(&d->lock, NULL);
+    pp_cond_init(&d->slot_free);
+    pp_cond_init(&d->item_ready);
+    pp_cond_init(&d->item_free);
+    pp_status st = init_slots(d, slot_data, err);
+    if (st == PP_OK && opts->streaming)
+        st = init_items(d, err);
+    uint64_t now = pp_now_ns();
+    pp_meter_init(&d->slot_meter, n_slots, n_slots, now);
+    pp_meter_init(&d->item_meter, d->n_items, 0, now);
+    return st;
+}
+
+void pp_dispatch_free(struct pp_dispatch *d)
+{
+    for (size_t i = 0; d->slots && i < d->n_slots; i++) {
+        free(d->slots[i].labels);
+        free(d->slots[i].indexes);
+        free(d->slots[i].usable);
+    }
+    for (size_t i = 0; d->items && i < d->n_items; i++)
+        pp_sample_free(&d->items[i].sample);
+    free(d->slots);
+    free(d->free_slots);
+    free(d->finished);
+    free(d->items);
+    free(d->item_free_list);
+    free(d->item_queue);
+    pp_order_destroy(d->order);
+    if (d->opts) {
+        pthread_cond_destroy(&d->item_free);
+        pthread_cond_destroy(&d->item_ready);
+        pthread_cond_destroy(&d->slot_free);
+        pthread_mutex_destroy(&d->lock);
+    }
+}
+
+/* ---- everything below runs under d->lock unless it says otherwise ---- */
+
+/* Waits on cond and records the wait as phase. */
+static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase, uint64_t *wait_ns)
+{
+    pp_lap_skip(t);
+    uint64_t t0 = pp_now_ns();
+    pthread_cond_wait(cond, &d->lock);
+    *wait_ns += pp_now_ns() - t0;
+    pp_lap_end(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = (uint32_t)d->next_batch, .epoch = (uint16_t)d->epoch,
+                                          .flags = d->next_batch < d->opts->warmup_steps ? PP_SPAN_WARMUP : 0});
+}
+
+static void close_ready_if_done(struct pp_dispatch *d)
+{
+    if (d->no_more && !d->open && d->making == 0)
+        pp_queue_close(d->ready);
+}
+
+static void no_more(struct pp_dispatch *d)
+{
+    d->no_more = 1;
+    pthread_cond_broadcast(&d->slot_free);
+    pthread_cond_broadcast(&d->item_ready);
+    pthread_cond_broadcast(&d->item_free);
+    close_ready_if_done(d);
+}
+
+static void hand_over(struct pp_dispatch *d, struct pp_slot *slot)
+{
+    d->making--;
+    pp_queue_put(d->ready, slot); /* never blocks: the queue holds every slot there is */
+}
+
+static void finish_locked(struct pp_dispatch *d, struct pp_slot *slot)
+{
+    if (!d->opts->in_order) {
+        hand_over(d, slot);
+    } else {
+        /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot collide. */
+        d->finished[slot->batch % d->n_slots] = slot;
+        struct pp_slot *next;
+        while ((next = d->finished[d->next_ready % d->n_slots]) && next->batch == d->next_ready) {
+            d->finished[d->next_ready % d->n_slots] = NULL;
+            d->next_ready++;
+            hand_over(d, next);
+        }
+    }
+    close_ready_if_done(d);
+}
+
+/* Where the epoch that is being dealt ends: at its last sample, or with drop_last at its last whole batch. */
+static uint64_t epoch_end(const struct pp_dispatch *d)
+{
+    uint64_t len = pp_sampler_len(d->opts->sampler), left = len - d->position;
+    return d->opts->drop_last_batch ? len - left % d->opts->batch_size : len;
+}
+
+/* Between batches: moves to the epoch that the next row belongs to and makes its order. PP_END when all epochs are done. */
+static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
+{
+    pp_status st = PP_OK;
+    while (d->position >= epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
+        d->epoch++;
+        d->position = 0;
+        pp_order_destroy(d->order);
+        d->order = NULL;
+    }
+    if (d->opts->max_epochs && d->epoch >= d->opts->max_epochs)
+        return PP_END;
+    if (!d->order) {
+        pp_lap_skip(t);
+        st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
+        pp_lap_end(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
+        if (st != PP_OK)
+            d->failure = st;
+    }
+    return st;
+}
+
+/* Opens a batch when a slot comes free; the caller looks again in any case: somebody else may have opened one meanwhile, or the end came.
+ * What a waiting worker knew before (whose epoch, which item) may be stale then, so nothing but the wait happens in that case. */
+static void open_batch(struct pp_dispatch *d, struct pp_thread *t)
+{
+    if (!d->n_free) {
+        wait_recorded(d, &d->slot_free, t, PP_PHASE_SLOT_WAIT, &d->slot_meter.get_wait_ns);
+        return;
+    }
+    uint64_t left = d->opts->streaming ? UINT64_MAX : epoch_end(d) - d->position;
+    struct pp_slot *s = d->free_slots[--d->n_free];
+    d->slot_meter.gets++;
+    pp_meter_set(&d->slot_meter, d->n_free, pp_now_ns());
+    s->batch = d->next_batch++;
+    s->epoch = d->epoch;
+    s->rows = s->valid = 0;
+    s->discard = 0;
+    s->planned = (uint32_t)(left < d->opts->batch_size ? left : d->opts->batch_size);
+    atomic_store_explicit(&s->remaining, s->planned, memory_order_relaxed);
+    d->open = s;
+    d->making++;
+}
+
+/* Whether a further batch may be opened; turns on no_more when not. */
+static int may_open(struct pp_dispatch *d)
+{
+    if (!d->no_more && d->max_steps && d->next_batch >= d->max_steps)
+        no_more(d);
+    return !d->no_more;
+}
+
+static void take_row(struct pp_dispatch *d, struct pp_claim *claim)
+{
+    struct pp_slot *s = d->open;
+    claim->slot = s;
+    claim->row = s->rows++;
+    s->end_position = ++d->position;
+    if (s->rows == s->planned)
+        d->open = NULL;
+}
+
+/* Random access: rows follow the sampler's order. PP_OK with claim->slot NULL means look again. */
+static pp_status claim_sampled(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+{
+    if (!d->open) {
+        pp_status st = may_open(d) ? enter_epoch(d, t) : PP_END;
+        if (st != PP_OK) {
+            no_more(d);
+            return PP_END;
+        }
+        open_batch(d, t);
+        return PP_OK;
+    }
+    claim->index = pp_order_at(d->order, d->position);
+    take_row(d, claim);
+    return PP_OK;
+}
+
+/* Streaming learns where an epoch ends from the next item: the open batch then closes short. When its rows are all finished already, nobody
+ * is left to collate it but the one who closes it: the claim says so. */
+static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
+{
+    struct pp_slot *s = d->open;
+    uint32_t missing = s->planned - s->rows;
+    d->open = NULL;
+    s->discard = d->opts->drop_last_batch;
+    if (s->discard)
+        d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
+    /* acq_rel: pairs with the decrement in pp_dispatch_row_done; whoever reaches zero sees all rows */
+    if (atomic_fetch_sub_explicit(&s->remaining, missing, memory_order_acq_rel) == missing) {
+        claim->slot = s;
+        claim->only_collate = 1;
+    }
+}
+
+static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+{
+    if (!d->item_count && !d->stream_ended) {
+        wait_recorded(d, &d->item_ready, t, PP_PHASE_DISPATCH_WAIT, &d->item_meter.get_wait_ns);
+        return PP_OK;
+    }
+    struct pp_item *item = d->item_count ? d->item_queue[d->item_head] : NULL;
+    if (d->open && (!item || item->epoch != d->open->epoch)) {
+        close_short(d, claim); /* never empty: a batch is opened and gets its first row under one hold of the lock */
+        return PP_OK;
+    }
+    if (!item || (!d->open && !may_open(d))) {
+        no_more(d);
+        return PP_END;
+    }
+    if (!d->open) {
+        if (item->epoch != d->epoch) {
+            d->epoch = item->epoch;
+            d->position = 0;
+        }
+        open_batch(d, t);
+        if (!d->open)
+            return PP_OK;
+    }
+    d->item_head = (d->item_head + 1) % d->n_items;
+    pp_meter_set(&d->item_meter, --d->item_count, pp_now_ns());
+    d->item_meter.gets++;
+    claim->item = item;
+    claim->index = item->sample.index;
+    d->open->cursor = item->cursor;
+    take_row(d, claim);
+    return PP_OK;
+}
+
+pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+{
+    pp_status st = PP_OK;
+    *claim = (struct pp_claim){0};
+    pthread_mutex_lock(&d->lock);
+    while (st == PP_OK && !claim->slot) {
+        if (d->stopped || (d->no_more && !d->open))
+            st = PP_END;
+        else
+            st = d->opts->streaming ? claim_streamed(d, t, claim) : claim_sampled(d, t, claim);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return st;
+}
+
+/* Runs without the lock. */
+int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot)
+{
+    (void)d;
+    /* acq_rel: releases this row to, and acquires every other row for, the one who reaches zero */
+    return atomic_fetch_sub_explicit(&slot->remaining, 1, memory_order_acq_rel) == 1;
+}
+
+void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)
+{
+    pthread_mutex_lock(&d->lock);
+    finish_locked(d, slot);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void pp_dispatch_release(struct pp_dispatch *d, struct pp_slot *slot)
+{
+    pthread_mutex_lock(&d->lock);
+    d->free_slots[d->n_free++] = slot;
+    d->slot_meter.puts++;
+    pp_meter_set(&d->slot_meter, d->n_free, pp_now_ns());
+    pthread_cond_broadcast(&d->slot_free);
+    pthread_mutex_unlock(&d->lock);
+}
+
+pp_status pp_dispatch_item_get(struct pp_dispatch *d, struct pp_item **item)
+{
+    pp_status st = PP_END;
+    pthread_mutex_lock(&d->lock);
+    while (!d->n_item_free && !d->no_more && !d->stopped) {
+        uint64_t t0 = pp_now_ns();
+        pthread_cond_wait(&d->item_free, &d->lock);
+        d->item_meter.put_wait_ns += pp_now_ns() - t0;
+    }
+    if (!d->no_more && !d->stopped) {
+        *item = d->item_free_list[--d->n_item_free];
+        st = PP_OK;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return st;
+}
+
+void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item)
+{
+    pthread_mutex_lock(&d->lock);
+    if (item) {
+        d->item_queue[(d->item_head + d->item_count++) % d->n_items] = item;
+        d->item_meter.puts++;
+        pp_meter_set(&d->item_meter, d->item_count, pp_now_ns());
+        pthread_cond_signal(&d->item_ready);
+    } else {
+        d->stream_ended = 1;
+        pthread_cond_broadcast(&d->item_ready);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item)
+{
+    pthread_mutex_lock(&d->lock);
+    d->item_free_list[d->n_item_free++] = item;
+    pthread_cond_signal(&d->item_free);
+    pthread_mutex_unlock(&d->lock);
+}
+
+size_t pp_dispatch_free_slots(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    size_t n = d->n_free;
+    pthread_mutex_unlock(&d->lock);
+    return n;
+}
+
+void pp_dispatch_drain(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    no_more(d);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void pp_dispatch_stop(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->stopped = 1;
+    no_more(d);
+    pp_queue_close(d->ready);
+    pthread_mutex_unlock(&d->lock);
+}

@@ -1,0 +1,109 @@
+/* loader/dispatch.h: who does which row of which batch next. One lock, taken once per sample; everything a claim needs is decided under
+ * it, so that rows get their samples in sampler (or stream) order whoever asks.
+ *
+ *   free slots -> claim(row, row, row ...) -> rows finished in any order -> last one hands the slot over -> ready queue, in batch order
+ *   (or as finished) -> copy lane -> release -> free slots
+ *
+ * Backpressure is the free slots: a claim that would open a batch waits for one (slot_wait). In streaming mode a claim also waits for the
+ * reader's next item (dispatch_wait). */
+#ifndef PP_LOADER_DISPATCH_H
+#define PP_LOADER_DISPATCH_H
+
+#include "probe/loader/loader.h"
+#include "probe/loader/queue.h"
+
+#include <stdatomic.h>
+
+/* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the dispatcher; held by its
+ * workers from claim to pp_dispatch_row_done, then by whoever takes it from the ready queue until pp_dispatch_release. */
+struct pp_slot {
+    uint8_t *data;
+    int64_t *labels;     /* batch_size each */
+    uint64_t *indexes;
+    uint8_t *usable;     /* row holds a sample; 0: skipped because of an error */
+    uint64_t batch;      /* number over the whole run */
+    uint64_t epoch;
+    uint64_t end_position; /* samples of the epoch consumed once this batch is delivered */
+    struct pp_stream_cursor cursor; /* streaming: of the last row */
+    uint32_t planned;    /* rows it is to have; a stream's last batch may end up with fewer */
+    uint32_t rows;       /* claimed */
+    uint32_t valid;      /* after collate: usable rows, moved to the front */
+    int discard;         /* a stream's short last batch under drop_last: goes to nobody */
+    _Atomic uint32_t remaining; /* rows not finished yet */
+};
+
+/* Streaming: one sample on its way from the reader to a worker. */
+struct pp_item {
+    struct pp_sample sample;
+    uint64_t epoch;
+    struct pp_stream_cursor cursor;
+    char path[512];
+};
+
+struct pp_claim {
+    struct pp_slot *slot;
+    uint32_t row;
+    uint64_t index;
+    struct pp_item *item; /* streaming; give back with pp_dispatch_item_done */
+    int only_collate;     /* no row: the batch was closed short after its last row was finished; collate and pp_dispatch_finish it */
+};
+
+struct pp_dispatch {
+    pthread_mutex_t lock;
+    pthread_cond_t slot_free, item_ready, item_free;
+    const struct pp_loader_opts *opts;
+    struct pp_queue *ready; /* borrowed */
+
+    struct pp_slot *slots;
+    size_t n_slots, row_bytes;
+    struct pp_slot **free_slots;
+    size_t n_free;
+    struct pp_meter slot_meter;
+
+    struct pp_slot *open;   /* batch being handed out, or NULL */
+    uint64_t next_batch;    /* number of the next batch to open */
+    uint64_t max_steps;     /* batches to open in all, 0: no limit */
+    uint64_t epoch, position; /* of the next row */
+    struct pp_order *order; /* of epoch; NULL until its first claim */
+    uint64_t making;        /* batches opened but not yet in the ready queue */
+    int no_more, stopped;
+
+    struct pp_slot **finished; /* in order: finished batches waiting for an earlier one, by batch % n_slots */
+    uint64_t next_ready;
+
+    struct pp_item *items; /* streaming: a ring of items between reader and workers */
+    struct pp_item **item_free_list, **item_queue;
+    size_t n_items, n_item_free, item_head, item_count;
+    int stream_ended;
+    struct pp_meter item_meter;
+
+    pp_status failure; /* the sampler could not make an epoch */
+    struct pp_err failure_err;
+};
+
+/* opts, ready and the memory behind slot_data (n_slots x batch_size x row_bytes) stay the caller's and must outlive the dispatcher. */
+pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready, void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err);
+void pp_dispatch_free(struct pp_dispatch *d);
+
+/* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or dispatch_wait. */
+pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
+/* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls pp_dispatch_finish. */
+int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot);
+void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot);
+/* Copy lane: the slot's memory may be reused. */
+void pp_dispatch_release(struct pp_dispatch *d, struct pp_slot *slot);
+
+/* Reader: an empty item (PP_END when stopping), and a filled one; NULL at the end of the whole stream. */
+pp_status pp_dispatch_item_get(struct pp_dispatch *d, struct pp_item **item);
+void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item);
+/* Worker: the item's bytes are used up. */
+void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item);
+
+/* Free slots now, for the monitor. */
+size_t pp_dispatch_free_slots(struct pp_dispatch *d);
+/* No further batches; those opened are finished and delivered. */
+void pp_dispatch_drain(struct pp_dispatch *d);
+/* Stop now: every claim ends, the ready queue closes. */
+void pp_dispatch_stop(struct pp_dispatch *d);
+
+#endif

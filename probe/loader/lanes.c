@@ -1,0 +1,143 @@
+/* The two lanes around the workers: the shard reader before them (streaming only) and the copy lane after them. */
+#include "probe/loader/loader_impl.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+/* ---- reader: shards -> items, in stream order, epoch after epoch ---------------------------------------------------------- */
+
+/* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
+static pp_status read_epoch(struct pp_loader *l, struct pp_thread *t, struct pp_stream *stream, uint64_t epoch, uint64_t *samples, struct pp_err *err)
+{
+    for (;;) {
+        struct pp_item *item;
+        pp_lap_skip(t);
+        if (pp_dispatch_item_get(&l->dispatch, &item) != PP_OK)
+            return PP_E_INTERRUPTED;
+        struct pp_lap lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)epoch};
+        pp_lap_end(t, PP_PHASE_PUT_WAIT, &lap);
+        pp_status st = pp_stream_next(stream, &item->sample, item->path, sizeof(item->path), err);
+        if (st != PP_OK) {
+            pp_dispatch_item_done(&l->dispatch, item);
+            return st;
+        }
+        lap.sample = item->sample.index;
+        lap.bytes = item->sample.size;
+        if (item->sample.cache_known) {
+            lap.flags |= PP_SPAN_HAS_CACHE;
+            lap.cache_hit_kib = (uint32_t)((item->sample.cache_hit_bytes + 512) >> 10);
+        }
+        pp_lap_end(t, PP_PHASE_READ, &lap);
+        item->epoch = epoch;
+        pp_stream_cursor(stream, &item->cursor);
+        pp_dispatch_item_put(&l->dispatch, item);
+        ++*samples;
+    }
+}
+
+void *pp_reader_main(void *arg)
+{
+    struct pp_loader *l = arg;
+    const struct pp_loader_opts *o = &l->opts;
+    struct pp_err err;
+    pthread_setname_np(pthread_self(), "pp-reader-0");
+    struct pp_thread *t = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0");
+    pp_lap_start(t);
+    pp_err_clear(&err);
+    for (uint64_t epoch = o->start_epoch; !o->max_epochs || epoch < o->max_epochs; epoch++) {
+        uint64_t samples = 0, skip = epoch == o->start_epoch ? o->start_position : 0;
+        struct pp_stream *stream = NULL;
+        struct pp_stream_opts so = {.seed = o->seed, .epoch = epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
+                                    .rank = o->rank, .world_size = o->world_size, .skip = skip};
+        pp_status st = pp_stream_open(o->dataset, &so, &stream, &err);
+        if (st == PP_OK)
+            st = read_epoch(l, t, stream, epoch, &samples, &err);
+        pp_stream_close(stream);
+        if (st == PP_END && !samples && !skip)
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)epoch);
+        if (st != PP_END) {
+            if (st != PP_E_INTERRUPTED)
+                pp_loader_fail(l, st, &err);
+            break;
+        }
+    }
+    pp_dispatch_item_put(&l->dispatch, NULL);
+    pp_thread_retire(t);
+    return NULL;
+}
+
+/* ---- copy lane: ready slots -> device ------------------------------------------------------------------------------------- */
+
+static struct pp_lap batch_lap(const struct pp_loader *l, const struct pp_slot *s)
+{
+    return (struct pp_lap){.sample = s->valid, .batch = (uint32_t)s->batch, .epoch = (uint16_t)s->epoch,
+                           .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
+}
+
+static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
+{
+    const struct pp_loader_events *ev = &l->opts.events;
+    struct pp_lap lap = batch_lap(l, s);
+    struct pp_device_batch *b;
+    void *item;
+    uint64_t ticket;
+    size_t bytes = s->valid * l->row_bytes;
+    pp_status st = pp_queue_get(&l->buffers, &item, UINT64_MAX);
+    pp_lap_end(t, PP_PHASE_PUT_WAIT, &lap);
+    if (st != PP_OK)
+        return st;
+    b = item;
+    st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
+    if (st == PP_OK)
+        st = pp_device_copy_wait(l->opts.device, ticket, err);
+    lap.bytes = bytes;
+    lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
+    pp_lap_end(t, PP_PHASE_H2D, &lap);
+    if (st != PP_OK)
+        return st;
+    if (ev->deliver)
+        ev->deliver(ev->ctx, s->batch, s->epoch, s->data, s->labels, s->indexes, s->valid);
+    *b = (struct pp_device_batch){.batch = s->batch, .epoch = s->epoch, .samples = s->valid, .bytes = bytes,
+                                  .end_position = s->end_position, .cursor = s->cursor};
+    return pp_queue_put(&l->arrived, b);
+}
+
+/* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say so. */
+static pp_status check_useless(const struct pp_loader *l, uint64_t useless, struct pp_err *err)
+{
+    uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
+    if (useless < epoch)
+        return PP_OK;
+    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu samples could be used; the reasons are in the file's error table", (unsigned long long)useless);
+}
+
+void *pp_copy_main(void *arg)
+{
+    struct pp_loader *l = arg;
+    struct pp_err err;
+    uint64_t useless = 0;
+    void *item;
+    pp_status st = PP_OK;
+    pthread_setname_np(pthread_self(), "pp-copy");
+    struct pp_thread *t = pp_thread_register(l->opts.session, PP_LANE_COPY, "pp-copy");
+    pp_err_clear(&err);
+    pp_lap_start(t);
+    while (st == PP_OK && pp_queue_get(&l->ready, &item, UINT64_MAX) == PP_OK) {
+        struct pp_slot *s = item;
+        struct pp_lap lap = batch_lap(l, s);
+        pp_lap_end(t, PP_PHASE_GET_WAIT, &lap);
+        if (s->valid && !s->discard) {
+            st = copy_batch(l, t, s, &err);
+            useless = 0;
+        } else if (!s->discard) {
+            useless += s->rows;
+            st = check_useless(l, useless, &err);
+        }
+        pp_dispatch_release(&l->dispatch, s);
+    }
+    if (st != PP_OK && st != PP_END)
+        pp_loader_fail(l, st, &err);
+    pp_queue_close(&l->arrived);
+    pp_thread_retire(t);
+    return NULL;
+}

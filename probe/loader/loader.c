@@ -1,0 +1,215 @@
+#include "probe/loader/loader_impl.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status check_opts(const struct pp_loader_opts *o, struct pp_err *err)
+{
+    uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
+    if (o->workers < 1 || o->prefetch < 1 || o->batch_size < 1 || o->copy_buffers < 1)
+        return pp_fail(err, PP_E_USAGE, "workers, prefetch, batch size and copy buffers must each be at least 1");
+    if (o->streaming && o->on_error == PP_ON_ERROR_SUBSTITUTE)
+        return pp_fail(err, PP_E_USAGE, "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
+    if (o->streaming)
+        return PP_OK;
+    if (o->drop_last_batch && len < o->batch_size)
+        return pp_fail(err, PP_E_USAGE, "a batch of %llu is larger than this rank's %llu samples and --drop-last drops it; use --batch-size %llu or less",
+                       (unsigned long long)o->batch_size, (unsigned long long)len, (unsigned long long)len);
+    if (o->start_position > len)
+        return pp_fail(err, PP_E_USAGE, "the run to resume had consumed %llu samples of its epoch, but an epoch has %llu here",
+                       (unsigned long long)o->start_position, (unsigned long long)len);
+    return PP_OK;
+}
+
+/* Bytes of one sample in a batch. */
+static pp_status find_row_bytes(const struct pp_loader_opts *o, size_t *out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    if (o->transform) {
+        *out = pp_transform_bytes(o->transform);
+    } else {
+        struct pp_sample s = {0};
+        st = pp_dataset_read(o->dataset, 0, &s, err);
+        *out = s.size;
+        pp_sample_free(&s);
+    }
+    return st;
+}
+
+static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    l->workers = calloc((size_t)l->opts.workers, sizeof(*l->workers));
+    if (!l->workers)
+        return pp_fail(err, PP_E_NO_MEMORY, "making %d workers: no memory", l->opts.workers);
+    for (int i = 0; i < l->opts.workers && st == PP_OK; i++) {
+        struct pp_worker *w = &l->workers[i];
+        w->loader = l;
+        w->number = i;
+        if (l->opts.transform) {
+            st = pp_decoder_create(l->opts.exif_rotate, &w->decoder, err);
+            if (st == PP_OK)
+                st = pp_scratch_create(&w->scratch, err);
+        }
+    }
+    return st;
+}
+
+static pp_status make_device_batches(struct pp_loader *l, struct pp_err *err)
+{
+    size_t n = (size_t)l->opts.copy_buffers;
+    l->device_batches = calloc(n, sizeof(*l->device_batches));
+    if (!l->device_batches)
+        return pp_fail(err, PP_E_NO_MEMORY, "making %zu device buffers: no memory", n);
+    for (size_t i = 0; i < n; i++)
+        pp_queue_put(&l->buffers, &l->device_batches[i]);
+    return PP_OK;
+}
+
+pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err)
+{
+    pp_status st = check_opts(opts, err);
+    if (st != PP_OK)
+        return st;
+    struct pp_loader *l = calloc(1, sizeof(*l));
+    if (!l)
+        return pp_fail(err, PP_E_NO_MEMORY, "making the loader: no memory");
+    l->opts = *opts;
+    pthread_mutex_init(&l->failure_lock, NULL);
+    /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */
+    l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + 1;
+    if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
+        (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data, err)) != PP_OK ||
+        (st = pp_queue_init(&l->ready, l->n_slots, err)) != PP_OK ||
+        (st = pp_queue_init(&l->arrived, (size_t)opts->copy_buffers, err)) != PP_OK ||
+        (st = pp_queue_init(&l->buffers, (size_t)opts->copy_buffers, err)) != PP_OK ||
+        (st = make_device_batches(l, err)) != PP_OK ||
+        (st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, l->slot_data, l->n_slots, l->row_bytes, err)) != PP_OK ||
+        (st = make_workers(l, err)) != PP_OK) {
+        pp_loader_destroy(l);
+        return st;
+    }
+    *out = l;
+    return PP_OK;
+}
+
+void pp_loader_destroy(struct pp_loader *l)
+{
+    if (!l)
+        return;
+    for (int i = 0; l->workers && i < l->opts.workers; i++) {
+        pp_scratch_destroy(l->workers[i].scratch);
+        pp_decoder_destroy(l->workers[i].decoder);
+        pp_sample_free(&l->workers[i].sample);
+    }
+    free(l->workers);
+    pp_dispatch_free(&l->dispatch);
+    pp_queue_free(&l->buffers);
+    pp_queue_free(&l->arrived);
+    pp_queue_free(&l->ready);
+    free(l->device_batches);
+    if (l->slot_data)
+        pp_device_free(l->opts.device, l->slot_data, l->n_slots * l->opts.batch_size * l->row_bytes);
+    pthread_mutex_destroy(&l->failure_lock);
+    free(l);
+}
+
+void pp_loader_stop(struct pp_loader *l)
+{
+    atomic_store_explicit(&l->stop, 1, memory_order_relaxed);
+}
+
+void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err)
+{
+    pthread_mutex_lock(&l->failure_lock);
+    if (l->failure == PP_OK) {
+        l->failure = st;
+        l->failure_err = *err;
+    }
+    pthread_mutex_unlock(&l->failure_lock);
+    pp_loader_stop(l);
+}
+
+void pp_loader_depths(struct pp_loader *l, uint64_t depth[3])
+{
+    depth[0] = pp_queue_depth(&l->ready);
+    depth[1] = pp_dispatch_free_slots(&l->dispatch);
+    depth[2] = pp_queue_depth(&l->arrived);
+}
+
+static pp_status start(struct pp_loader *l, struct pp_err *err)
+{
+    int rc = pthread_create(&l->copy_thread, NULL, pp_copy_main, l);
+    l->copy_started = rc == 0;
+    if (!rc && l->opts.streaming) {
+        rc = pthread_create(&l->reader_thread, NULL, pp_reader_main, l);
+        l->reader_started = rc == 0;
+    }
+    for (int i = 0; i < l->opts.workers && !rc; i++) {
+        rc = pthread_create(&l->workers[i].thread, NULL, pp_worker_main, &l->workers[i]);
+        l->workers[i].started = rc == 0;
+    }
+    return rc ? pp_fail_errno(err, rc, "starting the loader's threads (%d workers) failed; try fewer --workers", l->opts.workers) : PP_OK;
+}
+
+static void join_all(struct pp_loader *l)
+{
+    pp_dispatch_stop(&l->dispatch);
+    pp_queue_close(&l->buffers);
+    pp_queue_close(&l->arrived);
+    for (int i = 0; i < l->opts.workers; i++)
+        if (l->workers[i].started)
+            pthread_join(l->workers[i].thread, NULL);
+    if (l->reader_started)
+        pthread_join(l->reader_thread, NULL);
+    if (l->copy_started)
+        pthread_join(l->copy_thread, NULL);
+}
+
+static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
+{
+    uint64_t now = pp_now_ns();
+    for (int i = 0; i < l->opts.workers; i++) {
+        const struct pp_worker *w = &l->workers[i];
+        r->errors += w->errors;
+        r->retries += w->retries;
+        r->skipped += w->skipped;
+        r->substituted += w->substituted;
+        r->allocations_warm += w->warm ? pp_worker_grown(w) - w->grown_before_warm : 0;
+        r->footprint_bytes += w->sample.cap + (w->decoder ? pp_decoder_footprint(w->decoder) : 0);
+    }
+    r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) + (l->dispatch.order ? pp_order_footprint(l->dispatch.order) : 0);
+    r->slots = l->n_slots;
+    r->slot_bytes = l->n_slots * l->opts.batch_size * l->row_bytes;
+    r->queues = 0;
+    pp_meter_report(&l->dispatch.slot_meter, "free_slots", now, &r->queue[r->queues++]);
+    pp_meter_report(&l->ready.meter, "ready", now, &r->queue[r->queues++]);
+    pp_meter_report(&l->arrived.meter, "device", now, &r->queue[r->queues++]);
+    if (l->opts.streaming)
+        pp_meter_report(&l->dispatch.item_meter, "stream", now, &r->queue[r->queues++]);
+}
+
+pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err)
+{
+    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .ended_by = "error"};
+    pp_status st = start(l, err);
+    if (st == PP_OK)
+        pp_trainer_run(l, result);
+    else
+        pp_loader_fail(l, st, err);
+    join_all(l);
+    sum_up(l, result);
+    if (l->failure == PP_OK && l->dispatch.failure != PP_OK) {
+        l->failure = l->dispatch.failure;
+        l->failure_err = l->dispatch.failure_err;
+    }
+    if (l->failure != PP_OK) {
+        result->ended_by = "error";
+        if (err)
+            *err = l->failure_err;
+    }
+    return l->failure;
+}

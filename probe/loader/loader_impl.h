@@ -1,0 +1,68 @@
+/* loader/loader_impl.h: the loader's inside, shared by its lanes (worker.c, lanes.c, trainer.c) and by loader.c, which wires them. */
+#ifndef PP_LOADER_LOADER_IMPL_H
+#define PP_LOADER_LOADER_IMPL_H
+
+#include "probe/loader/dispatch.h"
+#include "probe/loader/loader.h"
+#include "probe/loader/queue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A batch that has arrived on the device. There are copy_buffers of them, going round between copy lane and trainer. */
+struct pp_device_batch {
+    uint64_t batch, epoch, samples, bytes, end_position;
+    struct pp_stream_cursor cursor;
+};
+
+struct pp_worker {
+    struct pp_loader *loader;
+    pthread_t thread;
+    int number, started;
+    struct pp_thread *trace;
+    struct pp_sample sample;
+    struct pp_decoder *decoder;
+    struct pp_scratch *scratch;
+    uint64_t errors, retries, skipped, substituted;
+    uint64_t grown_before_warm; /* buffer growths up to the first steady-state batch */
+    int warm;
+};
+
+struct pp_loader {
+    struct pp_loader_opts opts;
+    struct pp_dispatch dispatch;
+    struct pp_queue ready;   /* struct pp_slot *: finished batches, in delivery order */
+    struct pp_queue arrived; /* struct pp_device_batch *: batches on the device */
+    struct pp_queue buffers; /* struct pp_device_batch *: free device buffers */
+    struct pp_device_batch *device_batches;
+    struct pp_worker *workers;
+    pthread_t copy_thread, reader_thread;
+    int copy_started, reader_started;
+    void *slot_data;
+    size_t row_bytes, n_slots;
+    atomic_int stop; /* pp_loader_stop: finish the batch in hand */
+
+    pthread_mutex_t failure_lock;
+    pp_status failure; /* the first thing that ends the run; guarded by failure_lock */
+    struct pp_err failure_err;
+};
+
+/* Remembers the first failure and stops everything. Any thread. */
+void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err);
+
+/* Thread bodies. */
+void *pp_worker_main(void *worker);
+void *pp_copy_main(void *loader);
+void *pp_reader_main(void *loader);
+/* On the calling thread: the trainer. Fills what it sees of result. */
+void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *result);
+
+/* Buffer growths of a worker so far. */
+uint64_t pp_worker_grown(const struct pp_worker *w);
+
+static inline uint16_t pp_batch_flags(const struct pp_loader *l, uint64_t batch)
+{
+    return batch < l->opts.warmup_steps ? PP_SPAN_WARMUP : 0;
+}
+
+#endif

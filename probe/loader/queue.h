@@ -1,0 +1,33 @@
+/* loader/queue.h: the bounded first-in first-out queue between two lanes. Measures both waits and its depth over time; closing it wakes
+ * everyone, and what is still inside can be taken out: draining is part of the contract. Any number of threads on either side. */
+#ifndef PP_LOADER_QUEUE_H
+#define PP_LOADER_QUEUE_H
+
+#include "probe/loader/meter.h"
+
+#include <pipeprobe/status.h>
+
+#include <pthread.h>
+#include <stddef.h>
+
+struct pp_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t not_empty, not_full;
+    struct pp_meter meter;
+    void **items;
+    size_t capacity, head, count;
+    int closed;
+};
+
+pp_status pp_queue_init(struct pp_queue *q, size_t capacity, struct pp_err *err);
+/* Nobody may be waiting. Items still inside are the caller's affair. A zeroed struct is fine. */
+void pp_queue_free(struct pp_queue *q);
+
+/* Blocks while full. PP_END when the queue is closed: the item stays the caller's. */
+pp_status pp_queue_put(struct pp_queue *q, void *item);
+/* Blocks while empty, until deadline_ns (monotonic; UINT64_MAX: for ever). PP_END: closed and empty. PP_E_INTERRUPTED: deadline. */
+pp_status pp_queue_get(struct pp_queue *q, void **item, uint64_t deadline_ns);
+void pp_queue_close(struct pp_queue *q);
+size_t pp_queue_depth(struct pp_queue *q);
+
+#endif

@@ -1,0 +1,132 @@
+/* The trainer: waits for a batch, does a step, gives the device buffer back. The data_wait spans recorded here are the stall a GPU sees. */
+#include "probe/loader/loader_impl.h"
+
+#include "probe/base/clock.h"
+
+/* How often a long wait looks whether the run is to stop. */
+#define LOOK_NS 50000000u
+
+static int stopping(const struct pp_loader *l)
+{
+    return atomic_load_explicit(&l->stop, memory_order_relaxed);
+}
+
+/* PP_OK with a batch; PP_END: there are no more; PP_E_INTERRUPTED: deadline, or asked to stop. */
+static pp_status wait_batch(struct pp_loader *l, uint64_t deadline_ns, struct pp_device_batch **out)
+{
+    for (;;) {
+        uint64_t now = pp_now_ns(), look = now + LOOK_NS;
+        void *item;
+        pp_status st = pp_queue_get(&l->arrived, &item, look < deadline_ns ? look : deadline_ns);
+        *out = st == PP_OK ? item : NULL;
+        if (st != PP_E_INTERRUPTED || stopping(l) || pp_now_ns() >= deadline_ns)
+            return st;
+    }
+}
+
+static void step(const struct pp_loader *l)
+{
+    uint64_t end = pp_now_ns() + l->opts.step_ns, now;
+    switch (l->opts.step) {
+    case PP_STEP_NONE:
+        return;
+    case PP_STEP_SPIN:
+        while (pp_now_ns() < end && !stopping(l)) {
+        }
+        return;
+    case PP_STEP_SLEEP:
+        while ((now = pp_now_ns()) < end && !stopping(l))
+            pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
+        return;
+    }
+}
+
+static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
+{
+    uint64_t depth[3];
+    if (!t)
+        return;
+    pp_loader_depths(l, depth);
+    for (int i = 0; i < 3; i++)
+        pp_counter_put(t, names[i], depth[i]);
+}
+
+/* Where a resumed run goes on: behind the batch with the highest number, since every batch before it has been delivered by then. */
+static void note_position(struct pp_loader_result *r, const struct pp_device_batch *b, uint64_t *highest)
+{
+    if (r->batches && b->batch < *highest)
+        return;
+    *highest = b->batch;
+    r->epoch = b->epoch;
+    r->position = b->end_position;
+    r->stream_shard = b->cursor.shard;
+    r->stream_offset = b->cursor.offset;
+}
+
+static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
+{
+    struct pp_lap lap = {.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
+                         .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
+    if (l->opts.step != PP_STEP_NONE) {
+        step(l);
+        pp_lap_end(t, PP_PHASE_STEP, &lap);
+    }
+    if (l->opts.sync_every_step) {
+        struct pp_err err;
+        if (pp_device_sync(l->opts.device, &err) != PP_OK)
+            pp_loader_fail(l, err.code, &err);
+        pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
+    }
+}
+
+void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
+{
+    const struct pp_loader_opts *o = &l->opts;
+    struct pp_thread *t = pp_thread_register(o->session, PP_LANE_TRAINER, "pp-trainer");
+    uint16_t names[3] = {pp_name_intern(o->session, "queue_ready_batches"), pp_name_intern(o->session, "queue_free_slots"),
+                         pp_name_intern(o->session, "queue_device_batches")};
+    uint64_t highest = 0, deadline = UINT64_MAX;
+    int draining = 0;
+
+    r->start_ns = pp_now_ns();
+    if (o->max_ns)
+        deadline = r->start_ns + o->max_ns;
+    r->ended_by = o->max_steps ? "steps" : "epochs";
+    pp_lap_start(t);
+    for (;;) {
+        struct pp_device_batch *b;
+        int first_of_epoch;
+        pp_status st = wait_batch(l, draining ? UINT64_MAX : deadline, &b);
+        if (st != PP_OK) {
+            pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,
+                                                               .flags = st == PP_END ? 0 : PP_SPAN_UNFINISHED});
+            if (st == PP_END)
+                break;
+        } else {
+            first_of_epoch = r->batches && b->epoch != r->epoch;
+            pp_lap_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
+                       &(struct pp_lap){.sample = b->samples, .bytes = b->bytes, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
+                                        .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
+            if (!r->batches)
+                r->first_batch_ns = pp_now_ns();
+            note_position(r, b, &highest);
+            record_depths(l, t, names);
+            do_step(l, t, b);
+            r->batches++;
+            r->samples += b->samples;
+            pp_queue_put(&l->buffers, b); /* never blocks: it holds every buffer there is */
+            if (o->events.batch && o->events.batch(o->events.ctx, r->batches, r->samples, r->epoch))
+                pp_loader_stop(l);
+        }
+        if (!draining && (stopping(l) || pp_now_ns() >= deadline)) {
+            r->ended_by = stopping(l) ? "interrupted" : "duration";
+            if (o->in_order)
+                break;
+            /* Out of order, batches before the highest may still be on their way: a state saved now must not skip them. */
+            draining = 1;
+            pp_dispatch_drain(&l->dispatch);
+        }
+    }
+    r->end_ns = pp_now_ns();
+    pp_thread_retire(t);
+}

@@ -1,0 +1,200 @@
+/* One worker: claims rows and fills them: read -> decode -> transform straight into the pinned slot; the last of a batch collates. */
+#include "probe/loader/loader_impl.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A substitute is the next readable sample in dataset order, so that which one it is does not depend on the worker. */
+#define SUBSTITUTE_TRIES 16
+
+uint64_t pp_worker_grown(const struct pp_worker *w)
+{
+    return w->sample.grown + (w->decoder ? pp_decoder_grown(w->decoder) : 0) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
+}
+
+static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
+{
+    return (struct pp_lap){.sample = index, .batch = (uint32_t)slot->batch, .epoch = (uint16_t)slot->epoch,
+                           .flags = pp_batch_flags(w->loader, slot->batch)};
+}
+
+static void lap(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status st)
+{
+    struct pp_lap copy = *l;
+    copy.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
+    pp_lap_end(w->trace, phase, &copy);
+}
+
+static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &w->loader->opts;
+    uint64_t backoff = o->retry_backoff_ns;
+    for (int attempt = 0;; attempt++) {
+        struct pp_lap l = lap_of(w, slot, index);
+        pp_status st = pp_dataset_read(o->dataset, index, &w->sample, err);
+        l.bytes = st == PP_OK ? w->sample.size : 0;
+        if (st == PP_OK && w->sample.cache_known) {
+            l.flags |= PP_SPAN_HAS_CACHE;
+            l.cache_hit_kib = (uint32_t)((w->sample.cache_hit_bytes + 512) >> 10);
+        }
+        l.flags |= attempt ? PP_SPAN_RETRY : 0;
+        lap(w, PP_PHASE_READ, &l, st);
+        if (st != PP_E_TRANSIENT || attempt >= o->retries || atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
+            return st;
+        w->retries++;
+        pp_sleep_until_ns(pp_now_ns() + backoff);
+        backoff *= 2;
+        l = lap_of(w, slot, index);
+        l.flags |= PP_SPAN_RETRY;
+        lap(w, PP_PHASE_RETRY, &l, PP_OK);
+    }
+}
+
+static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index, const struct pp_sample *s, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &w->loader->opts;
+    struct pp_lap l = lap_of(w, slot, index);
+    struct pp_image_info info;
+    struct pp_transform_plan plan;
+    struct pp_pixels pixels;
+    pp_status st = pp_decoder_open(w->decoder, s->data, s->size, &info, err);
+    if (st == PP_OK) {
+        pp_transform_draw(o->transform, info.width, info.height, o->seed, slot->epoch, index, &plan);
+        st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);
+    }
+    l.bytes = st == PP_OK ? (uint64_t)pixels.width * (uint64_t)pixels.height * 3 : 0;
+    lap(w, PP_PHASE_DECODE, &l, st);
+    if (st != PP_OK)
+        return st;
+    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes, err);
+    l.bytes = w->loader->row_bytes;
+    lap(w, PP_PHASE_TRANSFORM, &l, st);
+    return st;
+}
+
+static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index, const struct pp_sample *s, struct pp_err *err)
+{
+    struct pp_lap l = lap_of(w, slot, index);
+    if (s->size != w->loader->row_bytes)
+        return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu", (unsigned long long)index, s->size, w->loader->row_bytes);
+    memcpy(slot->data + row * w->loader->row_bytes, s->data, s->size);
+    l.bytes = s->size;
+    lap(w, PP_PHASE_TRANSFORM, &l, PP_OK);
+    return PP_OK;
+}
+
+/* Brings dataset sample `index` (or the streamed item's bytes) into the row. */
+static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_t index, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &w->loader->opts;
+    const struct pp_sample *s = c->item ? &c->item->sample : &w->sample;
+    pp_status st = c->item ? PP_OK : read_with_retries(w, c->slot, index, err);
+    if (st == PP_OK)
+        st = (pp_dataset_content(o->dataset) == PP_CONTENT_TOKENS ? fill_tokens : fill_image)(w, c->slot, c->row, index, s, err);
+    if (st == PP_OK) {
+        c->slot->labels[c->row] = s->label;
+        c->slot->indexes[c->row] = index;
+    }
+    return st;
+}
+
+static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t index, pp_status st, const struct pp_err *err, const char *action)
+{
+    const struct pp_loader_events *ev = &w->loader->opts.events;
+    char path[512];
+    w->errors++;
+    if (!ev->error)
+        return;
+    ev->error(ev->ctx, &(struct pp_loader_error){
+        .t_ns = pp_now_ns(), .sample = index, .thread = pp_thread_id(w->trace), .batch = (uint32_t)c->slot->batch,
+        .path = c->item ? c->item->path : pp_dataset_path(w->loader->opts.dataset, index, path, sizeof(path)),
+        .kind = pp_status_name(st), .action = action, .reason = err->text});
+}
+
+/* The policy for a sample that cannot be used. Returns whether the row holds a sample after all. */
+static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status st, struct pp_err *err)
+{
+    struct pp_loader *l = w->loader;
+    if (l->opts.on_error == PP_ON_ERROR_FAIL) {
+        report_error(w, c, c->index, st, err, "failed");
+        pp_loader_fail(l, st, err);
+        return 0;
+    }
+    if (l->opts.on_error == PP_ON_ERROR_SUBSTITUTE && !c->item) {
+        uint64_t n = pp_dataset_len(l->opts.dataset);
+        report_error(w, c, c->index, st, err, "substituted");
+        for (uint64_t k = 1; k <= SUBSTITUTE_TRIES && k < n; k++)
+            if (fill_row(w, c, (c->index + k) % n, err) == PP_OK) {
+                w->substituted++;
+                return 1;
+            }
+    } else {
+        report_error(w, c, c->index, st, err, "skipped");
+    }
+    w->skipped++;
+    return 0;
+}
+
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. */
+static void collate(struct pp_worker *w, struct pp_slot *s)
+{
+    size_t row_bytes = w->loader->row_bytes;
+    uint32_t to = 0;
+    pp_lap_skip(w->trace);
+    for (uint32_t from = 0; from < s->rows; from++) {
+        if (!s->usable[from])
+            continue;
+        if (to != from) {
+            memcpy(s->data + to * row_bytes, s->data + from * row_bytes, row_bytes);
+            s->labels[to] = s->labels[from];
+            s->indexes[to] = s->indexes[from];
+        }
+        to++;
+    }
+    s->valid = to;
+    struct pp_lap l = lap_of(w, s, to);
+    l.flags |= PP_SPAN_COUNT;
+    l.bytes = to == s->rows ? 0 : to * row_bytes;
+    lap(w, PP_PHASE_COLLATE, &l, PP_OK);
+}
+
+static void do_claim(struct pp_worker *w, const struct pp_claim *c)
+{
+    struct pp_dispatch *d = &w->loader->dispatch;
+    if (!c->only_collate) {
+        struct pp_err err;
+        pp_err_clear(&err);
+        pp_status st = fill_row(w, c, c->index, &err);
+        c->slot->usable[c->row] = (uint8_t)(st == PP_OK || recover_row(w, c, st, &err));
+        if (c->item)
+            pp_dispatch_item_done(d, c->item);
+    }
+    if (c->only_collate || pp_dispatch_row_done(d, c->slot)) {
+        collate(w, c->slot);
+        pp_dispatch_finish(d, c->slot);
+    }
+}
+
+void *pp_worker_main(void *arg)
+{
+    struct pp_worker *w = arg;
+    struct pp_loader *l = w->loader;
+    struct pp_claim c;
+    char name[16];
+    snprintf(name, sizeof(name), "pp-worker-%d", w->number);
+    pthread_setname_np(pthread_self(), name);
+    w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
+    pp_lap_start(w->trace);
+    while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
+        if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
+            w->warm = 1;
+            w->grown_before_warm = pp_worker_grown(w);
+        }
+        do_claim(w, &c);
+    }
+    pp_thread_retire(w->trace);
+    return NULL;
+}
