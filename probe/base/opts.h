@@ -11,9 +11,9 @@
 
 enum pp_opt_type {
     PP_OPT_FLAG,     /* int: --name sets 1, --no-name sets 0 */
-    PP_OPT_INT,      /* int64_t, in [min, max]; suffixes k M G (1000) and Ki Mi Gi */
+    PP_OPT_INT,      /* int64_t, in [min, max]; suffixes k M G T (1000) and Ki Mi Gi Ti; "1.5M" is whole, hence fine */
     PP_OPT_SIZE,     /* uint64_t bytes, suffixes as INT, "KB" and "KiB" too */
-    PP_OPT_DURATION, /* uint64_t ns; "30" is seconds; "250ms", "1.5s", "2m", "1h", "10us" */
+    PP_OPT_DURATION, /* uint64_t ns; "30" is seconds; "250ms", "1.5s", "2m", "1h", "10us", "2m05s" */
     PP_OPT_DOUBLE,   /* double in [min, max] */
     PP_OPT_STRING,   /* const char * */
     PP_OPT_CHOICE,   /* int index into choices */
@@ -34,7 +34,7 @@ struct pp_opt {
     char letter;      /* short form, or 0 */
     enum pp_opt_type type;
     size_t offset;    /* of the field in the command's option struct */
-    double min, max;  /* both 0: no range */
+    double min, max;  /* in the field's unit, for all numeric types; both 0: no range; max may be INFINITY */
     const char *arg;  /* "N", "FILE", ... for help; NULL for flags */
     const char *dflt; /* default as the user would type it; NULL: field is left as it is; "auto" is accepted where auto_value is set */
     int has_auto;     /* the word "auto" is accepted and stores -1 (INT) */
@@ -55,19 +55,22 @@ struct pp_opt_set {
 /* Applies defaults, then the config file ($XDG_CONFIG_HOME/pipeprobe/config: "name = value" lines under [command]), then PIPEPROBE_NAME
  * variables, then argv[1..]. "--name=value", "--name value", "-nvalue", "--" are understood; operands are collected in
  * argv order into operands (NULL-terminated, caller's array of argc + 1). PP_E_USAGE with a sentence naming the nearest
- * option. Strings point into argv, the environment or memory kept for the life of the process. */
+ * option. Strings point into argv, the environment or memory kept for the life of the process (a config file's values hang
+ * on one list: parse from one thread). A FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST
+ * given by a stronger source replaces what a weaker one gave. A table has at most 96 rows. */
 pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv, const char **operands, int *n_operands, struct pp_err *err);
 
 /* Prints the option part of --help, grouped, aligned, at most 80 columns. */
 void pp_opts_help(const struct pp_opt *table, FILE *out);
 
-/* The value of row i as the user would type it, into buf. */
+/* The value of row i as the user would type it, into buf; lists as words apart by a space. */
 const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size);
 
 /* Nearest candidate by edit distance (Damerau), or NULL when nothing is near enough. names ends with NULL. */
 const char *pp_nearest(const char *word, const char *const *names);
 
-/* The parsers by themselves, for spec strings such as --synthetic n=10k,size=500x375. */
+/* The parsers by themselves, for spec strings such as --synthetic n=10k,size=500x375. PP_E_USAGE: not of the form;
+ * PP_E_UNSUPPORTED: too large for the type. Then *out is left alone. */
 pp_status pp_parse_int(const char *text, int64_t *out);
 pp_status pp_parse_size(const char *text, uint64_t *out);
 pp_status pp_parse_duration(const char *text, uint64_t *out_ns);

@@ -1,4 +1,4 @@
-/* base/text.h: numbers as people read them. Each writes into buf (at least 32 bytes) and returns it. */
+/* base/text.h: numbers as people read them. Each writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
 #ifndef PP_BASE_TEXT_H
 #define PP_BASE_TEXT_H
 

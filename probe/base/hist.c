@@ -1,0 +1,87 @@
+#include "probe/base/hist.h"
+
+#include <string.h>
+
+#define SUB ((uint64_t)1 << PP_HIST_SUB_BITS)
+
+static unsigned bucket_of(uint64_t value)
+{
+    if (value < SUB)
+        return (unsigned)value;
+    unsigned shift = 63u - (unsigned)__builtin_clzll(value) - PP_HIST_SUB_BITS;
+    return ((shift + 1) << PP_HIST_SUB_BITS) + (unsigned)((value >> shift) & (SUB - 1));
+}
+
+static uint64_t middle_of(unsigned bucket)
+{
+    if (bucket < SUB)
+        return bucket;
+    unsigned shift = (bucket >> PP_HIST_SUB_BITS) - 1;
+    uint64_t low = (SUB + (bucket & (SUB - 1))) << shift;
+    return low + (((uint64_t)1 << shift) >> 1);
+}
+
+/* Saturating, so that adding in any order and grouping gives the same sum. */
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+void pp_hist_clear(struct pp_hist *h)
+{
+    memset(h, 0, sizeof(*h));
+    h->min = UINT64_MAX;
+}
+
+void pp_hist_add(struct pp_hist *h, uint64_t value)
+{
+    h->count++;
+    h->sum = add_sat(h->sum, value);
+    if (value < h->min)
+        h->min = value;
+    if (value > h->max)
+        h->max = value;
+    h->bucket[bucket_of(value)]++;
+}
+
+void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from)
+{
+    into->count += from->count;
+    into->sum = add_sat(into->sum, from->sum);
+    if (from->min < into->min)
+        into->min = from->min;
+    if (from->max > into->max)
+        into->max = from->max;
+    for (unsigned i = 0; i < PP_HIST_BUCKETS; i++)
+        into->bucket[i] += from->bucket[i];
+}
+
+/* Nearest rank: the smallest value with at least q of the values at or below it. */
+static uint64_t rank_of(double q, uint64_t count)
+{
+    double exact = q * (double)count;
+    uint64_t rank = exact <= 1 ? 1 : exact >= (double)count ? count : (uint64_t)exact;
+    return (double)rank < exact && rank < count ? rank + 1 : rank;
+}
+
+uint64_t pp_hist_quantile(const struct pp_hist *h, double q)
+{
+    if (h->count == 0)
+        return 0;
+    uint64_t rank = rank_of(q, h->count), seen = 0;
+    if (rank == 1)
+        return h->min;
+    if (rank == h->count)
+        return h->max;
+    unsigned i = 0;
+    while ((seen += h->bucket[i]) < rank)
+        i++;
+    uint64_t value = middle_of(i);
+    return value < h->min ? h->min : value > h->max ? h->max : value;
+}
+
+double pp_hist_mean(const struct pp_hist *h)
+{
+    return h->count ? (double)h->sum / (double)h->count : 0;
+}

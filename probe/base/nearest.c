@@ -1,0 +1,53 @@
+#include "probe/base/opts.h"
+
+#include <string.h>
+
+enum { LONGEST = 63 };
+
+static int min3(int a, int b, int c)
+{
+    int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Damerau-Levenshtein distance in its optimal string alignment form: insert, delete, replace, swap neighbours. */
+static int distance(const char *a, const char *b)
+{
+    int na = (int)strlen(a), nb = (int)strlen(b);
+    int row[3][LONGEST + 1];
+    for (int k = 0; k <= nb; k++)
+        row[0][k] = k;
+    for (int i = 1; i <= na; i++) {
+        int *now = row[i % 3];
+        const int *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (int k = 1; k <= nb; k++) {
+            now[k] = min3(last[k] + 1, now[k - 1] + 1, last[k - 1] + (a[i - 1] != b[k - 1]));
+            int swapped = i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1];
+            if (swapped && before[k - 2] + 1 < now[k])
+                now[k] = before[k - 2] + 1;
+        }
+    }
+    return row[na % 3][nb];
+}
+
+const char *pp_nearest(const char *word, const char *const *names)
+{
+    size_t len = strlen(word);
+    if (len == 0 || len > LONGEST)
+        return NULL;
+    const char *best = NULL;
+    int best_distance = ((int)len + 2) / 3; /* further than that it would be a guess, not a correction */
+    for (; *names; names++) {
+        if (strlen(*names) > LONGEST)
+            continue;
+        int d = distance(word, *names);
+        if (d > 1 && len >= 3 && strncmp(word, *names, len) == 0)
+            d = 1; /* the start of the name: an abbreviation */
+        if (d < best_distance + (best == NULL)) {
+            best = *names;
+            best_distance = d;
+        }
+    }
+    return best;
+}

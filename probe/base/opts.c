@@ -1,0 +1,139 @@
+#include "probe/base/opts.h"
+
+#include "probe/base/err.h"
+#include "probe/base/opts_value.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status apply_defaults(struct pp_opt_set *set, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
+        assert(i < (int)sizeof(set->source));
+        set->source[i] = PP_OPT_DEFAULT;
+        if (set->table[i].dflt)
+            status = pp_opt_store(set, i, PP_OPT_DEFAULT, set->table[i].name, set->table[i].dflt, err);
+    }
+    return status;
+}
+
+/* PIPEPROBE_BATCH_SIZE for "batch-size". */
+static void environment_name(char *buf, size_t size, const char *name)
+{
+    int n = snprintf(buf, size, "PIPEPROBE_%s", name);
+    for (char *p = buf; n > 0 && *p; p++)
+        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+}
+
+static pp_status apply_environment(struct pp_opt_set *set, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
+        char name[96];
+        environment_name(name, sizeof(name), set->table[i].name);
+        const char *value = getenv(name);
+        if (value)
+            status = pp_opt_store(set, i, PP_OPT_ENV, name, value, err);
+    }
+    return status;
+}
+
+/* The rest of the command line while it is read. */
+struct reading {
+    struct pp_opt_set *set;
+    const char *command;
+    char **arg, **end; /* arg: the next one */
+    struct pp_err *err;
+};
+
+static pp_status give(struct reading *r, int i, const char *value)
+{
+    char where[96];
+    snprintf(where, sizeof(where), "--%s", r->set->table[i].name);
+    return pp_opt_store(r->set, i, PP_OPT_GIVEN, where, value, r->err);
+}
+
+/* The next argument as the value of row i. "-1" and "-" are values, "--force" is a forgotten one. */
+static pp_status give_next(struct reading *r, int i)
+{
+    const struct pp_opt *o = &r->set->table[i];
+    const char *value = r->arg < r->end ? *r->arg : NULL;
+    if (!value)
+        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing: --%s %s", o->name, o->name, o->arg ? o->arg : "VALUE");
+    if (strncmp(value, "--", 2) == 0)
+        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing before %s (if it is the value, write --%s=%s)", o->name, value, o->name, value);
+    r->arg++;
+    return give(r, i, value);
+}
+
+static pp_status no_such_option(struct reading *r, const char *shown, int len, const char *near)
+{
+    if (near)
+        return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; did you mean --%s?", len, shown, near);
+    return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; 'pipeprobe %s --help' lists them", len, shown, r->command);
+}
+
+static pp_status read_long(struct reading *r, const char *arg)
+{
+    const char *name = arg + 2, *equals = strchr(name, '=');
+    int len = equals ? (int)(equals - name) : (int)strlen(name);
+    int i = pp_opt_find(r->set->table, name, len);
+    if (i >= 0) {
+        if (equals)
+            return give(r, i, equals + 1);
+        return r->set->table[i].type == PP_OPT_FLAG ? give(r, i, "true") : give_next(r, i);
+    }
+    if (len > 3 && strncmp(name, "no-", 3) == 0) {
+        i = pp_opt_find(r->set->table, name + 3, len - 3);
+        if (i >= 0 && r->set->table[i].type == PP_OPT_FLAG && !equals)
+            return give(r, i, "false");
+    }
+    char word[64];
+    snprintf(word, sizeof(word), "%.*s", len, name);
+    return no_such_option(r, arg, len + 2, pp_opt_nearest(r->set->table, word));
+}
+
+/* "-qn8": flags may share one dash; the first option with a value takes the rest. */
+static pp_status read_short(struct reading *r, const char *arg)
+{
+    pp_status status = PP_OK;
+    for (const char *p = arg + 1; *p && status == PP_OK; p++) {
+        int i = pp_opt_find_letter(r->set->table, *p);
+        if (i < 0) {
+            /* "-seed" was probably meant as "--seed" */
+            const char *near = strlen(arg) > 3 ? pp_opt_nearest(r->set->table, arg + 1) : NULL;
+            char letter[] = {'-', *p, '\0'};
+            return near ? no_such_option(r, arg, (int)strlen(arg), near) : no_such_option(r, letter, 2, NULL);
+        }
+        if (r->set->table[i].type != PP_OPT_FLAG)
+            return p[1] ? give(r, i, p + 1) : give_next(r, i);
+        status = give(r, i, "true");
+    }
+    return status;
+}
+
+pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv, const char **operands, int *n_operands, struct pp_err *err)
+{
+    struct reading r = {.set = set, .command = command, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
+    int n = 0, only_operands = 0;
+    pp_status status = apply_defaults(set, err);
+    if (status == PP_OK)
+        status = pp_opts_config(set, command, err);
+    if (status == PP_OK)
+        status = apply_environment(set, err);
+    while (status == PP_OK && r.arg < r.end) {
+        const char *arg = *r.arg++;
+        if (only_operands || arg[0] != '-' || arg[1] == '\0')
+            operands[n++] = arg;
+        else if (strcmp(arg, "--") == 0)
+            only_operands = 1;
+        else
+            status = arg[1] == '-' ? read_long(&r, arg) : read_short(&r, arg);
+    }
+    operands[n] = NULL;
+    *n_operands = n;
+    return status;
+}

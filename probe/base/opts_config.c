@@ -1,0 +1,134 @@
+#include "probe/base/err.h"
+#include "probe/base/opts_value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kept texts hang on a list, so that they are owned (and leak checkers see them) until the process ends. */
+static struct kept {
+    struct kept *next;
+    char text[];
+} *all_kept;
+
+const char *pp_opt_keep(const char *text, struct pp_err *err)
+{
+    size_t size = strlen(text) + 1;
+    struct kept *k = malloc(sizeof(*k) + size);
+    if (!k) {
+        pp_fail(err, PP_E_NO_MEMORY, "no memory for the value '%.40s'", text);
+        return NULL;
+    }
+    k->next = all_kept;
+    all_kept = k;
+    return memcpy(k->text, text, size);
+}
+
+static int config_path(char *path, size_t size)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int n = -1;
+    if (xdg && *xdg)
+        n = snprintf(path, size, "%s/pipeprobe/config", xdg);
+    else if (home && *home)
+        n = snprintf(path, size, "%s/.config/pipeprobe/config", home);
+    return n > 0 && (size_t)n < size;
+}
+
+static char *trim(char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    char *end = s + strlen(s);
+    while (end > s && isspace((unsigned char)end[-1]))
+        end--;
+    *end = '\0';
+    return s;
+}
+
+/* Quotes keep leading and trailing spaces of a value. */
+static char *unquote(char *s)
+{
+    size_t n = strlen(s);
+    if (n >= 2 && s[0] == '"' && s[n - 1] == '"') {
+        s[n - 1] = '\0';
+        s++;
+    }
+    return s;
+}
+
+struct config {
+    struct pp_opt_set *set;
+    const char *command, *path;
+    int line;
+    enum { BEFORE_ANY, OURS, ANOTHER } section;
+};
+
+static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
+{
+    size_t n = strlen(s);
+    if (s[n - 1] != ']')
+        return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
+    s[n - 1] = '\0';
+    c->section = strcmp(trim(s + 1), c->command) == 0 ? OURS : ANOTHER;
+    return PP_OK;
+}
+
+static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
+{
+    char *equals = strchr(s, '=');
+    if (c->section == BEFORE_ANY)
+        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' stands before any [command] heading, such as [run]", c->path, c->line, s);
+    if (c->section == ANOTHER)
+        return PP_OK; /* only its own command knows what may stand there */
+    if (!equals)
+        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is not of the form name = value", c->path, c->line, s);
+    *equals = '\0';
+    const char *name = trim(s);
+    int i = pp_opt_find(c->set->table, name, -1);
+    if (i < 0) {
+        const char *near = pp_opt_nearest(c->set->table, name);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: %s: no such option of %s%s%s%s", c->path, c->line, name, c->command,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    const char *value = pp_opt_keep(unquote(trim(equals + 1)), err);
+    if (!value)
+        return PP_E_NO_MEMORY;
+    char where[PATH_MAX + 80];
+    snprintf(where, sizeof(where), "%s:%d: %s", c->path, c->line, name);
+    return pp_opt_store(c->set, i, PP_OPT_CONFIG, where, value, err);
+}
+
+static pp_status read_line(struct config *c, char *line, struct pp_err *err)
+{
+    char *s = trim(line);
+    if (*s == '\0' || *s == '#' || *s == ';')
+        return PP_OK;
+    return *s == '[' ? read_heading(c, s, err) : read_setting(c, s, err);
+}
+
+pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_err *err)
+{
+    char path[PATH_MAX];
+    if (!config_path(path, sizeof(path)))
+        return PP_OK;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return errno == ENOENT || errno == ENOTDIR ? PP_OK : pp_fail_errno(err, errno, "cannot read the configuration file %s", path);
+
+    struct config c = {.set = set, .command = command, .path = path};
+    pp_status status = PP_OK;
+    char *line = NULL;
+    size_t cap = 0;
+    while (status == PP_OK && getline(&line, &cap, f) >= 0) {
+        c.line++;
+        status = read_line(&c, line, err);
+    }
+    if (status == PP_OK && ferror(f))
+        status = pp_fail_errno(err, errno, "cannot read the configuration file %s", path);
+    free(line);
+    fclose(f);
+    return status;
+}

@@ -1,0 +1,90 @@
+#include "probe/base/opts.h"
+
+#include <string.h>
+
+enum { WIDTH = 80, WIDEST_LEFT = 29 };
+
+/* "  -o, --output FILE" */
+static int left_column(const struct pp_opt *o, char *buf, size_t size)
+{
+    char letter[8] = "    ", value[80] = "";
+    if (o->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+    if (o->type == PP_OPT_FLAG) {
+        int on = o->dflt && (strcmp(o->dflt, "1") == 0 || strcmp(o->dflt, "true") == 0);
+        return snprintf(buf, size, "  %s--%s%s", letter, on ? "[no-]" : "", o->name);
+    }
+    if (o->arg)
+        snprintf(value, sizeof(value), "%s", o->arg);
+    for (int i = 0; !o->arg && o->type == PP_OPT_CHOICE && o->choices[i].name; i++) {
+        size_t at = strlen(value);
+        snprintf(value + at, sizeof(value) - at, "%s%s", i ? "|" : "", o->choices[i].name);
+    }
+    return snprintf(buf, size, "  %s--%s %s", letter, o->name, value[0] ? value : "VALUE");
+}
+
+/* Words of text from column `column` on, wrapped at WIDTH; the cursor already stands there. */
+static void put_wrapped(FILE *out, const char *text, int column)
+{
+    int at = column;
+    for (const char *p = text; *p;) {
+        int len = (int)strcspn(p, " ");
+        if (at > column && at + 1 + len > WIDTH) {
+            fprintf(out, "\n%*s", column, "");
+            at = column;
+        } else if (at > column) {
+            fputc(' ', out);
+            at++;
+        }
+        fwrite(p, 1, (size_t)len, out);
+        at += len;
+        p += len;
+        p += strspn(p, " ");
+    }
+    fputc('\n', out);
+}
+
+static void put_choices(FILE *out, const struct pp_opt *o, int column)
+{
+    for (const struct pp_opt_choice *c = o->choices; c && c->name; c++) {
+        if (!c->help)
+            continue;
+        int n = fprintf(out, "%*s%-10s ", column, "", c->name);
+        put_wrapped(out, c->help, n);
+    }
+}
+
+static void put_row(FILE *out, const struct pp_opt *o, int column)
+{
+    char left[160], text[480];
+    int n = left_column(o, left, sizeof(left));
+    int shows_default = o->dflt && o->dflt[0] && o->type != PP_OPT_FLAG;
+    snprintf(text, sizeof(text), "%s%s%s%s", o->help ? o->help : "", shows_default ? " [" : "", shows_default ? o->dflt : "", shows_default ? "]" : "");
+    if (n + 2 > column)
+        fprintf(out, "%s\n%*s", left, column, "");
+    else
+        fprintf(out, "%-*s", column, left);
+    put_wrapped(out, text, column);
+    if (o->type == PP_OPT_CHOICE)
+        put_choices(out, o, column);
+}
+
+void pp_opts_help(const struct pp_opt *table, FILE *out)
+{
+    int column = 0;
+    for (const struct pp_opt *o = table; o->name; o++) {
+        char left[160];
+        int n = left_column(o, left, sizeof(left));
+        if (n <= WIDEST_LEFT && n > column)
+            column = n;
+    }
+    column += 2;
+    const char *group = NULL;
+    for (const struct pp_opt *o = table; o->name; o++) {
+        if (o->group && (!group || strcmp(group, o->group) != 0)) {
+            fprintf(out, "%s:\n", o->group);
+            group = o->group;
+        }
+        put_row(out, o, column);
+    }
+}

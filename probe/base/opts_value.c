@@ -1,0 +1,247 @@
+#include "probe/base/opts_value.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROWS = sizeof(((struct pp_opt_set *)0)->source) };
+
+int pp_opt_find(const struct pp_opt *table, const char *name, int len)
+{
+    size_t n = len < 0 ? strlen(name) : (size_t)len;
+    for (int i = 0; table[i].name; i++)
+        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
+            return i;
+    return -1;
+}
+
+int pp_opt_find_letter(const struct pp_opt *table, char letter)
+{
+    for (int i = 0; table[i].name; i++)
+        if (table[i].letter == letter)
+            return i;
+    return -1;
+}
+
+const char *pp_opt_nearest(const struct pp_opt *table, const char *name)
+{
+    const char *names[MAX_ROWS + 2];
+    int n = 0;
+    for (; table[n].name; n++) {
+        assert(n < MAX_ROWS);
+        names[n] = table[n].name;
+    }
+    names[n] = "help";
+    names[n + 1] = NULL;
+    return pp_nearest(name, names);
+}
+
+/* ---- from text to field: one function per type; each writes the sentence of its own failure ---- */
+
+static const char *const true_words[] = {"1", "true", "yes", "on", NULL}, *const false_words[] = {"0", "false", "no", "off", NULL};
+
+static int is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcmp(text, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* A bound or a value of row o in the unit of its type: "1,024", "64.0 KiB", "1 h". */
+static const char *shown(const struct pp_opt *o, double v, char *buf, size_t size)
+{
+    if (o->type == PP_OPT_SIZE)
+        return pp_text_bytes(buf, size, v);
+    if (o->type == PP_OPT_DURATION)
+        return pp_text_duration(buf, size, v);
+    snprintf(buf, size, "%.15g", v);
+    return buf;
+}
+
+static pp_status out_of_range(const struct pp_opt *o, const char *where, const char *text, struct pp_err *err)
+{
+    char low[48], high[48];
+    const char *or_auto = o->has_auto ? ", or auto" : "";
+    shown(o, o->min, low, sizeof(low));
+    shown(o, o->max, high, sizeof(high));
+    if (isinf(o->max))
+        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text, low, or_auto);
+    return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low, high, or_auto);
+}
+
+static pp_status check_range(const struct pp_opt *o, double v, const char *where, const char *text, struct pp_err *err)
+{
+    int has_range = o->min != 0 || o->max != 0;
+    return has_range && !(v >= o->min && v <= o->max) ? out_of_range(o, where, text, err) : PP_OK;
+}
+
+static pp_status not_a(pp_status why, const char *kind, const struct pp_opt *o, const char *where, const char *text, struct pp_err *err)
+{
+    if (why == PP_E_UNSUPPORTED && (o->min != 0 || o->max != 0))
+        return out_of_range(o, where, text, err);
+    if (why == PP_E_UNSUPPORTED)
+        return pp_fail(err, PP_E_USAGE, "%s: %s is too large", where, text);
+    return pp_fail(err, PP_E_USAGE, "%s: '%s' is not %s%s", where, text, kind, o->has_auto ? " or auto" : "");
+}
+
+static pp_status store_flag(int *field, const char *where, const char *text, struct pp_err *err)
+{
+    if (!is_one_of(text, true_words) && !is_one_of(text, false_words))
+        return pp_fail(err, PP_E_USAGE, "%s: '%s' is neither true nor false", where, text);
+    *field = is_one_of(text, true_words);
+    return PP_OK;
+}
+
+static pp_status store_int(const struct pp_opt *o, int64_t *field, const char *where, const char *text, struct pp_err *err)
+{
+    int64_t v = -1;
+    if (o->has_auto && strcmp(text, "auto") == 0) {
+        *field = -1;
+        return PP_OK;
+    }
+    pp_status status = pp_parse_int(text, &v);
+    if (status != PP_OK)
+        return not_a(status, "a whole number", o, where, text, err);
+    status = check_range(o, (double)v, where, text, err);
+    if (status == PP_OK)
+        *field = v;
+    return status;
+}
+
+static pp_status store_u64(const struct pp_opt *o, uint64_t *field, const char *where, const char *text, struct pp_err *err)
+{
+    int size = o->type == PP_OPT_SIZE;
+    uint64_t v;
+    pp_status status = size ? pp_parse_size(text, &v) : pp_parse_duration(text, &v);
+    if (status != PP_OK)
+        return not_a(status, size ? "a size such as 512, 64KiB or 2GB" : "a duration such as 30, 250ms, 1.5s or 2m", o, where, text, err);
+    status = check_range(o, (double)v, where, text, err);
+    if (status == PP_OK)
+        *field = v;
+    return status;
+}
+
+static pp_status store_double(const struct pp_opt *o, double *field, const char *where, const char *text, struct pp_err *err)
+{
+    double v;
+    pp_status status = pp_parse_double(text, &v);
+    if (status != PP_OK)
+        return not_a(status, "a number", o, where, text, err);
+    status = check_range(o, v, where, text, err);
+    if (status == PP_OK)
+        *field = v;
+    return status;
+}
+
+static pp_status store_choice(const struct pp_opt *o, int *field, const char *where, const char *text, struct pp_err *err)
+{
+    const char *names[64];
+    char all[240] = "";
+    int n = 0;
+    for (; o->choices[n].name; n++) {
+        assert(n < 63);
+        if (strcmp(o->choices[n].name, text) == 0) {
+            *field = n;
+            return PP_OK;
+        }
+        names[n] = o->choices[n].name;
+        size_t at = strlen(all);
+        snprintf(all + at, sizeof(all) - at, "%s%s", n ? ", " : "", names[n]);
+    }
+    names[n] = NULL;
+    const char *near = pp_nearest(text, names);
+    return pp_fail(err, PP_E_USAGE, "%s: '%s' is not one of %s%s%s%s", where, text, all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static pp_status store_list(struct pp_opt_list *field, int replace, const char *where, const char *text, struct pp_err *err)
+{
+    int room = sizeof(field->item) / sizeof(field->item[0]);
+    if (replace)
+        field->n = 0;
+    if (field->n == room)
+        return pp_fail(err, PP_E_USAGE, "%s: given more than %d times", where, room);
+    field->item[field->n++] = text;
+    return PP_OK;
+}
+
+pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where, const char *text, struct pp_err *err)
+{
+    const struct pp_opt *o = &set->table[i];
+    void *field = (char *)set->fields + o->offset;
+    pp_status status = PP_OK;
+    switch (o->type) {
+    case PP_OPT_FLAG: status = store_flag(field, where, text, err); break;
+    case PP_OPT_INT: status = store_int(o, field, where, text, err); break;
+    case PP_OPT_SIZE:
+    case PP_OPT_DURATION: status = store_u64(o, field, where, text, err); break;
+    case PP_OPT_DOUBLE: status = store_double(o, field, where, text, err); break;
+    case PP_OPT_STRING: *(const char **)field = text; break;
+    case PP_OPT_CHOICE: status = store_choice(o, field, where, text, err); break;
+    case PP_OPT_LIST: status = store_list(field, set->source[i] != source, where, text, err); break;
+    }
+    if (status == PP_OK)
+        set->source[i] = (unsigned char)source;
+    return status;
+}
+
+/* ---- and back ---- */
+
+/* The largest unit that divides v, so that the text reads back exactly. */
+static void put_exact(char *buf, size_t size, uint64_t v, const uint64_t *units, const char *const *names, int n)
+{
+    int i = n - 1;
+    while (i > 0 && (v == 0 || v % units[i] != 0))
+        i--;
+    snprintf(buf, size, "%" PRIu64 "%s", v / units[i], names[i]);
+}
+
+static void put_list(char *buf, size_t size, const struct pp_opt_list *list)
+{
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int k = 0; k < list->n && at < size; k++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", k ? " " : "", list->item[k]);
+}
+
+static void put_double(char *buf, size_t size, double v)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, v);
+        if (strtod(buf, NULL) == v)
+            break;
+    }
+}
+
+const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size)
+{
+    static const uint64_t size_units[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30, UINT64_C(1) << 40};
+    static const char *const size_names[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    static const uint64_t time_units[] = {1, 1000, 1000000, 1000000000};
+    static const char *const time_names[] = {"ns", "us", "ms", "s"};
+    const struct pp_opt *o = &set->table[i];
+    const void *field = (const char *)set->fields + o->offset;
+    const char *text = NULL;
+    switch (o->type) {
+    case PP_OPT_FLAG: text = *(const int *)field ? "true" : "false"; break;
+    case PP_OPT_CHOICE: text = o->choices[*(const int *)field].name; break;
+    case PP_OPT_STRING: text = *(const char *const *)field ? *(const char *const *)field : ""; break;
+    case PP_OPT_INT:
+        if (o->has_auto && *(const int64_t *)field == -1)
+            text = "auto";
+        else
+            snprintf(buf, size, "%" PRId64, *(const int64_t *)field);
+        break;
+    case PP_OPT_SIZE: put_exact(buf, size, *(const uint64_t *)field, size_units, size_names, 5); break;
+    case PP_OPT_DURATION: put_exact(buf, size, *(const uint64_t *)field, time_units, time_names, 4); break;
+    case PP_OPT_DOUBLE: put_double(buf, size, *(const double *)field); break;
+    case PP_OPT_LIST: put_list(buf, size, field); break;
+    }
+    if (text)
+        snprintf(buf, size, "%s", text);
+    return buf;
+}

@@ -1,0 +1,105 @@
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Decimals that leave three significant digits of v >= 0, counting the digit that rounding may carry into. */
+static int decimals3(double v)
+{
+    return v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+}
+
+struct unit {
+    double size;
+    const char *name;
+};
+
+/* The largest unit whose count is still at least one after rounding; v >= 0. */
+static char *in_units(char *buf, size_t size, double v, const char *sign, const struct unit *units, int n, double next)
+{
+    int i = 0;
+    while (i + 1 < n && v / units[i].size >= next)
+        i++;
+    double count = v / units[i].size;
+    snprintf(buf, size, "%s%.*f %s", sign, i == 0 ? 0 : decimals3(count), count, units[i].name);
+    return buf;
+}
+
+static char *unknown(char *buf, size_t size)
+{
+    snprintf(buf, size, "-");
+    return buf;
+}
+
+char *pp_text_duration(char *buf, size_t size, double ns)
+{
+    static const struct unit units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
+    if (!isfinite(ns))
+        return unknown(buf, size);
+    const char *sign = ns < 0 ? "-" : "";
+    double v = fabs(ns), s = v / 1e9;
+    if (s < 59.95)
+        return in_units(buf, size, v, sign, units, 4, 999.5);
+    uint64_t whole = (uint64_t)(s + 0.5);
+    if (whole < 3600)
+        snprintf(buf, size, "%s%dm%02ds", sign, (int)(whole / 60), (int)(whole % 60));
+    else
+        snprintf(buf, size, "%s%lluh%02dm", sign, (unsigned long long)((whole + 30) / 3600), (int)((whole + 30) % 3600 / 60));
+    return buf;
+}
+
+char *pp_text_bytes(char *buf, size_t size, double bytes)
+{
+    static const struct unit units[] = {{1, "B"}, {0x1p10, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
+    if (!isfinite(bytes))
+        return unknown(buf, size);
+    return in_units(buf, size, fabs(bytes), bytes < 0 ? "-" : "", units, 6, 1023.5);
+}
+
+char *pp_text_count(char *buf, size_t size, double n)
+{
+    if (!isfinite(n))
+        return unknown(buf, size);
+    char digits[400];
+    int len = snprintf(digits, sizeof(digits), "%.0f", fabs(n));
+    size_t at = 0;
+    if (n <= -0.5 && size > 1)
+        buf[at++] = '-';
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0 && at + 1 < size)
+            buf[at++] = ',';
+        if (at + 1 < size)
+            buf[at++] = digits[i];
+    }
+    buf[at] = '\0';
+    return buf;
+}
+
+char *pp_text_percent(char *buf, size_t size, double share)
+{
+    double p = share * 100, v = fabs(p);
+    if (!isfinite(p))
+        return unknown(buf, size);
+    if (v > 0 && v < 0.005)
+        snprintf(buf, size, "%s0.01 %%", p < 0 ? ">-" : "<");
+    else if (v == 0)
+        snprintf(buf, size, "0 %%");
+    else
+        snprintf(buf, size, "%.*f %%", v < 0.995 ? 2 : v < 99.95 ? 1 : 0, p);
+    return buf;
+}
+
+char *pp_text_rate(char *buf, size_t size, double per_s)
+{
+    double v = fabs(per_s);
+    if (!isfinite(per_s))
+        return unknown(buf, size);
+    if (v >= 99.95)
+        return pp_text_count(buf, size, per_s);
+    if (v < 0.9995)
+        snprintf(buf, size, "%.3g", per_s);
+    else
+        snprintf(buf, size, "%.*f", decimals3(v), per_s);
+    return buf;
+}

@@ -1,0 +1,97 @@
+/* Numbers as people read them: rows of value and text, with the places where rounding carries into the next unit. */
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct row {
+    double v;
+    const char *wanted;
+};
+
+static void check(char *(*f)(char *, size_t, double), const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char buf[32];
+        assert_ptr_equal(f(buf, sizeof(buf), rows[i].v), buf);
+        assert_string_equal(buf, rows[i].wanted);
+    }
+}
+#define CHECK(f, rows) check(f, rows, sizeof(rows) / sizeof(*rows))
+
+static void test_duration(void **state)
+{
+    static const struct row rows[] = {
+        {0, "0 ns"}, {1, "1 ns"}, {999, "999 ns"}, {999.7, "1.00 us"}, {812e3, "812 us"}, {999.4e3, "999 us"}, {999.6e3, "1.00 ms"},
+        {4.12e6, "4.12 ms"}, {31e9, "31.0 s"}, {1.5e9, "1.50 s"}, {59.94e9, "59.9 s"}, {59.96e9, "1m00s"}, {125e9, "2m05s"}, {3599.6e9, "1h00m"},
+        {3600e9, "1h00m"}, {7500e9, "2h05m"}, {-4.12e6, "-4.12 ms"}, {NAN, "-"},
+    };
+    CHECK(pp_text_duration, rows);
+}
+
+static void test_bytes(void **state)
+{
+    static const struct row rows[] = {
+        {0, "0 B"}, {1023, "1023 B"}, {1024, "1.00 KiB"}, {101888, "99.5 KiB"}, {1023.6 * 1024, "1.00 MiB"}, {1.21 * 0x1p30, "1.21 GiB"},
+        {0x1p62, "4096 PiB"}, {NAN, "-"},
+    };
+    CHECK(pp_text_bytes, rows);
+}
+
+static void test_count(void **state)
+{
+    static const struct row rows[] = {
+        {0, "0"}, {999, "999"}, {1000, "1,000"}, {1281167, "1,281,167"}, {999.6, "1,000"}, {-1234567, "-1,234,567"}, {-0.2, "0"}, {NAN, "-"},
+    };
+    CHECK(pp_text_count, rows);
+}
+
+static void test_percent(void **state)
+{
+    static const struct row rows[] = {
+        {0.613, "61.3 %"}, {0, "0 %"}, {1, "100 %"}, {0.9996, "100 %"}, {0.0031, "0.31 %"}, {0.00001, "<0.01 %"}, {0.052, "5.2 %"}, {0.00996, "1.0 %"},
+        {2.5, "250 %"}, {-0.031, "-3.1 %"}, {NAN, "-"},
+    };
+    CHECK(pp_text_percent, rows);
+}
+
+static void test_rate(void **state)
+{
+    static const struct row rows[] = {
+        {1337, "1,337"}, {8.31, "8.31"}, {83.14, "83.1"}, {99.94, "99.9"}, {99.96, "100"}, {0.8314, "0.831"}, {0, "0"}, {9.996, "10.0"},
+        {12345678.9, "12,345,679"}, {NAN, "-"},
+    };
+    CHECK(pp_text_rate, rows);
+}
+
+/* A buffer that is too small is filled and terminated, never overrun. */
+static void test_small_buffers(void **state)
+{
+    char *(*const all[])(char *, size_t, double) = {pp_text_duration, pp_text_bytes, pp_text_count, pp_text_percent, pp_text_rate};
+    for (size_t f = 0; f < sizeof(all) / sizeof(*all); f++)
+        for (size_t size = 1; size < 32; size++) {
+            char buf[33];
+            for (size_t i = 0; i < sizeof(buf); i++)
+                buf[i] = 'x';
+            all[f](buf, size, -1.23456789e300);
+            int end = -1;
+            for (int i = 0; i < (int)size && end < 0; i++)
+                end = buf[i] == '\0' ? i : -1;
+            assert_in_range(end, 0, size - 1);
+            for (size_t i = size; i < sizeof(buf); i++)
+                assert_int_equal(buf[i], 'x');
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_duration), cmocka_unit_test(test_bytes), cmocka_unit_test(test_count),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_small_buffers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
