@@ -1,0 +1,242 @@
+#include "probe/base/io.h"
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Global on purpose: a test arms it around code that knows nothing of it. All loads and stores are relaxed, for a test arms it
+ * before it starts threads and reads the count after joining them. */
+static struct {
+    atomic_uint mask; /* 0: off */
+    _Atomic uint64_t nth, calls;
+    atomic_int err_no, sticky;
+} fault;
+
+void pp_io_fault(unsigned mask, uint64_t nth, int err_no, int sticky)
+{
+    atomic_store_explicit(&fault.mask, 0, memory_order_relaxed);
+    atomic_store_explicit(&fault.nth, nth, memory_order_relaxed);
+    atomic_store_explicit(&fault.calls, 0, memory_order_relaxed);
+    atomic_store_explicit(&fault.err_no, err_no, memory_order_relaxed);
+    atomic_store_explicit(&fault.sticky, sticky, memory_order_relaxed);
+    atomic_store_explicit(&fault.mask, mask, memory_order_relaxed);
+}
+
+uint64_t pp_io_fault_calls(void)
+{
+    return atomic_load_explicit(&fault.calls, memory_order_relaxed);
+}
+
+/* 1 with errno set when this call is to fail. */
+static int faulted(unsigned kind)
+{
+    if (!(atomic_load_explicit(&fault.mask, memory_order_relaxed) & kind))
+        return 0;
+    uint64_t call = atomic_fetch_add_explicit(&fault.calls, 1, memory_order_relaxed) + 1;
+    uint64_t nth = atomic_load_explicit(&fault.nth, memory_order_relaxed);
+    int sticky = atomic_load_explicit(&fault.sticky, memory_order_relaxed);
+    if (nth == 0 || call < nth || (call > nth && !sticky))
+        return 0;
+    errno = atomic_load_explicit(&fault.err_no, memory_order_relaxed);
+    return 1;
+}
+
+/* Evaluates call until it is not interrupted by a signal; every try asks the fault layer. */
+#define RETRY(kind, result, call)                      \
+    do {                                               \
+        (result) = faulted(kind) ? -1 : (call);        \
+    } while ((result) < 0 && errno == EINTR)
+
+int pp_io_open(const char *path, int flags, unsigned mode)
+{
+    int fd;
+    RETRY(PP_IO_FAULT_OPEN, fd, open(path, flags | O_CLOEXEC, (mode_t)mode));
+    return fd;
+}
+
+int pp_io_openat(int dirfd, const char *path, int flags)
+{
+    int fd;
+    RETRY(PP_IO_FAULT_OPEN, fd, openat(dirfd, path, flags | O_CLOEXEC));
+    return fd;
+}
+
+ssize_t pp_io_read(int fd, void *buf, size_t n)
+{
+    ssize_t r;
+    RETRY(PP_IO_FAULT_READ, r, read(fd, buf, n));
+    return r;
+}
+
+ssize_t pp_io_pread_full(int fd, void *buf, size_t n, off_t at)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t r;
+        RETRY(PP_IO_FAULT_READ, r, pread(fd, (char *)buf + got, n - got, at + (off_t)got));
+        if (r < 0)
+            return -1;
+        if (r == 0)
+            break;
+        got += (size_t)r;
+    }
+    return (ssize_t)got;
+}
+
+int pp_io_write_full(int fd, const void *buf, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t r;
+        RETRY(PP_IO_FAULT_WRITE, r, write(fd, (const char *)buf + done, n - done));
+        if (r < 0)
+            return -1;
+        done += (size_t)r;
+    }
+    return 0;
+}
+
+int pp_io_fsync(int fd)
+{
+    int r;
+    RETRY(PP_IO_FAULT_FSYNC, r, fsync(fd));
+    return r;
+}
+
+ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_cached *cached)
+{
+    struct iovec iov = {.iov_base = buf, .iov_len = n};
+    ssize_t hit;
+    RETRY(PP_IO_FAULT_READ, hit, preadv2(fd, &iov, 1, at, RWF_NOWAIT));
+    *cached = (struct pp_io_cached){.known = hit >= 0 || errno == EAGAIN, .hit_bytes = hit > 0 ? (size_t)hit : 0};
+    /* EOPNOTSUPP: the file system cannot answer; EINVAL, ENOSYS: the kernel does not know the flag or the call. */
+    if (hit < 0 && errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (hit < 0)
+        hit = 0;
+    if ((size_t)hit == n)
+        return hit;
+    /* Short: what follows is either not cached or beyond the end of the file; only a blocking read can tell. */
+    ssize_t rest = pp_io_pread_full(fd, (char *)buf + hit, n - (size_t)hit, at + hit);
+    return rest < 0 ? -1 : hit + rest;
+}
+
+static pp_status reserve(uint8_t **buf, size_t *cap, size_t need, const char *path, struct pp_err *err)
+{
+    if (need <= *cap)
+        return PP_OK;
+    size_t want = *cap > SIZE_MAX / 2 || *cap * 2 < need ? need : *cap * 2;
+    uint8_t *grown = realloc(*buf, want);
+    if (!grown)
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", path, want);
+    *buf = grown;
+    *cap = want;
+    return PP_OK;
+}
+
+/* Reads from got to the end of a file that does not say its size (stat says 0, as FUSE and /proc do). */
+static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_err *err)
+{
+    size_t got = 0;
+    for (;;) {
+        pp_status st = reserve(buf, cap, got + 4096, path, err);
+        if (st != PP_OK)
+            return st;
+        ssize_t r = pp_io_pread_full(fd, *buf + got, *cap - got, (off_t)got);
+        if (r < 0)
+            return pp_fail_errno(err, errno, "cannot read %s at byte %zu", path, got);
+        got += (size_t)r;
+        if (got < *cap) {
+            *size = got;
+            return PP_OK;
+        }
+    }
+}
+
+pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_io_cached *cached, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    struct stat info;
+    ssize_t r;
+
+    *size = 0;
+    *cached = (struct pp_io_cached){0};
+    /* O_NONBLOCK means nothing to a regular file, and keeps the open of a pipe from hanging. */
+    int fd = pp_io_openat(dirfd, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot open %s", path);
+    if (fstat(fd, &info) != 0) {
+        st = pp_fail_errno(err, errno, "cannot stat %s", path);
+        goto out;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        st = pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is %s, not a regular file", path,
+                     S_ISDIR(info.st_mode) ? "a directory" : "a pipe or device");
+        goto out;
+    }
+    if (info.st_size == 0) {
+        st = read_to_end(fd, path, buf, cap, size, err);
+        goto out;
+    }
+    st = reserve(buf, cap, (size_t)info.st_size, path, err);
+    if (st != PP_OK)
+        goto out;
+    r = pp_io_pread_cached(fd, *buf, (size_t)info.st_size, 0, cached);
+    if (r < 0)
+        st = pp_fail_errno(err, errno, "cannot read %s", path);
+    else
+        *size = (size_t)r;
+out:
+    close(fd);
+    return st;
+}
+
+/* Opens a new file beside path; its name, in name, is the caller's to free. */
+static int open_beside(const char *path, char **name)
+{
+    static atomic_uint serial;
+    for (int tries = 0; tries < 100; tries++) {
+        unsigned n = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed);
+        if (asprintf(name, "%s.tmp-%ld-%u", path, (long)getpid(), n) < 0) {
+            *name = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        int fd = pp_io_open(*name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (fd >= 0)
+            return fd;
+        int saved = errno;
+        free(*name);
+        *name = NULL;
+        errno = saved;
+        if (saved != EEXIST) /* left behind by a killed process with our number, perhaps on another machine */
+            break;
+    }
+    return -1;
+}
+
+pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    char *name = NULL;
+    int fd = open_beside(path, &name);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot create a file beside %s", path);
+    if (pp_io_write_full(fd, buf, n) != 0 || pp_io_fsync(fd) != 0)
+        st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", name, n);
+    if (close(fd) != 0 && st == PP_OK)
+        st = pp_fail_errno(err, errno, "cannot close %s", name);
+    if (st == PP_OK && rename(name, path) != 0)
+        st = pp_fail_errno(err, errno, "cannot rename %s to %s", name, path);
+    if (st != PP_OK)
+        unlink(name);
+    free(name);
+    return st;
+}
