@@ -22,12 +22,19 @@ struct pp_loader_error {
     const char *path, *kind, *action, *reason;
 };
 
+/* How the run stands, as the trainer sees it. */
+struct pp_loader_progress {
+    uint64_t batches, samples, epoch;
+    uint64_t elapsed_ns; /* since the trainer started */
+    uint64_t wait_ns;    /* of which it waited for batches */
+};
+
 /* Called from loader threads; must be thread-safe and quick. Any may be NULL. */
 struct pp_loader_events {
     void *ctx;
     void (*error)(void *ctx, const struct pp_loader_error *e);
-    /* by the trainer after each batch; return non-zero to stop after this batch */
-    int (*batch)(void *ctx, uint64_t batches, uint64_t samples, uint64_t epoch);
+    /* by the trainer after each batch and every 50 ms of a long wait; non-zero stops the run */
+    int (*tick)(void *ctx, const struct pp_loader_progress *p);
     /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size rows), valid during the call */
     void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples);
 };
@@ -68,6 +75,7 @@ struct pp_loader_queue {
 struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic */
+    uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
     uint64_t stream_shard, stream_offset;
     uint64_t allocations_warm; /* buffers grown after warm-up */

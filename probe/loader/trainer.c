@@ -11,16 +11,27 @@ static int stopping(const struct pp_loader *l)
     return atomic_load_explicit(&l->stop, memory_order_relaxed);
 }
 
+static void tick(struct pp_loader *l, const struct pp_loader_result *r, uint64_t wait_ns)
+{
+    const struct pp_loader_events *ev = &l->opts.events;
+    struct pp_loader_progress p = {.batches = r->batches, .samples = r->samples, .epoch = r->epoch,
+                                   .elapsed_ns = pp_now_ns() - r->start_ns, .wait_ns = wait_ns};
+    if (ev->tick && ev->tick(ev->ctx, &p))
+        pp_loader_stop(l);
+}
+
 /* PP_OK with a batch; PP_END: there are no more; PP_E_INTERRUPTED: deadline, or asked to stop. */
-static pp_status wait_batch(struct pp_loader *l, uint64_t deadline_ns, struct pp_device_batch **out)
+static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *r, uint64_t deadline_ns, uint64_t *wait_ns, struct pp_device_batch **out)
 {
     for (;;) {
         uint64_t now = pp_now_ns(), look = now + LOOK_NS;
         void *item;
         pp_status st = pp_queue_get(&l->arrived, &item, look < deadline_ns ? look : deadline_ns);
+        *wait_ns += pp_now_ns() - now;
         *out = st == PP_OK ? item : NULL;
         if (st != PP_E_INTERRUPTED || stopping(l) || pp_now_ns() >= deadline_ns)
             return st;
+        tick(l, r, *wait_ns);
     }
 }
 
@@ -85,18 +96,20 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
     struct pp_thread *t = pp_thread_register(o->session, PP_LANE_TRAINER, "pp-trainer");
     uint16_t names[3] = {pp_name_intern(o->session, "queue_ready_batches"), pp_name_intern(o->session, "queue_free_slots"),
                          pp_name_intern(o->session, "queue_device_batches")};
-    uint64_t highest = 0, deadline = UINT64_MAX;
+    uint64_t highest = 0, wait_ns = 0, deadline = UINT64_MAX;
     int draining = 0;
 
     r->start_ns = pp_now_ns();
     if (o->max_ns)
         deadline = r->start_ns + o->max_ns;
     r->ended_by = o->max_steps ? "steps" : "epochs";
+    if (!o->warmup_steps)
+        r->warm_ns = r->start_ns;
     pp_lap_start(t);
     for (;;) {
         struct pp_device_batch *b;
         int first_of_epoch;
-        pp_status st = wait_batch(l, draining ? UINT64_MAX : deadline, &b);
+        pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
             pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,
                                                                .flags = st == PP_END ? 0 : PP_SPAN_UNFINISHED});
@@ -115,8 +128,11 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             r->batches++;
             r->samples += b->samples;
             pp_queue_put(&l->buffers, b); /* never blocks: it holds every buffer there is */
-            if (o->events.batch && o->events.batch(o->events.ctx, r->batches, r->samples, r->epoch))
-                pp_loader_stop(l);
+            if (r->batches == o->warmup_steps) {
+                r->warm_ns = pp_now_ns();
+                r->warm_samples = r->samples;
+            }
+            tick(l, r, wait_ns);
         }
         if (!draining && (stopping(l) || pp_now_ns() >= deadline)) {
             r->ended_by = stopping(l) ? "interrupted" : "duration";

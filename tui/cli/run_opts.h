@@ -1,0 +1,49 @@
+/* cli/run_opts.h: what `pipeprobe run` can be asked for, as one table. */
+#ifndef PP_CLI_RUN_OPTS_H
+#define PP_CLI_RUN_OPTS_H
+
+#include "probe/base/opts.h"
+
+enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN };
+
+struct run_opts {
+    /* data */
+    const char *synthetic, *index_dir;
+    int stream, shuffle_shards, exif_rotate;
+    int64_t shuffle_buffer, window, token_bytes;
+    /* loader */
+    int64_t workers, batch_size, prefetch; /* -1: choose */
+    int out_of_order, drop_last, dtype;
+    const char *transform;
+    /* order */
+    int sampler;
+    const char *weights;
+    int64_t seed, rank, world_size;
+    /* end */
+    uint64_t duration_ns;
+    int64_t steps, epochs, warmup;
+    const char *save_state, *resume;
+    /* errors */
+    int on_error;
+    int64_t retries;
+    double retry_backoff_ms;
+    /* trainer and device */
+    int step;
+    double step_ms, link_gbps;
+    const char *device;
+    int pageable, sync_every_step;
+    int64_t copy_buffers;
+    /* output */
+    const char *output, *list_delivered;
+    int force, record, json, quiet, color, digest;
+    uint64_t ring_spans, max_rows;
+};
+
+extern const struct pp_opt run_opt_table[];
+
+/* Whether the user said something about option name (flag, environment or config file). */
+int run_opt_given(const struct pp_opt_set *set, const char *name);
+/* Checks what no single row can: combinations. */
+pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
+
+#endif

@@ -1,0 +1,158 @@
+#include "tui/cli/run_record.h"
+
+#include "collectors/environment.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_SPANS 65536 /* 4 MiB a thread: 6 s of a worker at 2,000 samples/s before anything could be lost */
+
+static void default_name(char *buf, size_t size)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    snprintf(buf, size, "pipeprobe-%s.sqlite", stamp);
+    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
+        snprintf(buf, size, "pipeprobe-%s-%d.sqlite", stamp, i);
+}
+
+pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    char copy[sizeof(r->path)];
+    if (o->output && strlen(o->output) >= sizeof(r->path) - 8)
+        return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(o->output));
+    if (o->output)
+        snprintf(r->path, sizeof(r->path), "%s", o->output);
+    else
+        default_name(r->path, sizeof(r->path));
+    if (!o->force && access(r->path, F_OK) == 0)
+        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", r->path);
+    memcpy(copy, r->path, sizeof(copy));
+    const char *dir = dirname(copy);
+    if (access(dir, W_OK | X_OK) != 0)
+        return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", r->path, dir);
+    snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
+    return PP_OK;
+}
+
+static void store_config(struct pp_store *s, const struct pp_opt_set *set, const struct run_parts *p, const char *data_path)
+{
+    const struct pp_loader_opts *l = &p->loader;
+    struct pp_device_info dev;
+    char text[512];
+    pp_store_meta_text(s, "config", "dataset", data_path);
+    pp_store_meta_text(s, "config", "format", pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    pp_dataset_describe(p->dataset, text, sizeof(text));
+    pp_store_meta_text(s, "config", "dataset_description", text);
+    pp_store_meta_num(s, "config", "dataset_samples", (double)pp_dataset_len(p->dataset), "samples");
+    for (int i = 0; set->table[i].name; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "%s", set->table[i].name);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        pp_store_meta_text(s, "config", key, pp_opts_value(set, i, text, sizeof(text)));
+    }
+    /* What was asked for as "auto" is stored as what it became. */
+    pp_store_meta_num(s, "config", "workers", l->workers, "threads");
+    pp_store_meta_num(s, "config", "batch_size", (double)l->batch_size, "samples");
+    pp_store_meta_num(s, "config", "prefetch", l->prefetch, "batches");
+    pp_store_meta_num(s, "config", "warmup", (double)l->warmup_steps, "batches");
+    pp_store_meta_num(s, "config", "duration", (double)l->max_ns, "ns");
+    pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
+    pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
+    pp_store_meta_text(s, "config", "step", l->step == PP_STEP_NONE ? "none" : l->step == PP_STEP_SPIN ? "spin" : "sleep");
+    pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
+    pp_store_meta_text(s, "config", "simd", pp_transform_simd());
+    pp_store_meta_text(s, "config", "workers_why", p->chosen[0]);
+    pp_store_meta_text(s, "config", "batch_size_why", p->chosen[1]);
+    pp_store_meta_text(s, "config", "prefetch_why", p->chosen[2]);
+    pp_device_info(p->device, &dev);
+    pp_store_meta_text(s, "config", "device_name", dev.name);
+    pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
+}
+
+static void store_start(struct run_record *r, const char *command_line, uint64_t started_ns)
+{
+    uint64_t now = pp_now_ns();
+    struct pp_thread *main_thread = pp_thread_register(r->session, PP_LANE_MAIN, "pp-main");
+    pp_span_put(main_thread, &(struct pp_span){.start_ns = started_ns, .dur_ns = now - started_ns, .phase = PP_PHASE_STARTUP,
+                                               .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH});
+    pp_thread_retire(main_thread);
+    pp_store_meta_text(r->store, "run", "tool", "pipeprobe");
+    pp_store_meta_text(r->store, "run", "version", PP_VERSION);
+    pp_store_meta_text(r->store, "run", "command_line", command_line);
+    pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started_ns, "ns");
+    pp_store_meta_num(r->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
+}
+
+pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
+                           const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
+{
+    pp_status st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+    if (st == PP_OK)
+        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
+    if (st != PP_OK)
+        return st;
+    store_config(r->store, set, parts, data_path);
+    st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
+    store_start(r, command_line, started_ns);
+    if (st == PP_OK)
+        st = pp_store_commit(r->store, err);
+    if (st == PP_OK)
+        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, err);
+    return st;
+}
+
+static void store_result(struct pp_store *s, const struct pp_loader_result *res, const char *outcome)
+{
+    const struct {
+        const char *key, *unit;
+        double value;
+    } rows[] = {
+        {"batches", "batches", (double)res->batches}, {"samples", "samples", (double)res->samples},
+        {"errors", "errors", (double)res->errors}, {"retries", "reads", (double)res->retries},
+        {"skipped", "samples", (double)res->skipped}, {"substituted", "samples", (double)res->substituted},
+        {"trainer_start_mono_ns", "ns", (double)res->start_ns}, {"trainer_end_mono_ns", "ns", (double)res->end_ns},
+        {"first_batch_ns", "ns", res->first_batch_ns ? (double)(res->first_batch_ns - res->start_ns) : 0},
+        {"allocations_warm", "allocations", (double)res->allocations_warm}, {"slots", "slots", (double)res->slots},
+        {"slot_bytes", "bytes", (double)res->slot_bytes}, {"footprint_bytes", "bytes", (double)res->footprint_bytes},
+        {"epoch", "epochs", (double)res->epoch}, {"position", "samples", (double)res->position},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
+    for (size_t i = 0; i < res->queues; i++) {
+        const struct pp_loader_queue *q = &res->queue[i];
+        pp_store_queue(s, &(struct pp_store_queue){.name = q->name, .capacity = q->capacity, .puts = q->puts, .gets = q->gets,
+                                                   .put_wait_ns = q->put_wait_ns, .get_wait_ns = q->get_wait_ns, .mean_depth = q->mean_depth,
+                                                   .share_empty = q->share_empty, .share_full = q->share_full});
+    }
+    pp_store_meta_text(s, "result", "ended_by", res->ended_by);
+    pp_store_meta_num(s, "run", "ended_mono_ns", (double)pp_now_ns(), "ns");
+    pp_store_meta_text(s, "run", "outcome", outcome);
+}
+
+pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome, struct pp_err *err)
+{
+    pp_drain_stop(r->drain, &r->drained);
+    r->drain = NULL;
+    store_result(r->store, result, outcome);
+    pp_status st = pp_store_finish(r->store, err);
+    if (r->drained.first_failure != PP_OK)
+        return pp_fail(err, r->drained.first_failure, "%s", r->drained.err_text);
+    return st;
+}
+
+void run_record_free(struct run_record *r)
+{
+    if (r->drain)
+        pp_drain_stop(r->drain, &r->drained);
+    pp_store_close(r->store);
+    pp_session_close(r->session, 0);
+}

@@ -1,0 +1,248 @@
+#include "tui/cli/run_setup.h"
+
+#include "collectors/environment.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BATCH 64
+#define DEFAULT_PREFETCH 2
+#define SLOT_MEMORY_SHARE 0.25 /* of what is available, when the choice is ours */
+
+struct opening {
+    struct pp_progress *progress;
+    int (*interrupted)(void);
+};
+
+static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    struct opening *o = ctx;
+    char n[32], of[32];
+    pp_text_count(n, sizeof(n), (double)done);
+    if (total)
+        pp_progress_line(o->progress, "%s: %s of %s", what, n, pp_text_count(of, sizeof(of), (double)total));
+    else
+        pp_progress_line(o->progress, "%s: %s", what, n);
+    return o->interrupted();
+}
+
+static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path, struct opening *opening, struct pp_err *err)
+{
+    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path, .synthetic = o->synthetic != NULL, .window = (uint64_t)o->window,
+                                .token_bytes = (int)o->token_bytes, .index_dir = o->index_dir, .no_index = o->stream,
+                                .progress = on_open_progress, .progress_ctx = opening};
+    uint64_t t0 = pp_now_ns();
+    pp_status st = pp_dataset_open(&d, &p->dataset, err);
+    p->open_ns = pp_now_ns() - t0;
+    if (st == PP_OK && o->stream && pp_dataset_kind(p->dataset) != PP_DATASET_SHARDS)
+        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out", d.spec, pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    return st;
+}
+
+static pp_status open_weights(const char *path, uint64_t n, double **out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    FILE *f = fopen(path, "r");
+    char line[128], *end;
+    uint64_t i = 0;
+    double *w = calloc(n ? n : 1, sizeof(*w));
+    if (!f || !w) {
+        st = !f ? pp_fail_errno(err, errno, "--weights: opening %s failed", path) : pp_fail(err, PP_E_NO_MEMORY, "--weights: no memory for %llu weights", (unsigned long long)n);
+        goto out;
+    }
+    while (st == PP_OK && fgets(line, sizeof(line), f)) {
+        double v = strtod(line, &end);
+        if (end == line || *end != '\n')
+            st = pp_fail(err, PP_E_USAGE, "--weights: line %llu of %s is not one number", (unsigned long long)i + 1, path);
+        else if (i < n)
+            w[i] = v;
+        i++;
+    }
+    if (st == PP_OK && i != n)
+        st = pp_fail(err, PP_E_USAGE, "--weights: %s has %llu lines for %llu samples; one weight per sample, in dataset order", path, (unsigned long long)i, (unsigned long long)n);
+out:
+    if (f)
+        fclose(f);
+    if (st == PP_OK)
+        *out = w;
+    else
+        free(w);
+    return st;
+}
+
+static pp_status make_sampler(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
+                                .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    double *weights = NULL;
+    pp_status st = o->weights ? open_weights(o->weights, s.n, &weights, err) : PP_OK;
+    s.weights = weights;
+    if (st == PP_OK)
+        st = pp_sampler_create(&s, &p->sampler, err);
+    free(weights);
+    return st;
+}
+
+static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_loader_state state;
+    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
+                                .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    pp_status st = pp_state_load(o->resume, &state, err);
+    if (st == PP_OK && state.streaming != o->stream)
+        st = pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume, state.streaming ? "streaming (--stream)" : "not streaming");
+    if (st == PP_OK && o->stream && state.shuffle_buffer != (uint64_t)o->shuffle_buffer)
+        st = pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume, (unsigned long long)state.shuffle_buffer);
+    if (st == PP_OK)
+        st = pp_state_matches(&state, &s, err);
+    if (st != PP_OK)
+        return st;
+    p->loader.start_epoch = state.epoch;
+    p->loader.start_position = state.consumed;
+    if (o->epochs && state.epoch >= (uint64_t)o->epochs)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
+                       (unsigned long long)state.epoch, (long long)o->epochs);
+    return PP_OK;
+}
+
+/* Samples one rank has per epoch; 0 when unknown. */
+static uint64_t rank_samples(const struct run_parts *p)
+{
+    return p->sampler ? pp_sampler_len(p->sampler) : 0;
+}
+
+static void choose(struct run_parts *p, const struct run_opts *o)
+{
+    struct pp_cpus cpus;
+    struct pp_loader_opts *l = &p->loader;
+    uint64_t n = rank_samples(p), memory = pp_memory_available();
+    pp_cpus_read(&cpus);
+    p->usable_cpus = cpus.usable;
+    l->workers = (int)o->workers;
+    if (o->workers < 0) {
+        l->workers = cpus.usable >= 1 ? (int)floor(cpus.usable) : 1;
+        snprintf(p->chosen[0], sizeof(p->chosen[0]), "auto: %.3g usable CPUs", cpus.usable);
+    }
+    l->batch_size = (uint64_t)o->batch_size;
+    if (o->batch_size < 0) {
+        l->batch_size = n && n < DEFAULT_BATCH ? n : DEFAULT_BATCH;
+        snprintf(p->chosen[1], sizeof(p->chosen[1]), n && n < DEFAULT_BATCH ? "auto: all there is" : "auto");
+    }
+    l->prefetch = (int)o->prefetch;
+    if (o->prefetch < 0) {
+        double per = (double)l->batch_size * (double)p->row_bytes * l->workers, limit = (double)memory * SLOT_MEMORY_SHARE;
+        l->prefetch = memory && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
+        snprintf(p->chosen[2], sizeof(p->chosen[2]), l->prefetch == 1 ? "auto: 1, for 2 would take over a quarter of the memory" : "auto");
+    }
+}
+
+/* Refuses what the machine cannot hold before anything is allocated. */
+static pp_status check_memory(const struct run_parts *p, struct pp_err *err)
+{
+    const struct pp_loader_opts *l = &p->loader;
+    double slots = (double)l->workers * l->prefetch + 1, need = slots * (double)l->batch_size * (double)p->row_bytes;
+    uint64_t memory = pp_memory_available();
+    char a[32], b[32];
+    if (!memory || need < (double)memory * 0.9)
+        return PP_OK;
+    return pp_fail(err, PP_E_USAGE, "%.0f slots (%d workers x prefetch %d + 1) of %llu samples need %s, and %s of memory is available; lower --batch-size, --prefetch or --workers",
+                   slots, l->workers, l->prefetch, (unsigned long long)l->batch_size, pp_text_bytes(a, sizeof(a), need), pp_text_bytes(b, sizeof(b), (double)memory));
+}
+
+static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o)
+{
+    uint64_t filling = (uint64_t)p->loader.workers * (uint64_t)p->loader.prefetch + 1;
+    if (o->warmup >= 0)
+        return (uint64_t)o->warmup;
+    return o->steps && filling > (uint64_t)o->steps / 4 ? (uint64_t)o->steps / 4 : filling;
+}
+
+static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
+{
+    struct pp_loader_opts *l = &p->loader;
+    int step = o->step == RUN_STEP_AUTO ? (o->step_ms > 0 ? RUN_STEP_SLEEP : RUN_STEP_NONE) : o->step;
+    l->dataset = p->dataset;
+    l->sampler = p->sampler;
+    l->transform = p->transform;
+    l->device = p->device;
+    l->in_order = !o->out_of_order;
+    l->drop_last_batch = o->drop_last;
+    l->exif_rotate = o->exif_rotate;
+    l->seed = (uint64_t)o->seed;
+    l->max_epochs = (uint64_t)o->epochs;
+    l->max_steps = (uint64_t)o->steps;
+    l->max_ns = o->duration_ns ? o->duration_ns : o->steps || o->epochs ? 0 : UINT64_C(30000000000);
+    l->warmup_steps = clamp_warmup(p, o);
+    l->on_error = (enum pp_on_error)o->on_error;
+    l->retries = (int)o->retries;
+    l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
+    l->step = step == RUN_STEP_NONE ? PP_STEP_NONE : step == RUN_STEP_SPIN ? PP_STEP_SPIN : PP_STEP_SLEEP;
+    l->step_ns = (uint64_t)(o->step_ms * 1e6);
+    l->copy_buffers = (int)o->copy_buffers;
+    l->sync_every_step = o->sync_every_step;
+    l->streaming = o->stream;
+    l->shuffle_shards = o->shuffle_shards;
+    l->shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    l->rank = (uint64_t)o->rank;
+    l->world_size = (uint64_t)o->world_size;
+}
+
+static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
+{
+    struct pp_sample s = {0};
+    pp_status st = PP_OK;
+    if (p->transform) {
+        p->row_bytes = pp_transform_bytes(p->transform);
+    } else {
+        st = pp_dataset_read(p->dataset, 0, &s, err);
+        p->row_bytes = s.size;
+        pp_sample_free(&s);
+    }
+    return st;
+}
+
+pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set, const char *path,
+                         struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err)
+{
+    struct opening opening = {progress, interrupted};
+    struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
+    pp_status st = pp_transform_parse(o->transform, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    if (st == PP_OK)
+        st = pp_device_open(&dev, &p->device, err);
+    if (st == PP_OK)
+        st = open_dataset(p, o, path, &opening, err);
+    pp_progress_clear(progress);
+    if (st != PP_OK)
+        return st;
+    if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {
+        pp_transform_destroy(p->transform);
+        p->transform = NULL;
+        if (run_opt_given(set, "transform"))
+            return pp_fail(err, PP_E_USAGE, "--transform is for images, and %s holds tokens; leave it out", path);
+    }
+    if (!o->stream)
+        st = make_sampler(p, o, err);
+    if (st == PP_OK && o->resume)
+        st = apply_resume(p, o, err);
+    if (st == PP_OK)
+        st = find_row_bytes(p, err);
+    if (st != PP_OK)
+        return st;
+    choose(p, o);
+    fill_loader_opts(p, o);
+    return check_memory(p, err);
+}
+
+void run_parts_free(struct run_parts *p)
+{
+    pp_sampler_destroy(p->sampler);
+    pp_transform_destroy(p->transform);
+    if (p->device)
+        pp_device_close(p->device);
+    pp_dataset_close(p->dataset);
+}
