@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pp_status check_opts(const struct pp_loader_opts *o, struct pp_err *err)
+pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
 {
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
     if (o->workers < 1 || o->prefetch < 1 || o->batch_size < 1 || o->copy_buffers < 1)
@@ -71,7 +71,7 @@ static pp_status make_device_batches(struct pp_loader *l, struct pp_err *err)
 
 pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err)
 {
-    pp_status st = check_opts(opts, err);
+    pp_status st = pp_loader_check(opts, err);
     if (st != PP_OK)
         return st;
     struct pp_loader *l = calloc(1, sizeof(*l));

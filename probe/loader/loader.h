@@ -86,6 +86,8 @@ struct pp_loader_result {
 };
 
 struct pp_loader;
+/* PP_E_USAGE for combinations that cannot run; create checks the same. */
+pp_status pp_loader_check(const struct pp_loader_opts *opts, struct pp_err *err);
 pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err);
 /* Runs to the end on the calling thread as trainer. PP_OK also when stopped by request; a failure under on_error=fail or a
  * device failure is returned after everything has been joined. result is filled in any case. */

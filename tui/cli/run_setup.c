@@ -235,7 +235,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
         return st;
     choose(p, o);
     fill_loader_opts(p, o);
-    return check_memory(p, err);
+    st = pp_loader_check(&p->loader, err);
+    return st == PP_OK ? check_memory(p, err) : st;
 }
 
 void run_parts_free(struct run_parts *p)

@@ -1,0 +1,382 @@
+/* The whole loader on synthetic images and on a small damaged folder: what is delivered, in which order, whatever the number of workers. */
+#include "probe/base/err.h"
+#include "probe/loader/loader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <cmocka.h>
+
+#define MAX_SAMPLES 4096
+
+/* What a run delivered. Written by the copy lane, read after the run. */
+struct delivered {
+    size_t n, batches;
+    uint64_t index[MAX_SAMPLES], epoch[MAX_SAMPLES];
+    uint64_t digest; /* of data, labels and indexes, batch after batch */
+    size_t row_bytes;
+    uint64_t errors, stop_after;
+    char first_kind[32], first_action[32];
+};
+
+struct rig {
+    struct pp_dataset *dataset;
+    struct pp_sampler *sampler;
+    struct pp_transform *transform;
+    struct pp_device *device;
+    struct pp_loader_opts opts;
+};
+
+static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples)
+{
+    struct delivered *d = ctx;
+    d->digest = XXH3_64bits_withSeed(data, samples * d->row_bytes, d->digest + batch);
+    d->digest = XXH3_64bits_withSeed(labels, samples * sizeof(*labels), d->digest);
+    for (size_t i = 0; i < samples && d->n < MAX_SAMPLES; i++) {
+        d->index[d->n] = indexes[i];
+        d->epoch[d->n++] = epoch;
+    }
+    d->batches++;
+}
+
+static void on_error(void *ctx, const struct pp_loader_error *e)
+{
+    struct delivered *d = ctx;
+    if (__atomic_fetch_add(&d->errors, 1, __ATOMIC_RELAXED) == 0) {
+        snprintf(d->first_kind, sizeof(d->first_kind), "%s", e->kind);
+        snprintf(d->first_action, sizeof(d->first_action), "%s", e->action);
+    }
+}
+
+static int on_tick(void *ctx, const struct pp_loader_progress *p)
+{
+    const struct delivered *d = ctx;
+    return d->stop_after && p->batches >= d->stop_after;
+}
+
+static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sampler_kind kind)
+{
+    struct pp_err err = {0};
+    memset(r, 0, sizeof(*r));
+    if (pp_dataset_open(&(struct pp_dataset_opts){.spec = spec, .synthetic = synthetic}, &r->dataset, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    if (pp_sampler_create(&(struct pp_sampler_opts){.kind = kind, .n = pp_dataset_len(r->dataset), .seed = 7}, &r->sampler, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    if (pp_transform_parse("rrc:32,hflip,normalize=imagenet", PP_DTYPE_F32, &r->transform, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "host"}, &r->device, &err), PP_OK);
+    r->opts = (struct pp_loader_opts){
+        .dataset = r->dataset, .sampler = r->sampler, .transform = r->transform, .device = r->device, .workers = 2, .prefetch = 2,
+        .batch_size = 8, .in_order = 1, .seed = 7, .max_epochs = 1, .copy_buffers = 2, .world_size = 1};
+}
+
+static void free_rig(struct rig *r)
+{
+    pp_sampler_destroy(r->sampler);
+    pp_transform_destroy(r->transform);
+    pp_device_close(r->device);
+    pp_dataset_close(r->dataset);
+}
+
+static pp_status run(struct rig *r, struct delivered *d, struct pp_loader_result *res, struct pp_err *err)
+{
+    struct pp_loader *l;
+    d->row_bytes = pp_transform_bytes(r->transform);
+    r->opts.events = (struct pp_loader_events){.ctx = d, .error = on_error, .tick = on_tick, .deliver = on_deliver};
+    pp_status st = pp_loader_create(&r->opts, &l, err);
+    if (st != PP_OK)
+        return st;
+    st = pp_loader_run(l, res, err);
+    pp_loader_destroy(l);
+    return st;
+}
+
+static struct delivered *must_run(struct rig *r, struct pp_loader_result *res)
+{
+    struct delivered *d = calloc(1, sizeof(*d));
+    struct pp_err err = {0};
+    if (run(r, d, res, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    return d;
+}
+
+/* The delivered order is the sampler's, epoch after epoch. */
+static void assert_follows_sampler(const struct rig *r, const struct delivered *d, uint64_t epoch, uint64_t position)
+{
+    struct pp_order *o = NULL;
+    uint64_t len = pp_sampler_len(r->sampler);
+    for (size_t i = 0; i < d->n; i++, position++) {
+        if (position == len || !o) {
+            if (position == len)
+                epoch++, position = 0;
+            pp_order_destroy(o);
+            assert_int_equal(pp_order_create(r->sampler, epoch, &o, NULL), PP_OK);
+        }
+        assert_int_equal(d->epoch[i], epoch);
+        assert_int_equal(d->index[i], pp_order_at(o, position));
+    }
+    pp_order_destroy(o);
+}
+
+static void batches_are_bit_identical_for_any_number_of_workers(void **state)
+{
+    (void)state;
+    static const int workers[] = {1, 2, 7};
+    uint64_t digest[3];
+    for (int i = 0; i < 3; i++) {
+        struct rig r;
+        struct pp_loader_result res;
+        make_rig(&r, "n=100,size=40x30..160x120,unique=16", 1, PP_SAMPLER_RANDOM);
+        r.opts.workers = workers[i];
+        r.opts.max_epochs = 2;
+        struct delivered *d = must_run(&r, &res);
+        assert_int_equal(d->n, 200);
+        assert_int_equal(res.samples, 200);
+        assert_int_equal(d->batches, 26); /* 12 of 8 and one of 4, twice */
+        assert_follows_sampler(&r, d, 0, 0);
+        digest[i] = d->digest;
+        free(d);
+        free_rig(&r);
+    }
+    assert_int_equal(digest[0], digest[1]);
+    assert_int_equal(digest[0], digest[2]);
+}
+
+static void resume_at_every_offset_repeats_and_skips_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t steps = 1; steps <= 9; steps++) {
+        struct rig r;
+        struct pp_loader_result first, second;
+        make_rig(&r, "n=33,size=32x32,unique=4", 1, PP_SAMPLER_RANDOM);
+        r.opts.batch_size = 5; /* 7 batches an epoch, the last of 3 */
+        r.opts.max_epochs = 2;
+        r.opts.max_steps = steps;
+        struct delivered *a = must_run(&r, &first);
+        assert_int_equal(first.batches, steps);
+        r.opts.max_steps = 0;
+        r.opts.start_epoch = first.epoch;
+        r.opts.start_position = first.position;
+        r.opts.workers = 3;
+        struct delivered *b = must_run(&r, &second);
+        assert_int_equal(a->n + b->n, 66);
+        memcpy(a->index + a->n, b->index, b->n * sizeof(*b->index));
+        memcpy(a->epoch + a->n, b->epoch, b->n * sizeof(*b->epoch));
+        a->n += b->n;
+        assert_follows_sampler(&r, a, 0, 0);
+        free(a);
+        free(b);
+        free_rig(&r);
+    }
+}
+
+static void out_of_order_delivers_each_sample_once_even_when_stopped(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result first, second;
+    unsigned char seen[128] = {0};
+    make_rig(&r, "n=128,size=16x16..400x300,unique=32", 1, PP_SAMPLER_RANDOM);
+    r.opts.in_order = 0;
+    r.opts.workers = 4;
+    struct delivered *a = calloc(1, sizeof(*a));
+    a->stop_after = 3;
+    assert_int_equal(run(&r, a, &first, NULL), PP_OK);
+    assert_true(first.batches >= 3 && first.batches < 16);
+    assert_int_equal(first.position, a->n); /* a whole prefix of the epoch: nothing in flight was lost */
+    r.opts.start_position = first.position;
+    struct delivered *b = must_run(&r, &second);
+    for (size_t i = 0; i < a->n; i++)
+        seen[a->index[i]]++;
+    for (size_t i = 0; i < b->n; i++)
+        seen[b->index[i]]++;
+    for (int i = 0; i < 128; i++)
+        assert_int_equal(seen[i], 1);
+    free(a);
+    free(b);
+    free_rig(&r);
+}
+
+static void drop_last_drops_the_short_batch(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    make_rig(&r, "n=30,size=32x32,unique=2", 1, PP_SAMPLER_SEQUENTIAL);
+    r.opts.drop_last_batch = 1;
+    r.opts.max_epochs = 3;
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(d->batches, 9);
+    assert_int_equal(d->n, 72);
+    assert_int_equal(d->index[24], 0);
+    free(d);
+    r.opts.batch_size = 31;
+    struct pp_err err;
+    struct pp_loader *l;
+    assert_int_equal(pp_loader_create(&r.opts, &l, &err), PP_E_USAGE);
+    assert_non_null(strstr(err.text, "31"));
+    free_rig(&r);
+}
+
+static void every_batch_flows_with_one_device_buffer_and_sync(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    make_rig(&r, "n=40,size=32x32,unique=2", 1, PP_SAMPLER_SEQUENTIAL);
+    r.opts.copy_buffers = 1;
+    r.opts.sync_every_step = 1;
+    r.opts.step = PP_STEP_SLEEP;
+    r.opts.step_ns = 2000000;
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(res.batches, 5);
+    assert_true(res.end_ns - res.start_ns >= 5 * 2000000u);
+    assert_string_equal(res.ended_by, "epochs");
+    for (size_t i = 0; i < res.queues; i++) {
+        assert_true(res.queue[i].share_empty >= 0 && res.queue[i].share_empty <= 1.0001);
+        assert_true(res.queue[i].mean_depth <= (double)res.queue[i].capacity);
+    }
+    free(d);
+    free_rig(&r);
+}
+
+static void duration_ends_a_run_that_gets_no_batch(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    make_rig(&r, "n=64,size=32x32,unique=2,read=200ms", 1, PP_SAMPLER_SEQUENTIAL);
+    r.opts.max_epochs = 0;
+    r.opts.max_ns = 100000000;
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(res.batches, 0);
+    assert_string_equal(res.ended_by, "duration");
+    free(d);
+    free_rig(&r);
+}
+
+/* ---- errors are data ------------------------------------------------------------------------------------------------------- */
+
+static char folder[64];
+
+static void write_bytes(const char *name, const void *bytes, size_t n)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/c/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+/* Twelve files, of which 3 (empty), 5 (text) and 11 (cut JPEG) cannot be used. */
+static int make_folder(void **state)
+{
+    struct pp_dataset *syn;
+    struct pp_sample s = {0};
+    char name[32], sub[96];
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/pp-test-loader-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(sub, sizeof(sub), "%s/c", folder);
+    if (mkdir(sub, 0700) != 0 || pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=12,size=48x48,unique=12", .synthetic = 1}, &syn, NULL) != PP_OK)
+        return -1;
+    for (uint64_t i = 0; i < 12; i++) {
+        assert_int_equal(pp_dataset_read(syn, i, &s, NULL), PP_OK);
+        snprintf(name, sizeof(name), "%02d.jpg", (int)i);
+        write_bytes(name, i == 5 ? (const void *)"not an image" : s.data, i == 3 ? 0 : i == 5 ? 12 : i == 11 ? s.size / 2 : s.size);
+    }
+    pp_sample_free(&s);
+    pp_dataset_close(syn);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+static void skipping_shortens_batches_and_counts(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    static const uint64_t want[] = {0, 1, 2, 4, 6, 7, 8, 9, 10};
+    make_rig(&r, folder, 0, PP_SAMPLER_SEQUENTIAL);
+    r.opts.batch_size = 4;
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(res.errors, 3);
+    assert_int_equal(res.skipped, 3);
+    assert_int_equal(d->errors, 3);
+    assert_int_equal(d->n, 9);
+    assert_memory_equal(d->index, want, sizeof(want));
+    assert_int_equal(res.position, 12); /* consumed counts what was skipped: a resume does not meet it again */
+    free(d);
+    free_rig(&r);
+}
+
+static void substitutes_do_not_depend_on_workers(void **state)
+{
+    (void)state;
+    uint64_t digest[2];
+    static const uint64_t want[] = {0, 1, 2, 4, 4, 6, 6, 7, 8, 9, 10, 0};
+    for (int i = 0; i < 2; i++) {
+        struct rig r;
+        struct pp_loader_result res;
+        make_rig(&r, folder, 0, PP_SAMPLER_SEQUENTIAL);
+        r.opts.on_error = PP_ON_ERROR_SUBSTITUTE;
+        r.opts.workers = i ? 5 : 1;
+        struct delivered *d = must_run(&r, &res);
+        assert_int_equal(res.substituted, 3);
+        assert_int_equal(d->n, 12);
+        assert_memory_equal(d->index, want, sizeof(want));
+        digest[i] = d->digest;
+        free(d);
+        free_rig(&r);
+    }
+    assert_int_equal(digest[0], digest[1]);
+}
+
+static void fail_ends_the_run_with_the_reason(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    struct pp_err err = {0};
+    struct delivered *d = calloc(1, sizeof(*d));
+    make_rig(&r, folder, 0, PP_SAMPLER_SEQUENTIAL);
+    r.opts.on_error = PP_ON_ERROR_FAIL;
+    r.opts.workers = 1;
+    assert_int_equal(run(&r, d, &res, &err), PP_E_EMPTY);
+    assert_non_null(strstr(err.text, "03.jpg"));
+    assert_string_equal(d->first_action, "failed");
+    assert_string_equal(res.ended_by, "error");
+    free(d);
+    free_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_bit_identical_for_any_number_of_workers),
+        cmocka_unit_test(resume_at_every_offset_repeats_and_skips_nothing),
+        cmocka_unit_test(out_of_order_delivers_each_sample_once_even_when_stopped),
+        cmocka_unit_test(drop_last_drops_the_short_batch),
+        cmocka_unit_test(every_batch_flows_with_one_device_buffer_and_sync),
+        cmocka_unit_test(duration_ends_a_run_that_gets_no_batch),
+        cmocka_unit_test(skipping_shortens_batches_and_counts),
+        cmocka_unit_test(substitutes_do_not_depend_on_workers),
+        cmocka_unit_test(fail_ends_the_run_with_the_reason),
+    };
+    return cmocka_run_group_tests_name("loader", tests, make_folder, remove_folder);
+}
