@@ -19,8 +19,11 @@ ifneq ($(SAN),)
 CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
 endif
-CPPFLAGS += $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+# Asked once, and only by a make that builds: test.mk installs the packages first and then calls make again.
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo $(PKGS:lib%=-l%))
+CPPFLAGS += $(PKG_CFLAGS)
+LDLIBS += $(PKG_LIBS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -29,6 +32,8 @@ ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)
+# make_dataset is built of several files: samples/dataset/.
+SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
@@ -48,6 +53,8 @@ $(B)/libpipeprobe-all.a: $(OBJ)
 $(B)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/samples/make_dataset: $(filter $(B)/samples/dataset/%,$(SAMPLE_PARTS))
 
 $(B)/samples/%: $(B)/samples/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
@@ -75,4 +82,4 @@ include $(wildcard tests/*.mk)
 clean:
 	rm -rf build
 
--include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SAMPLES:=.d) $(BENCH:=.d) $(HELPERS:=.d)
+-include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SAMPLES:=.d) $(SAMPLE_PARTS:.o=.d) $(BENCH:=.d) $(HELPERS:=.d)
