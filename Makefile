@@ -25,6 +25,7 @@ PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo $(PKGS:lib%=-l
 CPPFLAGS += $(PKG_CFLAGS)
 LDLIBS += $(PKG_LIBS)
 
+MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 

@@ -1,0 +1,133 @@
+#!/bin/bash
+# tests/deps.sh build|test|peers|cuda: finds out what is missing and installs only that, by its Debian package name.
+#
+# Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
+# is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
+set -u
+CC=${CC:-cc}
+
+# package | what it is found by | for "link": header, libraries; for "run": a command; for "python": a module
+rows() {
+    case $1 in
+    build)
+        cat <<'ROWS'
+libc6-dev|link|stdio.h|
+pkgconf|run|pkg-config|
+libjpeg-dev|link|jpeglib.h|-ljpeg
+libpng-dev|link|png.h|-lpng
+libsqlite3-dev|link|sqlite3.h|-lsqlite3
+libarchive-dev|link|archive.h|-larchive
+libxxhash-dev|link|xxhash.h|-lxxhash
+libzstd-dev|link|zstd.h|-lzstd
+libjansson-dev|link|jansson.h|-ljansson
+sqlite3|run|sqlite3|
+ROWS
+        ;;
+    test)
+        cat <<'ROWS'
+libcmocka-dev|link|stdarg.h stddef.h stdint.h setjmp.h cmocka.h|-lcmocka
+g++|run|c++|
+tmux|run|tmux|
+ROWS
+        ;;
+    peers)
+        cat <<'ROWS'
+python3|run|/usr/bin/python3|
+python3-numpy|python|numpy|
+python3-pil|python|PIL|
+python3-torch|python|torch|
+python3-torchvision|python|torchvision|
+ROWS
+        ;;
+    cuda)
+        cat <<'ROWS'
+nvidia-cuda-dev|link|cuda.h|
+libcupti-dev|link|stdint.h cuda.h cupti.h|
+nsight-systems|run|nsys|
+ROWS
+        ;;
+    esac
+}
+
+links() { # HEADERS LIBRARIES
+    local dir ok header
+    dir=$(mktemp -d) || return 1
+    { echo '#include <stdio.h>'; for header in $1; do echo "#include <$header>"; done; echo 'int main(void) { return 0; }'; } >"$dir/probe.c"
+    # shellcheck disable=SC2086
+    "$CC" -o "$dir/probe" "$dir/probe.c" $2 >/dev/null 2>&1
+    ok=$?
+    rm -rf "$dir"
+    return $ok
+}
+
+found() { # KIND WHAT LIBRARIES
+    case $1 in
+    link) links "$2" "$3" ;;
+    run) command -v "$2" >/dev/null ;;
+    python) /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$2') is None)" 2>/dev/null ;;
+    esac
+}
+
+missing() {
+    local package kind what libs
+    while IFS='|' read -r package kind what libs; do
+        found "$kind" "$what" "$libs" || echo "$package"
+    done < <(rows "$1")
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"
+    elif [ -t 0 ]; then sudo "$@"
+    else sudo -n "$@"; fi
+}
+
+apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"; }
+
+# The lists are refreshed only when the first try shows that they are absent or stale.
+install_packages() {
+    apt install -y --no-install-recommends "$@" >"$log" 2>&1 && return
+    apt update >>"$log" 2>&1
+    apt install -y --no-install-recommends "$@" >>"$log" 2>&1
+}
+
+# Debian keeps CUDA in contrib and non-free: the archive this machine uses already is asked for them too. A source that names its key
+# must be named with the same key again, hence the second try.
+add_non_free() {
+    local uri suite option list=/etc/apt/sources.list.d/pipeprobe-non-free.list
+    apt-cache show "$1" >/dev/null 2>&1 && return
+    read -r uri suite < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Component: main' | grep -Ev -- '-(updates|security|backports)' | head -n 1)
+    [ -n "${suite:-}" ] || return
+    for option in "" "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "; do
+        echo "deb $option$uri $suite contrib non-free" | as_root tee $list >/dev/null
+        apt update >"$log" 2>&1 && return
+    done
+    as_root rm -f $list
+}
+
+set=${1:?usage: tests/deps.sh build|test|peers|cuda}
+command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
+packages=$(missing "$set" | tr '\n' ' ')
+[ -n "$packages" ] || exit 0
+packages=${packages% }
+
+sentence="pipeprobe needs these Debian packages: $packages"
+if ! command -v apt-get >/dev/null; then
+    echo "$sentence. There is no apt-get here; please install what your system calls them." >&2
+    exit 1
+fi
+if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo "$sentence. Please install them as root: apt-get install $packages" >&2
+    exit 1
+fi
+echo "installing: $packages"
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+[ "$set" != cuda ] || add_non_free libcupti-dev
+# shellcheck disable=SC2086
+if ! install_packages $packages; then
+    grep -E '^(E:|sudo:)' "$log" | tail -n 3 >&2
+    echo "$sentence; apt-get could not install them (its words are above)." >&2
+    exit 1
+fi
+packages=$(missing "$set" | tr '\n' ' ')
+[ -z "$packages" ] || { echo "pipeprobe still does not find what it needs of: ${packages% } (installed, but the probe fails; try CC=gcc)." >&2; exit 1; }

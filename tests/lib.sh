@@ -1,0 +1,74 @@
+# tests/lib.sh: what the end-to-end scripts share: TAP, running a command with its output kept, JSON and SQLite look-ups.
+# Source it, call `check`, `is`, `like`, ..., and end with `done_testing`. Scripts run from the repository root; $T is a
+# private directory that goes away at the end. The binaries tested are those of $BUILD (build/release).
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+BUILD=${BUILD:-build/release}
+PP=$PWD/$BUILD/pipeprobe
+MAKE_DATASET=$PWD/$BUILD/samples/make_dataset
+T=$(mktemp -d) || exit 1
+cleanup() { rm -rf "$T"; }
+trap cleanup EXIT
+# A user's settings must not decide a test.
+export XDG_CONFIG_HOME=$T/config XDG_CACHE_HOME=$T/cache NO_COLOR=1 LC_ALL=C.UTF-8
+for name in $(compgen -e PIPEPROBE_); do unset "$name"; done
+for name in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do unset "$name"; done
+
+tests=0 failures=0 rc=0
+OUT=$T/stdout ERR=$T/stderr
+
+note() { sed 's/^/# /'; }
+pass() { tests=$((tests + 1)); echo "ok $tests - $1"; }
+fail() { # NAME, more lines on stdin
+    tests=$((tests + 1)) failures=$((failures + 1))
+    echo "not ok $tests - $1"
+    note
+}
+skip() { tests=$((tests + 1)); echo "ok $tests - $1 # SKIP $2"; }
+skip_all() { echo "1..0 # SKIP $1"; exit 77; }
+done_testing() { echo "1..$tests"; [ "$failures" -eq 0 ]; exit; }
+
+# Runs a command; $rc, $OUT and $ERR have the outcome.
+run() {
+    echo "$*" >"$T/command"
+    "$@" >"$OUT" 2>"$ERR" </dev/null
+    rc=$?
+}
+last_run() { echo "command: $(cat "$T/command")"; echo "exit code $rc"; head -n 20 "$OUT"; echo "stderr:"; head -n 20 "$ERR"; }
+
+check() { # NAME COMMAND...: passes when the command succeeds
+    local name=$1
+    shift
+    if "$@" >"$T/check" 2>&1; then pass "$name"; else { echo "failed: $*"; head -n 20 "$T/check"; last_run; } | fail "$name"; fi
+}
+is() { # NAME GOT WANT
+    if [ "$2" = "$3" ]; then pass "$1"; else { echo "got  '$2'"; echo "want '$3'"; last_run; } | fail "$1"; fi
+}
+like() { # NAME TEXT EXTENDED-REGEX
+    if grep -Eqi -- "$3" <<<"$2"; then pass "$1"; else { echo "'$2' does not match '$3'"; last_run; } | fail "$1"; fi
+}
+holds() { # NAME ARITHMETIC: numbers may be fractions; passes when awk says it is true
+    if awk "BEGIN { exit !($2) }" 2>/dev/null; then pass "$1"; else { echo "does not hold: $2"; last_run; } | fail "$1"; fi
+}
+
+# A refusal: exit code, and standard error is one sentence naming the thing, not a stack trace or a sanitizer's report.
+refuses() { # NAME CODE REGEX COMMAND...
+    local name=$1 code=$2 regex=$3 lines
+    shift 3
+    run timeout 60 "$@"
+    lines=$(grep -c . "$ERR")
+    if [ "$rc" -ne "$code" ]; then last_run | fail "$name: exit code $rc, not $code"
+    elif [ "$lines" -ne 1 ] || ! grep -Eqi -- "$regex" "$ERR"; then { echo "want one line matching '$regex'"; last_run; } | fail "$name: the message"
+    else pass "$name"; fi
+}
+
+# SQLite's own JSON functions read our documents: no other tool is needed.
+json() { sqlite3 :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"; }
+json_keys() { sqlite3 :memory: "SELECT group_concat(key, ' ') FROM (SELECT key FROM json_each(CAST(readfile('$1') AS TEXT), '$2') ORDER BY key)"; }
+json_valid() { [ "$(sqlite3 :memory: "SELECT json_valid(CAST(readfile('$1') AS TEXT))")" = 1 ]; }
+sql() { sqlite3 -batch -noheader "$1" "$2"; }
+
+need_pipeprobe() {
+    [ -x "$PP" ] || { echo "# $PP is not built"; echo "not ok 1 - pipeprobe is built"; exit 1; }
+    command -v sqlite3 >/dev/null || skip_all "sqlite3 is not installed"
+}

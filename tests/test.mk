@@ -1,0 +1,93 @@
+# tests/test.mk: what people and CI call: packages, tests, the demo, the numbers, installing. Included by the Makefile.
+#
+# pkg-config is asked when make reads the Makefile, so a target that may install packages first builds in a second make.
+
+PREFIX ?= /usr/local
+DEMO := build/demo
+TEST_LIMIT ?= 300
+E2E := $(sort $(wildcard tests/e2e/*.sh))
+# A script that takes a second or two says so on a line "# quick".
+QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
+# Parallel when nobody said how many jobs.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT)
+
+.PHONY: deps deps-test deps-cuda check check-built check-layers test test-built demo demo-built bench bench-built golden install uninstall
+
+deps:
+	$(Q)CC='$(CC)' bash tests/deps.sh build
+
+# The peers (PyTorch, PIL) are best effort: without them the tests and benchmarks that compare with them are skipped by name.
+deps-test: deps
+	$(Q)CC='$(CC)' bash tests/deps.sh test
+	$(Q)CC='$(CC)' bash tests/deps.sh peers || echo "going on without them: the tests that compare with PyTorch and PIL will be skipped by name"
+
+deps-cuda:
+	$(Q)CC='$(CC)' bash tests/deps.sh cuda
+
+check: deps
+	$(Q)CC='$(CC)' bash tests/deps.sh test
+	$(Q)$(MAKE) $(JOBS) check-built
+
+check-built: all unit helpers
+	$(Q)$(RUN_TESTS) $(UNIT) $(QUICK_E2E) tests/check_layers.sh
+
+check-layers:
+	$(Q)bash tests/check_layers.sh
+
+test: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN=address,undefined all unit helpers
+	$(Q)$(MAKE) $(JOBS) SAN=thread all unit helpers
+	$(Q)$(MAKE) $(JOBS) SAN= test-built
+
+test-built: all unit helpers bench-bins
+	$(Q)$(RUN_TESTS) $(UNIT) $(UNIT:build/release/%=build/address-undefined/%) $(UNIT:build/release/%=build/thread/%) tests/check_layers.sh $(E2E)
+
+demo: deps
+	$(Q)$(MAKE) $(JOBS) SAN= demo-built
+
+$(DEMO)/images.made: $(B)/samples/make_dataset
+	$(Q)rm -rf $(DEMO)/images && mkdir -p $(DEMO) && $< $(DEMO)/images --n 400 && touch $@
+
+# One worker feeds a trainer that could take a batch every 10 ms: no machine decodes 32 images in that time on one core.
+demo-built: all $(DEMO)/images.made
+	$(Q)$(B)/pipeprobe run $(DEMO)/images --workers 1 --batch-size 32 --step-ms 10 --duration 10 -o $(DEMO)/run.sqlite --force
+	@printf '\nThe recorded run is %s, a SQLite file. Look into it with\n  sqlite3 -box %s "SELECT * FROM v_phase_summary"\n  $(B)/pipeprobe report %s\n' $(DEMO)/run.sqlite $(DEMO)/run.sqlite $(DEMO)/run.sqlite
+	@printf 'and see what a second worker does:\n  $(B)/pipeprobe run %s/images --workers 2 --batch-size 32 --step-ms 10 --duration 10 -o %s/two.sqlite --force\n' $(DEMO) $(DEMO)
+
+bench: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= bench-built
+
+bench-built: all bench-bins helpers
+	$(Q)bash tests/bench/bench.sh
+
+# Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
+golden: all unit helpers
+	$(Q)PP_GOLDEN=write $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
+	$(Q)git --no-pager diff --stat -- tests || true
+
+install: all
+	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
+	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
+	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
+	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe
+	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
+
+help:
+	@printf '%s\n' \
+	'make              builds build/release/pipeprobe and the samples' \
+	'make demo         installs what is missing, builds, diagnoses a slow pipeline (under a minute)' \
+	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan), runs every test' \
+	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
+	'make check-layers only the include plan and the public headers' \
+	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
+	'make golden       rewrites kept outputs for review' \
+	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
+	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
+	'make clean        removes build/' \
+	'' \
+	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \
+	'V=1                                   full command lines          TEST_LIMIT=300   seconds per test program'
