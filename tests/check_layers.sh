@@ -36,6 +36,7 @@ includes() {
             '<pipeprobe/'*) name=include/$name ;;
             '"'*) [ -e "$(dirname "$file")/$name" ] && name=$(dirname "$file")/$name ;;
             esac
+            case $name in *../*) name=$(realpath -m --relative-to=. "$name") ;; esac
             echo "$file:$line:${what:0:1}:$name"
         done
     done

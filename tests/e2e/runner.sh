@@ -1,0 +1,41 @@
+#!/bin/bash
+# quick
+# The test runner itself: what it counts as passed, failed and skipped, and that its last line says so.
+. "$(dirname "$0")/../lib.sh"
+
+program() { printf '#!/bin/bash\n%s\n' "$2" >"$T/$1"; chmod +x "$T/$1"; }
+program good 'printf "1..2\nok 1 - a\nok 2 - b\n"'
+program groups 'printf "1..1\nok 1 - a\n1..2\nok 1 - b\nok 2 - c\n"; exit 0'
+program bad 'printf "1..2\nok 1 - a\nnot ok 2 - b\n# why b failed\n"; exit 1'
+program crash 'printf "1..2\nok 1 - a\n"; kill -SEGV $$'
+program early 'printf "1..3\nok 1 - a\n"; exit 0'
+program silent 'exit 0'
+program code 'printf "1..1\nok 1 - a\n"; exit 3'
+program hang 'echo "ok 1 - a"; sleep 60'
+program cmocka_skip 'printf "1..1\n# skip: no GPU here\nnot ok 1 # SKIP copies\n"'
+program tap_skip 'printf "ok 1 - x # SKIP no torch\n1..1\n"'
+program whole 'echo "1..0 # SKIP nothing to compare with"; exit 77'
+
+expect() { # NAME LAST-LINE CODE PROGRAM...
+    local name=$1 last=$2 code=$3
+    shift 3
+    run bash tests/run.sh -t 2 "${@/#/$T/}"
+    is "$name: count" "$(tail -n 1 "$OUT")" "$last"
+    is "$name: exit code" "$rc" "$code"
+}
+expect "all good" "5 passed, 0 failed, 0 skipped" 0 good groups
+expect "a failed test" "1 passed, 1 failed, 0 skipped" 1 bad
+like "a failure shows its output" "$(cat "$OUT")" "why b failed"
+expect "a crash" "1 passed, 2 failed, 0 skipped" 1 crash
+expect "fewer tests than planned" "1 passed, 1 failed, 0 skipped" 1 early
+expect "no test at all" "0 passed, 1 failed, 0 skipped" 1 silent
+expect "an unexplained exit code" "1 passed, 1 failed, 0 skipped" 1 code
+expect "a time-out" "1 passed, 1 failed, 0 skipped" 1 hang
+expect "a missing program" "0 passed, 1 failed, 0 skipped" 1 absent
+expect "cmocka's skip" "0 passed, 0 failed, 1 skipped" 0 cmocka_skip
+like "a skip has its reason" "$(cat "$OUT")" "copies: no GPU here"
+expect "TAP's skip" "2 passed, 0 failed, 1 skipped" 0 tap_skip good
+expect "a whole program skipped" "0 passed, 0 failed, 1 skipped" 0 whole
+like "and its reason" "$(cat "$OUT")" "nothing to compare with"
+expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
+done_testing
