@@ -1,0 +1,106 @@
+#!/bin/bash
+# Everything a user can get wrong ends with one clear sentence naming the thing, the documented exit code, and nothing lost.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+chmod 755 "$T"
+
+"$MAKE_DATASET" "$T/images" --n 32 --size 120x90 --classes 2 >/dev/null
+"$MAKE_DATASET" "$T/shards" --n 32 --size 120x90 --tar 4 >/dev/null
+pp_run() { "$PP" run "$@" --force -o "$T/out.sqlite"; }
+short="--steps 2 --batch-size 4 --workers 1"
+
+# -- paths
+refuses "no such path" 2 "$T/nowhere.*(no such|does not exist|not found)" "$PP" run "$T/nowhere" --force -o "$T/out.sqlite"
+mkdir "$T/empty" && refuses "empty directory" 4 "$T/empty.*empty|empty.*$T/empty" "$PP" run "$T/empty" --force -o "$T/out.sqlite"
+mkdir -p "$T/texts/a" && echo hello >"$T/texts/a/notes.txt"
+refuses "directory without images" 4 "$T/texts.*image|image.*$T/texts" "$PP" run "$T/texts" --force -o "$T/out.sqlite"
+check "no file is left for a run that never began" test ! -e "$T/out.sqlite"
+refuses "no data set given" 2 "dataset" "$PP" run
+refuses "two data sets given" 2 "." "$PP" run "$T/images" "$T/shards"
+
+# -- no permission: as another user when we are root, who may read everything
+cp "$PP" "$T/pipeprobe" && cp -r "$T/images" "$T/locked" && chmod 000 "$T/locked"
+as_user=()
+[ "$(id -u)" -ne 0 ] || as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+mkdir "$T/open" && chmod 777 "$T/open"
+if "${as_user[@]}" test -x "$T/pipeprobe" 2>/dev/null; then
+    refuses "unreadable directory" 4 "$T/locked.*(permission|denied)" "${as_user[@]}" "$T/pipeprobe" run "$T/locked" --force -o "$T/open/out.sqlite"
+    cp -r "$T/images" "$T/partly" && chmod 000 "$T/partly/class_000/img_000000.jpg"
+    run timeout 60 "${as_user[@]}" "$T/pipeprobe" run "$T/partly" --epochs 1 --batch-size 8 --workers 1 --force -o "$T/open/out.sqlite"
+    check "an unreadable file does not stop the run" test "$rc" -eq 0 -o "$rc" -eq 3
+    like "and is named" "$(cat "$OUT" "$ERR")" "img_000000.jpg|permission|access"
+    "$MAKE_DATASET" --tokens "$T/locked.bin" --n 10000 && chmod 000 "$T/locked.bin"
+    refuses "unreadable token file" 4 "locked.bin.*(permission|denied)" "${as_user[@]}" "$T/pipeprobe" run "$T/locked.bin" --force -o "$T/open/out.sqlite"
+    refuses "output where nothing may be written" 4 "/.*(permission|denied)" "${as_user[@]}" "$T/pipeprobe" run "$T/images" --steps 2 -o "$T/images/out.sqlite"
+else
+    skip "unreadable files" "cannot become another user here"
+fi
+chmod 755 "$T/locked"
+
+# -- shards
+head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
+run timeout 60 pp_run "$T/cut.tar" $short
+check "a tar that ends in the middle runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
+like "and says so" "$(cat "$OUT" "$ERR")" "cut\.tar.*(ends|truncated|middle)"
+rm "$T/shards/shard-000001.tar"
+refuses "a missing shard of a range" 2 "shard-000001\.tar" "$PP" run "$T/shards/shard-{000000..000003}.tar" --force -o "$T/out.sqlite"
+head -c 5000 /dev/urandom >"$T/noise.tar"
+refuses "a tar that is none" 4 "noise\.tar" "$PP" run "$T/noise.tar" --force -o "$T/out.sqlite"
+: >"$T/nothing.tar"
+refuses "an empty tar" 4 "nothing\.tar" "$PP" run "$T/nothing.tar" --force -o "$T/out.sqlite"
+
+# -- token files
+: >"$T/zero.npy"
+refuses "a 0-byte .npy" 4 "zero\.npy" "$PP" run "$T/zero.npy" --force -o "$T/out.sqlite"
+printf "\x93NUMPY\x01\x00\x76\x00%-117s\n" "{'descr': '<u2', 'fortran_order': False, 'shape': (5000000000,), }" >"$T/liar.npy"
+refuses "a .npy that claims 10 GB" 4 "liar\.npy" "$PP" run "$T/liar.npy" --force -o "$T/out.sqlite"
+printf "\x93NUMPY\x01\x00\x76\x00%-117s\n" "{'descr': '<f8', 'fortran_order': False, 'shape': (10,), }" >"$T/floats.npy"
+head -c 80 /dev/zero >>"$T/floats.npy"
+refuses "a .npy of floats" 4 "floats\.npy" "$PP" run "$T/floats.npy" --force -o "$T/out.sqlite"
+: >"$T/zero.bin"
+refuses "a 0-byte .bin" 4 "zero\.bin" "$PP" run "$T/zero.bin" --force -o "$T/out.sqlite"
+
+# -- numbers and names
+for n in 0 -1 100000 many; do
+    refuses "--workers $n" 2 "workers.*$n|$n.*workers" "$PP" run "$T/images" --workers=$n --force -o "$T/out.sqlite"
+done
+refuses "--batch-size 0" 2 "batch-size" "$PP" run "$T/images" --batch-size 0 --force -o "$T/out.sqlite"
+refuses "a rank outside the world" 2 "rank" "$PP" run "$T/images" --rank 3 --world-size 2 --force -o "$T/out.sqlite"
+refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --worker 2 --force -o "$T/out.sqlite"
+refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
+refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
+refuses "an unknown command" 2 "report" "$PP" reprot
+run timeout 60 pp_run "$T/images" --batch-size 1000 --steps 2 --workers 1
+check "a batch larger than the data set: exit code" test "$rc" -eq 0 -o "$rc" -eq 2 -o "$rc" -eq 3
+like "a batch larger than the data set is said, with both numbers" "$(cat "$OUT" "$ERR")" "1,?000.*32|32.*1,?000"
+refuses "a batch larger than the data set with --drop-last" 2 "batch" "$PP" run "$T/images" --batch-size 1000 --drop-last --steps 2 --force -o "$T/out.sqlite"
+
+# -- the output
+echo precious >"$T/mine.sqlite"
+refuses "output exists" 2 "mine\.sqlite.*--force" "$PP" run "$T/images" $short -o "$T/mine.sqlite"
+is "and is untouched" "$(cat "$T/mine.sqlite")" precious
+run timeout 60 "$PP" run "$T/images" $short -o "$T/mine.sqlite" --force
+is "--force replaces it" "$(sql "$T/mine.sqlite" 'PRAGMA integrity_check')" ok
+refuses "output in a directory that is none" 2 "absent" "$PP" run "$T/images" $short -o "$T/absent/out.sqlite"
+refuses "output that is a directory" 4 "$T/images" "$PP" run "$T/images" $short -o "$T/images" --force
+check "and the directory is still there" test -d "$T/images/class_000"
+refuses "a report on nothing" 2 "absent\.sqlite" "$PP" report "$T/absent.sqlite"
+refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
+sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(x)'
+refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
+
+# -- disk full while writing
+mkdir "$T/small"
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=300k tmpfs "$T/small" 2>/dev/null; then
+    cleanup() { umount "$T/small" 2>/dev/null; rm -rf "$T"; }
+    run timeout 120 "$PP" run "$T/images" --duration 30 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
+    is "disk full: exit code" "$rc" 4
+    like "disk full: the message" "$(cat "$ERR")" "small/run\.sqlite.*(space|full)|(space|full).*small/run\.sqlite"
+    check "disk full: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"
+    mkdir "$T/rescued" && cp "$T"/small/run.sqlite* "$T/rescued/" 2>/dev/null
+    is "disk full: what was committed is whole" "$(sql "$T/rescued/run.sqlite" 'PRAGMA integrity_check')" ok
+    umount "$T/small"
+else
+    skip "disk full while writing" "needs root to mount a small tmpfs"
+fi
+done_testing

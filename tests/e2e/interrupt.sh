@@ -1,0 +1,56 @@
+#!/bin/bash
+# Ctrl-C finishes the file, prints the summary so far and exits 130; a second Ctrl-C ends at once and still leaves a readable file.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+"$MAKE_DATASET" "$T/images" --n 64 --size 160x120 >/dev/null
+
+# A shell starts background commands with SIGINT ignored; env gives them what a terminal would.
+begin() { env --default-signal=INT "$PP" run "$T/images" "$@" >"$OUT" 2>"$ERR" </dev/null & pid=$!; }
+finish() { # waits at most 20 s
+    for _ in $(seq 200); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+    kill -9 $pid 2>/dev/null && echo "# it did not end by itself"
+    wait $pid 2>/dev/null
+    rc=$?
+}
+
+begin --duration 60 --batch-size 8 --workers 2 --step-ms 20 -o "$T/once.sqlite"
+sleep 3
+kill -INT $pid
+echo "run, Ctrl-C after 3 s" >"$T/command"
+finish
+is "Ctrl-C: exit code" "$rc" 130
+like "Ctrl-C: the summary so far" "$(cat "$OUT")" "samples/s"
+is "Ctrl-C: the file is whole" "$(sql "$T/once.sqlite" 'PRAGMA integrity_check')" ok
+check "Ctrl-C: with its summary" test "$(sql "$T/once.sqlite" 'SELECT count(*) FROM v_phase_summary')" -gt 4
+is "Ctrl-C: one ordinary file" "$(ls "$T"/once.sqlite* | wc -l)" 1
+run "$PP" report "$T/once.sqlite"
+like "Ctrl-C: report says so" "$(cat "$OUT")" "interrupted"
+
+begin --duration 60 --batch-size 8 --workers 2 --step-ms 4000 -o "$T/twice.sqlite"
+sleep 3
+kill -INT $pid
+sleep 0.3
+kill -INT $pid
+echo "run with steps of 4 s, Ctrl-C twice" >"$T/command"
+began=$(date +%s%N)
+finish
+took_ms=$((($(date +%s%N) - began) / 1000000))
+is "second Ctrl-C: exit code" "$rc" 130
+holds "second Ctrl-C: ends without waiting for the step" "$took_ms < 2500"
+is "second Ctrl-C: the file is whole" "$(sql "$T/twice.sqlite" 'PRAGMA integrity_check')" ok
+check "second Ctrl-C: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"
+
+begin --duration 60 --batch-size 8 --workers 2 --step-ms 20 -o "$T/term.sqlite"
+sleep 2
+kill -TERM $pid
+echo "run, SIGTERM after 2 s" >"$T/command"
+finish
+is "SIGTERM finishes the file too" "$(sql "$T/term.sqlite" 'PRAGMA integrity_check') $(ls "$T"/term.sqlite* | wc -l)" "ok 1"
+
+# Ctrl-C while the data set is still being listed: nothing was measured, so nothing may look measured.
+begin --duration 60 -o "$T/early.sqlite"
+kill -INT $pid
+finish
+check "Ctrl-C at once: exit code" test "$rc" -eq 130 -o "$rc" -eq 0
+done_testing
