@@ -196,6 +196,17 @@ static pp_status extras(const struct run_opts *o, const struct run_parts *p, str
     return st;
 }
 
+static int list_faults(void)
+{
+    const char *name, *args, *help;
+    char spec[80];
+    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++) {
+        snprintf(spec, sizeof(spec), "%s%s%s", name, args[0] ? "=" : "", args);
+        printf("%s\n    %s\n", spec, help);
+    }
+    return 0;
+}
+
 static int run_main(int argc, char **argv)
 {
     uint64_t started_ns = pp_now_ns();
@@ -218,6 +229,10 @@ static int run_main(int argc, char **argv)
     }
     if ((code = pp_cli_parse(&pp_cmd_run, &set, argc, argv, operands, &n_operands)) >= 0)
         goto out;
+    if (o.inject.n == 1 && !strcmp(o.inject.item[0], "list")) {
+        code = list_faults();
+        goto out;
+    }
     catch_signals();
     pp_progress_begin(&events.progress, o.quiet);
     st = run_opts_check(&o, &set, n_operands, &err);

@@ -170,6 +170,7 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->sampler = p->sampler;
     l->transform = p->transform;
     l->device = p->device;
+    l->faults = p->faults;
     l->in_order = !o->out_of_order;
     l->drop_last_batch = o->drop_last;
     l->exif_rotate = o->exif_rotate;
@@ -212,6 +213,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
     struct opening opening = {progress, interrupted};
     struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
     pp_status st = pp_transform_parse(o->transform, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    if (st == PP_OK && o->inject.n)
+        st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
         st = pp_device_open(&dev, &p->device, err);
     if (st == PP_OK)
@@ -243,6 +246,7 @@ void run_parts_free(struct run_parts *p)
 {
     pp_sampler_destroy(p->sampler);
     pp_transform_destroy(p->transform);
+    pp_faults_destroy(p->faults);
     if (p->device)
         pp_device_close(p->device);
     pp_dataset_close(p->dataset);

@@ -11,6 +11,7 @@ struct run_parts {
     struct pp_sampler *sampler; /* NULL when streaming */
     struct pp_transform *transform; /* NULL for tokens */
     struct pp_device *device;
+    struct pp_faults *faults;   /* NULL: none injected */
     struct pp_loader_opts loader; /* filled except session and events */
     size_t row_bytes;
     double usable_cpus;
