@@ -238,6 +238,14 @@ static void each_difference_is_named_with_both_values(void **state)
     random.n = 101;
     assert_int_equal(pp_state_matches(&st, &random, &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "a dataset length of 100 and this one has 101"));
+
+    random.n = 100;
+    st.consumed = 100; /* the end of the epoch is a place to resume from */
+    assert_int_equal(pp_state_matches(&st, &random, &err), PP_OK);
+    st.consumed = 101;
+    assert_int_equal(pp_state_matches(&st, &random, &err), PP_E_CORRUPT);
+    st.streaming = 1; /* the length of a stream's epoch is not known beforehand */
+    assert_int_equal(pp_state_matches(&st, &random, &err), PP_OK);
 }
 
 int main(void)
