@@ -44,6 +44,7 @@ refuses "a start beyond the epoch" 2 "beyond the 5 samples" "$PP" plan --n 5 --s
 refuses "a rank outside the world" 2 "from 0 to 3" "$PP" plan --n 5 --rank 4 --world-size 4
 refuses "fewer samples than ranks, last dropped" 2 "leaves none" "$PP" plan --n 3 --world-size 8 --drop-last
 refuses "torch beyond where its versions agree" 4 "PyTorch's version" "$PP" plan --n 300M --sampler torch
+refuses "torch without the memory for its order" 4 "no memory" bash -c "ulimit -v 400000; '$PP' plan --n 200M --sampler torch"
 refuses "weighted without weights" 2 "go together" "$PP" plan --n 5 --sampler weighted
 refuses "too few weights" 2 "holds 4 weights" "$PP" plan --n 5 --sampler weighted --weights "$T/weights"
 refuses "no such weights" 2 "$T/absent" "$PP" plan --n 5 --sampler weighted --weights "$T/absent"
