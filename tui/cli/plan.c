@@ -51,7 +51,7 @@ static const struct pp_opt plan_opt_table[] = {
     {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0", .group = "Output", .help = "begin at position P, as a resumed run does"},
     {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N", .help = "print N positions (default: to the end of the epoch)"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "one JSON document instead of lines"},
-    {NULL},
+    {.name = NULL},
 };
 
 /* What is printed: positions [at, end) of order, with paths where there is a dataset. */
