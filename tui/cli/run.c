@@ -163,9 +163,11 @@ static pp_status print_report(const struct run_opts *o, const char *path, struct
 
 static pp_status save_state(const struct run_opts *o, const struct run_parts *p, const struct pp_loader_result *r, struct pp_err *err)
 {
-    struct pp_loader_state s = {.epoch = r->epoch, .consumed = r->position, .kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset),
-                                .seed = (uint64_t)o->seed, .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last,
-                                .streaming = o->stream, .shard = r->stream_shard, .offset = r->stream_offset, .shuffle_buffer = (uint64_t)o->shuffle_buffer};
+    struct pp_loader_state s = p->state;
+    s.epoch = r->epoch;
+    s.consumed = r->position;
+    s.shard = r->stream_shard;
+    s.offset = r->stream_offset;
     return pp_state_save(o->save_state, &s, err);
 }
 
