@@ -27,18 +27,11 @@ field() { sqlite3 :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$
 say() { [ -t 2 ] && printf '\r%-70s' "$*" >&2; }
 
 raw() { $B/tests/bench/bench_raw "$DATA" --threads "$1" --seconds "$seconds" >$W/out && field $W/out '$.samples_per_s'; }
-<<<<<<< HEAD
 RECORD="--force -o $W/run.sqlite"
 loader() { # WORKERS RECORDING...
     local workers=$1
     shift
     $PP run "$DATA" --workers "$workers" --batch-size 64 --step none --duration "$seconds" --json --quiet "$@" >$W/out 2>$W/err
-=======
-loader() { # WORKERS OPTIONS...
-    local workers=$1
-    shift
-    $PP run "$DATA" --workers "$workers" --batch-size 64 --step none --duration "$seconds" --json --quiet --force -o $W/run.sqlite "$@" >$W/out 2>$W/err
->>>>>>> 9d25d27 (bench: raw loop, PyTorch peer, allocation counting, tables of ratios)
     [ $? -le 3 ] && field $W/out '$.samples_per_s'
 }
 pytorch() {
@@ -47,21 +40,12 @@ pytorch() {
 }
 
 # name | command
-<<<<<<< HEAD
 variants="raw loop, 1 thread|raw 1
 raw loop, 2 threads|raw 2
 pipeprobe, 1 worker|loader 1 $RECORD
 pipeprobe, 2 workers|loader 2 $RECORD
 pipeprobe, 2 workers, not recording|loader 2 --no-record
 PyTorch + PIL, 2 workers|pytorch"
-=======
-variants='raw loop, 1 thread|raw 1
-raw loop, 2 threads|raw 2
-pipeprobe, 1 worker|loader 1
-pipeprobe, 2 workers|loader 2
-pipeprobe, 2 workers, not recording|loader 2 --no-record
-PyTorch + PIL, 2 workers|pytorch'
->>>>>>> 9d25d27 (bench: raw loop, PyTorch peer, allocation counting, tables of ratios)
 # name | numerator | denominator | goal
 ratios='loader over raw loop, 2 threads|pipeprobe, 2 workers|raw loop, 2 threads|>= 0.95
 loader over raw loop, 1 thread|pipeprobe, 1 worker|raw loop, 1 thread|
@@ -133,7 +117,6 @@ awk -v peak="$peak" -v slots="${slots:-}" 'BEGIN {
 }'
 [ -z "$warm" ] || printf '%-50s %8s       0\n' "loader buffers grown after warm-up" "$warm"
 
-<<<<<<< HEAD
 allocations() { # STEPS RECORDING...
     local steps=$1
     shift
@@ -145,19 +128,6 @@ for mode in "$RECORD" --no-record; do
     # shellcheck disable=SC2086
     short=$(allocations 60 $mode) long=$(allocations 120 $mode)
     awk -v a="$short" -v b="$long" -v mode="$mode" 'BEGIN { printf "%-50s %8.3f       %s\n", "allocator calls per image once warm" (mode ~ /no-record/ ? ", not recording" : ""), (b - a) / (60 * 16), mode ~ /no-record/ ? "0" : "" }'
-=======
-allocations() { # STEPS OPTIONS...
-    local steps=$1
-    shift
-    MALLOC_COUNT_FILE=$PWD/$W/mallocs LD_PRELOAD=$PWD/$B/tests/tools/libmalloccount.so \
-        $PP run "$DATA" --workers 2 --batch-size 16 --step none --steps "$steps" --quiet --force -o $W/run.sqlite "$@" >/dev/null 2>$W/err
-    cat $W/mallocs
-}
-for mode in "" --no-record; do
-    # shellcheck disable=SC2086
-    short=$(allocations 60 $mode) long=$(allocations 120 $mode)
-    awk -v a="$short" -v b="$long" -v mode="$mode" 'BEGIN { printf "%-50s %8.3f       %s\n", "allocator calls per image once warm" (mode ? ", not recording" : ""), (b - a) / (60 * 16), mode ? "0" : "" }'
->>>>>>> 9d25d27 (bench: raw loop, PyTorch peer, allocation counting, tables of ratios)
 done
 
 for extra in $B/tests/bench/bench_*; do

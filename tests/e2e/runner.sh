@@ -37,5 +37,9 @@ like "a skip has its reason" "$(cat "$OUT")" "copies: no GPU here"
 expect "TAP's skip" "2 passed, 0 failed, 1 skipped" 0 tap_skip good
 expect "a whole program skipped" "0 passed, 0 failed, 1 skipped" 0 whole
 like "and its reason" "$(cat "$OUT")" "nothing to compare with"
+printf '. %s/tests/lib.sh\nis a 1 1\nis b 1 2\ncheck c false\ndone_testing\n' "$PWD" >"$T/script.sh"
+expect "a script that uses lib.sh" "1 passed, 2 failed, 0 skipped" 1 script.sh
+run bash "$T/script.sh"
+is "such a script fails by itself too" "$rc $(tail -n 1 "$OUT")" "1 1..3"
 expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
 done_testing
