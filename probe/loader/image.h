@@ -14,6 +14,9 @@ enum pp_image_kind { PP_IMAGE_UNKNOWN, PP_IMAGE_JPEG, PP_IMAGE_PNG };
 /* By content, never by name. */
 enum pp_image_kind pp_image_sniff(const uint8_t *data, size_t size);
 
+#define PP_IMAGE_MAX_SIDE (1 << 17)
+#define PP_IMAGE_MAX_PIXELS ((uint64_t)1 << 28)
+
 struct pp_image_info {
     enum pp_image_kind kind;
     int width, height;   /* as a viewer of decoded pixels sees them: after EXIF rotation when the decoder applies it */
