@@ -17,6 +17,9 @@ enum pp_dtype { PP_DTYPE_F32, PP_DTYPE_F16, PP_DTYPE_U8 }; /* f32, f16: NCHW; u8
 const char *pp_dtype_name(enum pp_dtype t);
 size_t pp_dtype_size(enum pp_dtype t);
 
+/* Streams of pp_rng_key that augmentation draws from; other uses of the same (seed, epoch, sample) take others. */
+enum pp_transform_stream { PP_STREAM_CROP = 1, PP_STREAM_FLIP = 2 };
+
 struct pp_transform; /* immutable after parse; shared by all workers */
 
 pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_transform **out, struct pp_err *err);
