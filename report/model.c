@@ -13,14 +13,14 @@
 /* The report and what it points to share one arena; the caller sees the report. */
 struct owned {
     struct pp_report report;
-    struct pp_arena arena;
+    struct pp_report_arena arena;
 };
 
 /* What the parts below are computed from. */
 struct build {
     const struct pp_source *source;
     struct pp_report *r;
-    struct pp_arena *arena;
+    struct pp_report_arena *arena;
     struct pp_timeline timeline;
     struct pp_tally tally;
     double usable_cpus; /* NAN: unknown */
@@ -57,7 +57,7 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
     const struct pp_tally_phase *t = b->tally.phase[lane][phase];
     if (!t || t->hist.count == 0)
         return;
-    struct pp_report_phase *p = pp_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases, sizeof(*p));
+    struct pp_report_phase *p = pp_report_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases, sizeof(*p));
     if (!p)
         return;
     double lane_ns = b->r->window_s * 1e9 * (double)b->tally.lane_threads[lane];
@@ -83,7 +83,7 @@ static const char *thread_name(const struct build *b, uint32_t id)
     size_t n = b->source->threads(b->source->ctx, &rows);
     for (size_t i = 0; i < n; i++)
         if (rows[i].id == id)
-            return pp_arena_copy(b->arena, rows[i].name ? rows[i].name : "");
+            return pp_report_arena_copy(b->arena, rows[i].name ? rows[i].name : "");
     return "";
 }
 
@@ -94,7 +94,7 @@ static void add_workers(struct build *b)
         const struct pp_tally_thread *t = &b->tally.threads[i];
         if (t->lane != PP_LANE_WORKER)
             continue;
-        struct pp_report_worker *w = pp_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers, sizeof(*w));
+        struct pp_report_worker *w = pp_report_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers, sizeof(*w));
         if (!w)
             return;
         int measured = t->inside.measured_ns > 0;
@@ -114,11 +114,13 @@ static void add_workers(struct build *b)
 static void add_losses(struct build *b)
 {
     const struct pp_thread_row *rows;
-    size_t n = b->source->threads(b->source->ctx, &rows), told = b->r->n_losses;
-    uint64_t dropped = 0;
+    size_t n = b->source->threads(b->source->ctx, &rows);
+    uint64_t dropped = 0, told = 0;
+    for (size_t i = 0; i < b->r->n_losses; i++)
+        told += b->r->losses[i].count;
     for (size_t i = 0; i < n; i++)
         dropped += rows[i].dropped;
-    if (dropped && told == 0)
+    if (dropped && !told) /* a killed run could not say so itself */
         pp_rows_add_loss(b->arena, b->r, "spans", dropped, "the rings were full");
     if (b->timeline.bad_chunks)
         pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks, "their checksum does not match: the file is damaged");
@@ -146,7 +148,7 @@ static void set_times(struct build *b)
     double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
     uint64_t first = started >= 0 ? (uint64_t)started : t->spans ? t->first_ns : 0, last = ended >= 0 ? (uint64_t)ended : t->last_ns;
     const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
-    b->r->outcome = outcome ? pp_arena_copy(b->arena, outcome) : "unfinished";
+    b->r->outcome = outcome ? pp_report_arena_copy(b->arena, outcome) : "unfinished";
     b->r->duration_s = seconds(first, last);
     b->r->window_s = seconds(t->start_ns, t->end_ns);
     b->r->startup_s = t->startup_end_ns ? seconds(t->startup_start_ns, t->startup_end_ns) : NAN;
@@ -275,9 +277,9 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
-    o->report.path = pp_arena_copy(&o->arena, source->path);
+    o->report.path = pp_report_arena_copy(&o->arena, source->path);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
-    if (status == PP_OK && pp_arena_failed(&o->arena))
+    if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the rows of %s", source->path);
     if (status == PP_OK)
         status = pp_timeline_build(source, &b.timeline, err);
@@ -285,7 +287,7 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
     if (status == PP_OK)
         compute(&b);
-    if (status == PP_OK && pp_arena_failed(&o->arena))
+    if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
     pp_tally_free(&b.tally);
     pp_timeline_free(&b.timeline);
@@ -301,7 +303,7 @@ void pp_report_free(struct pp_report *r)
     if (!r)
         return;
     struct owned *o = (struct owned *)r; /* its first member */
-    pp_arena_free(&o->arena);
+    pp_report_arena_free(&o->arena);
     free(o);
 }
 

@@ -47,6 +47,7 @@ struct pp_report_pair {
     int numeric;
 };
 
+/* count 0: nothing was lost, but something was done otherwise than usual, and why says what. */
 struct pp_report_loss {
     const char *what, *why;
     uint64_t count;

@@ -181,9 +181,12 @@ static void put_errors(struct pp_json *j, const struct pp_report *r)
 
 static void put_losses(struct pp_json *j, const struct pp_report *r)
 {
+    uint64_t lost = 0;
+    for (size_t i = 0; i < r->n_losses; i++)
+        lost |= r->losses[i].count;
     pp_json_key(j, "losses");
     pp_json_object(j);
-    boolean(j, "complete", r->n_losses == 0);
+    boolean(j, "complete", lost == 0);
     pp_json_key(j, "items");
     pp_json_array(j);
     for (size_t i = 0; i < r->n_losses; i++) {

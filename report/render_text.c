@@ -313,17 +313,30 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
     }
 }
 
+static void say_losses(struct line *l, const struct pp_report *r)
+{
+    char count[CELL];
+    int lost = 0;
+    for (size_t i = 0; i < r->n_losses; i++) {
+        const struct pp_report_loss *loss = &r->losses[i];
+        const char *what = loss->what ? loss->what : "?", *why = loss->why ? loss->why : "unknown why";
+        if (loss->count)
+            say(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count), what, why);
+    }
+    if (!lost)
+        say(l, ", nothing lost");
+    for (size_t i = 0; i < r->n_losses; i++)
+        if (r->losses[i].count == 0 && r->losses[i].why)
+            say(l, "; %s", r->losses[i].why);
+}
+
 static void put_recording(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
     struct line l = {.at = 0};
     pp_page_heading(p, "Recording");
     say(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
-    if (r->n_losses == 0)
-        say(&l, ", nothing lost");
-    for (size_t i = 0; i < r->n_losses; i++)
-        say(&l, "%s %s %s%s%s", i ? "," : "; LOST:", pp_text_count(a, CELL, (double)r->losses[i].count), r->losses[i].what ? r->losses[i].what : "?",
-            r->losses[i].why ? ": " : "", r->losses[i].why ? r->losses[i].why : "");
+    say_losses(&l, r);
     if (isnan(r->overhead_cpu_s))
         say(&l, "; its own cost was not recorded");
     else

@@ -8,7 +8,7 @@
 
 struct judge {
     const struct pp_facts *facts;
-    struct pp_arena *arena;
+    struct pp_report_arena *arena;
     struct pp_report_verdict *out;
 };
 
@@ -59,7 +59,7 @@ static const char *fill(const struct judge *j, const char *sentence)
         p += len + 2;
     }
     text[at] = '\0';
-    return pp_arena_copy(j->arena, text);
+    return pp_report_arena_copy(j->arena, text);
 }
 
 static void add_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
@@ -70,7 +70,7 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
         return;
     v->evidence[v->evidences++] = (struct pp_report_evidence){
         .name = pp_metric_infos[m].text,
-        .value = pp_arena_copy(j->arena, show(pp_metric_infos[m].unit, j->facts->metric[m], value, sizeof(value))),
+        .value = pp_report_arena_copy(j->arena, show(pp_metric_infos[m].unit, j->facts->metric[m], value, sizeof(value))),
         .threshold = threshold,
         .supports = supports,
     };
@@ -96,9 +96,9 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
     show(unit, g->limit, limit, sizeof(limit));
     j->out->l0 = "inconclusive";
     j->out->reason = j->facts->has_steady_state ? fill(j, g->reason) : "the run ended before a steady state was reached";
-    j->out->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
+    j->out->sentence = pp_report_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
     j->out->next_step = g->remedy;
-    add_evidence(j, g->metric, pp_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit, g->source), -1);
+    add_evidence(j, g->metric, pp_report_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit, g->source), -1);
 }
 
 /* ---- what the owner is bound by ---- */
@@ -131,12 +131,12 @@ static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
 {
-    add_evidence(j, PP_METRIC_OWNER_SHARE, pp_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
+    add_evidence(j, PP_METRIC_OWNER_SHARE, pp_report_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
     for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++) {
         const struct pp_condition *c = &pp_conditions[rule->when[k].id];
         char limit[48];
         show(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
-        add_evidence(j, c->metric, pp_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit, c->source), 1);
+        add_evidence(j, c->metric, pp_report_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit, c->source), 1);
     }
 }
 
@@ -179,7 +179,7 @@ static void judge_ceiling(const struct judge *j)
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = "the trainer had no step (--step none), so there is no wait to judge";
-    v->sentence = pp_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers} workers"), who,
+    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers} workers"), who,
                                   fill(j, "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
     v->next_step = cause ? fill(j, cause->remedy) : "Give --step-ms, the time of one training step, to judge your job.";
     add_evidence(j, PP_METRIC_RATE, NULL, 1);
@@ -210,7 +210,7 @@ static void judge_level(const struct judge *j)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
     if (!bound) {
         if (boundary >= pp_level_rules[0].at_least)
-            v->sentence = pp_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, "but {boundary} of the time passes at epoch boundaries and checkpoints"));
+            v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, "but {boundary} of the time passes at epoch boundaries and checkpoints"));
         v->next_step = fill(j, "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Look at the step itself.");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
@@ -220,18 +220,18 @@ static void judge_level(const struct judge *j)
         v->l1 = cause->l1;
         v->l2 = cause->l2;
         v->confidence *= fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
-        v->sentence = pp_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
+        v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
         v->next_step = fill(j, cause->remedy);
         show_cause(j, cause);
     } else {
         v->reason = missing_signals(f);
-        v->sentence = pp_arena_printf(j->arena, "%s; what holds it up is not established: %s", v->sentence, v->reason);
+        v->sentence = pp_report_arena_printf(j->arena, "%s; what holds it up is not established: %s", v->sentence, v->reason);
         v->next_step = "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
     }
     show_context(j);
 }
 
-void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out)
+void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *arena, struct pp_report_verdict *out)
 {
     struct judge j = {.facts = facts, .arena = arena, .out = out};
     memset(out, 0, sizeof(*out));

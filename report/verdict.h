@@ -17,6 +17,6 @@ struct pp_facts {
 };
 
 /* Texts are allocated from arena. */
-void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out);
+void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *arena, struct pp_report_verdict *out);
 
 #endif
