@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -142,6 +143,38 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     s->reserved = t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS;
     s->flags = (uint16_t)(lap->flags | measured);
     publish(t);
+}
+
+#define COST_BATCHES 9
+#define COST_LAPS 100
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+uint64_t pp_lap_cost_ns(struct pp_session *s)
+{
+    struct pp_ring_file *ring = calloc(1, sizeof(*ring));
+    struct pp_span *slots = calloc(COST_LAPS, sizeof(*slots));
+    uint64_t took[COST_BATCHES] = {0};
+    if (!s || !ring || !slots)
+        goto out;
+    for (int b = 0; b < COST_BATCHES; b++) {
+        struct pp_thread t = {.ring = ring, .slots = slots, .mask = UINT64_MAX, .check_at = UINT64_MAX, .recording = 1, .tsc = s->file->clock == PP_CLOCK_TSC,
+                              .resources = (int)s->file->resources, .schedstat_fd = -1, .session = s};
+        pp_lap_start(&t);
+        uint64_t t0 = pp_now_ns();
+        for (int i = 0; i < COST_LAPS; i++)
+            pp_lap_end(&t, PP_PHASE_READ, NULL);
+        took[b] = pp_now_ns() - t0;
+    }
+    qsort(took, COST_BATCHES, sizeof(*took), by_value);
+out:
+    free(slots);
+    free(ring);
+    return took[COST_BATCHES / 2] / COST_LAPS;
 }
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)

@@ -65,6 +65,10 @@ void pp_lap_skip(struct pp_thread *t);
 /* The monotonic time of the last stamp (0 when recording is off or nothing was stamped). */
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t);
 
+/* What one pp_lap_end costs on this machine, measured now on a scratch ring (median of batches, < 1 ms in all; without the looks at schedstat). For the
+ * report's overhead line; not for the hot path. 0 when it cannot be measured. */
+uint64_t pp_lap_cost_ns(struct pp_session *s);
+
 /* Records a span whose times the caller knows (an event on another lane). */
 void pp_span_put(struct pp_thread *t, const struct pp_span *span);
 

@@ -147,11 +147,12 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     return pp_json_end(&j);
 }
 
-static pp_status print_report(const struct run_opts *o, const char *path, struct pp_err *err)
+static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
 {
     struct pp_report *report = NULL;
     pp_status st = pp_report_build(path, &report, err);
     if (st == PP_OK) {
+        *exit_code = pp_report_exit_code(report);
         int rc = o->json ? pp_render_json(report, stdout)
                          : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout), pp_cli_columns(stdout));
         if (rc != 0)
@@ -264,12 +265,15 @@ static int run_main(int argc, char **argv)
     if (o.record)
         end_st = run_record_end(&rec, &result, run_st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished", &end_err);
 
-    code = interrupted() ? 130 : 0;
+    code = 0;
     if (run_st != PP_OK)
         code = pp_cli_fail(&pp_cmd_run, &err);
     if (end_st != PP_OK)
         code = pp_cli_fail(&pp_cmd_run, &end_err);
-    st = o.record ? print_report(&o, rec.path, &err) : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
+                  : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    if (interrupted())
+        code = 130;
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
@@ -289,7 +293,8 @@ const struct pp_command pp_cmd_run = {
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
     .notes = "DATASET is a directory of images (class = directory), tar shards ('shard-{000000..000009}.tar'),\n"
-             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 4 could not measure, 130 interrupted.",
+             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say, 4 could\n"
+             "not measure, 130 interrupted.",
     .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
     .run = run_main,
 };
