@@ -224,6 +224,8 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
     s->label = -1;
     s->cache_known = 0;
     s->cache_hit_bytes = 0;
+    if (d->len == 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shards were opened without an index: their samples can only be streamed");
     if (index >= d->len)
         return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu", (unsigned long long)index, (unsigned long long)d->len);
     return d->ops->read(d, index, s, err);

@@ -72,18 +72,22 @@ static int report(struct pool *p)
 static void wait_and_report(struct pool *p)
 {
     uint64_t due = pp_now_ns() + PROGRESS_MS * 1000000u;
+    int stopped = 0;
     while (p->running > 0) {
         struct timespec ts = {.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
         pthread_cond_timedwait(&p->ended, &p->lock, &ts);
         if (p->running == 0 || pp_now_ns() < due)
             continue;
+        due = pp_now_ns() + PROGRESS_MS * 1000000u;
+        if (stopped)
+            continue;
         pthread_mutex_unlock(&p->lock);
-        if (report(p)) {
+        stopped = report(p);
+        if (stopped) {
             struct pp_err err;
             pp_fail(&err, PP_E_INTERRUPTED, "stopped while %s", p->each->what);
             keep_failure(p, UINT64_MAX, PP_E_INTERRUPTED, &err);
         }
-        due = pp_now_ns() + PROGRESS_MS * 1000000u;
         pthread_mutex_lock(&p->lock);
     }
 }

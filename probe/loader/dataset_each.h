@@ -19,7 +19,7 @@ struct pp_each {
 };
 
 /* Returns when every started piece has ended. The first failure, or a non-zero answer of progress (PP_E_INTERRUPTED), stops the handing
- * out. Pieces are handed out by rising i, so of several failures the one with the lowest i is returned, whatever the timing. */
+ * out; progress is not asked again. Pieces are handed out by rising i, so of several failures the one with the lowest i is returned, whatever the timing. */
 pp_status pp_each_run(const struct pp_each *each, struct pp_err *err);
 
 #endif

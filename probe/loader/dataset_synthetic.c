@@ -296,7 +296,7 @@ pp_status pp_synthetic_open(const struct pp_dataset_opts *opts, struct pp_datase
     y->base.classes = spec.classes;
     y->spec = spec;
     y->image = calloc(spec.unique, sizeof(*y->image));
-    const struct pp_each each = {.n = spec.unique, .threads = 2, .piece = make_image, .ctx = y, .opts = opts, .what = "making synthetic images"};
+    const struct pp_each each = {.n = spec.unique, .threads = 8, .piece = make_image, .ctx = y, .opts = opts, .what = "making synthetic images"};
     st = y->image ? pp_each_run(&each, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images", (unsigned long long)spec.unique);
     if (st != PP_OK)
         pp_dataset_close(&y->base);

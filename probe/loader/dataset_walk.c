@@ -109,7 +109,7 @@ static int sort_entry(int dirfd, const struct dirent *e, struct pp_listing *out)
         return add_name(&out->images, e->d_name);
     out->tars += pp_has_suffix(e->d_name, ".tar") != 0;
     if (out->others++ == 0)
-        snprintf(out->example, sizeof(out->example), "%s", e->d_name);
+        snprintf(out->example, sizeof(out->example), "%.*s", (int)sizeof(out->example) - 1, e->d_name);
     return 0;
 }
 

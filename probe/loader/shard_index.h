@@ -36,7 +36,7 @@ struct pp_shard_header {
     uint64_t entries, key_bytes;
     uint64_t defect_at;      /* byte offset in the shard */
     uint32_t defect;         /* enum pp_shard_defect */
-    uint32_t left_out;       /* keys without an image, images of 4 GiB and more, sparse members */
+    uint32_t left_out;       /* keys without an image, or with one of 4 GiB and more */
     char example[48];        /* name of a member that is neither image nor label, for the sentence when no sample is found */
 };
 

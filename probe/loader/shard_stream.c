@@ -126,6 +126,8 @@ static pp_status next_member(struct pp_stream *st, struct pp_err *err)
     st->has_member = 0;
     if (s == PP_OK && st->member.truncated)
         return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(st), st->member.name, (unsigned long long)st->member.header_offset);
+    if (s == PP_END && pp_tar_lacks_end(st->tar))
+        return pp_fail(err, PP_E_CORRUPT, "%s lacks the end-of-archive mark: it may have been cut off between two samples", shard_path(st));
     return s;
 }
 
