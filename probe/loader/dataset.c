@@ -19,7 +19,10 @@ enum { MAX_WARNINGS = 256 };
 const char *pp_dataset_kind_name(enum pp_dataset_kind kind)
 {
     static const char *const names[PP_DATASET_KIND_COUNT] = {
-        [PP_DATASET_FOLDER] = "image-folder", [PP_DATASET_SHARDS] = "webdataset", [PP_DATASET_TOKENS] = "tokens", [PP_DATASET_SYNTHETIC] = "synthetic",
+        [PP_DATASET_FOLDER] = "image-folder",
+        [PP_DATASET_SHARDS] = "webdataset",
+        [PP_DATASET_TOKENS] = "tokens",
+        [PP_DATASET_SYNTHETIC] = "synthetic",
     };
     return (unsigned)kind < PP_DATASET_KIND_COUNT ? names[kind] : "unknown";
 }
@@ -121,7 +124,8 @@ static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset
         return pp_fail_errno(err, why, "cannot open the dataset %s", spec);
     if (pp_has_image_extension(spec))
         return pp_fail(err, PP_E_USAGE, "%s is a single image: name the directory that holds the images", spec);
-    return pp_fail(err, PP_E_UNSUPPORTED, "cannot tell what %s is: a dataset is a directory of images, .tar shards, or a .bin or .npy file of tokens", spec);
+    return pp_fail(err, PP_E_UNSUPPORTED,
+                   "cannot tell what %s is: a dataset is a directory of images, .tar shards, or a .bin or .npy file of tokens", spec);
 }
 
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
@@ -227,7 +231,8 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
     if (d->len == 0)
         return pp_fail(err, PP_E_UNSUPPORTED, "the shards were opened without an index: their samples can only be streamed");
     if (index >= d->len)
-        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu", (unsigned long long)index, (unsigned long long)d->len);
+        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu", (unsigned long long)index,
+                       (unsigned long long)d->len);
     return d->ops->read(d, index, s, err);
 }
 

@@ -183,8 +183,9 @@ static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
         if (walk[i].images == 0)
             empty++, first = i;
     if (empty > 0)
-        pp_warn(&f->base.warnings, "%zu of %zu class directories hold no image (the first: %s); torchvision's ImageFolder refuses such a folder",
-                empty, f->class_names.n, f->class_names.bytes + f->class_names.at[first]);
+        pp_warn(&f->base.warnings,
+                "%zu of %zu class directories hold no image (the first: %s); torchvision's ImageFolder refuses such a folder", empty,
+                f->class_names.n, f->class_names.bytes + f->class_names.at[first]);
 }
 
 /* Every class into f->dir. Nothing found is not a failure here. */
@@ -192,7 +193,8 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
 {
     size_t n = f->class_names.n, dirs = 0;
     struct lister l = {.root_fd = f->root_fd, .classes = &f->class_names, .walk = calloc(n + 1, sizeof(*l.walk))};
-    const struct pp_each each = {.n = n, .threads = LISTING_THREADS, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.images};
+    const struct pp_each each = {
+        .n = n, .threads = LISTING_THREADS, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.images};
     pp_status st = l.walk ? pp_each_run(&each, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to list %zu classes", n);
     if (st != PP_OK)
         goto out;
@@ -241,11 +243,14 @@ static pp_status fail_empty(const struct folder *f, const struct pp_listing *see
         return pp_fail(err, PP_E_EMPTY, "%s is empty: there is nothing to read", f->root);
     if (seen->others == 0)
         return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root, f->class_names.n);
-    return pp_fail(err, PP_E_EMPTY, "no image below %s: found %llu other files (such as %s) in %zu class directories; images are known by .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp",
+    return pp_fail(err, PP_E_EMPTY,
+                   "no image below %s: found %llu other files (such as %s) in %zu class directories; images are known by .jpg .jpeg .png "
+                   ".ppm .bmp .pgm .tif .tiff .webp",
                    f->root, (unsigned long long)seen->others, seen->example, f->class_names.n);
 }
 
-pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root, struct pp_dataset **out, struct pp_err *err)
+pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root, struct pp_dataset **out,
+                         struct pp_err *err)
 {
     pp_status st;
     struct folder *f = calloc(1, sizeof(*f));
@@ -274,7 +279,8 @@ pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct
     else if (f->base.len == 0)
         st = fail_empty(f, root, err);
     else if (root->images.n > 0)
-        pp_warn(&f->base.warnings, "%zu images directly in %s belong to no class and are left out, as torchvision does", root->images.n, f->root);
+        pp_warn(&f->base.warnings, "%zu images directly in %s belong to no class and are left out, as torchvision does", root->images.n,
+                f->root);
     f->base.classes = f->class_names.n;
 out:
     pp_listing_free(root);

@@ -32,7 +32,7 @@ struct shards {
     struct pp_dataset base;
     struct pp_shard_names names;
     struct shard *shard;
-    uint64_t keep_open; /* descriptors for the first so many shards */
+    uint64_t keep_open;                 /* descriptors for the first so many shards */
     const struct pp_dataset_opts *opts; /* during open only */
 };
 
@@ -65,7 +65,8 @@ static size_t shard_of(const struct shards *s, uint64_t index)
     return low;
 }
 
-static pp_status read_entry(int fd, const char *path, const struct pp_shard_entry *e, const char *key, struct pp_sample *s, struct pp_err *err)
+static pp_status read_entry(int fd, const char *path, const struct pp_shard_entry *e, const char *key, struct pp_sample *s,
+                            struct pp_err *err)
 {
     struct pp_io_cached cached;
     pp_status st = pp_sample_reserve(s, e->size, err);
@@ -160,8 +161,9 @@ static pp_status fail_open_shard(const struct shards *s, uint64_t i, int e, stru
 {
     const char *path = s->names.path[i];
     if (e == ENOENT && s->names.n > 1)
-        return pp_fail(err, PP_E_NOT_FOUND, "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are", path, (unsigned long long)i + 1,
-                       s->names.n, s->opts->spec);
+        return pp_fail(err, PP_E_NOT_FOUND,
+                       "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are", path,
+                       (unsigned long long)i + 1, s->names.n, s->opts->spec);
     return pp_fail_errno(err, e, "cannot open the shard %s", path);
 }
 
@@ -182,7 +184,8 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
         goto out;
     }
     if (!s->opts->no_index) {
-        struct pp_shard_id id = {.size = (uint64_t)info.st_size, .mtime_ns = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec};
+        struct pp_shard_id id = {.size = (uint64_t)info.st_size,
+                                 .mtime_ns = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec};
         st = pp_shard_index_get(fd, path, &id, s->opts->index_dir, &shard->index, &shard->kept, err);
         if (st == PP_OK && i < s->keep_open) {
             shard->fd = fd;
@@ -202,9 +205,15 @@ static void warn_of_shard(struct shards *s, size_t i)
     unsigned long long at = (unsigned long long)h->defect_at, n = (unsigned long long)h->entries;
     struct pp_warnings *w = &s->base.warnings;
     switch ((enum pp_shard_defect)h->defect) {
-    case PP_SHARD_TRUNCATED: pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path, at, n); break;
-    case PP_SHARD_DAMAGED: pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable", path, at, n); break;
-    case PP_SHARD_NO_END: pp_warn(w, "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable", path, at, n); break;
+    case PP_SHARD_TRUNCATED:
+        pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path, at, n);
+        break;
+    case PP_SHARD_DAMAGED:
+        pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable", path, at, n);
+        break;
+    case PP_SHARD_NO_END:
+        pp_warn(w, "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable", path, at, n);
+        break;
     case PP_SHARD_NO_BYTES: pp_warn(w, "%s has 0 bytes", path); break;
     case PP_SHARD_SOUND:
     case PP_SHARD_DEFECTS: break;
@@ -236,12 +245,15 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
     }
     s->base.classes = (uint64_t)(max_label + 1);
     if (not_kept && s->opts->index_dir)
-        pp_warn(&s->base.warnings, "the indexes of %zu shards could not be kept in %s and will be built again next time", not_kept, s->opts->index_dir);
+        pp_warn(&s->base.warnings, "the indexes of %zu shards could not be kept in %s and will be built again next time", not_kept,
+                s->opts->index_dir);
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
-        return pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards hold members such as %s, but no .jpg .jpeg or .png", s->opts->spec, s->names.n, example);
-    return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->opts->spec, s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
+        return pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards hold members such as %s, but no .jpg .jpeg or .png", s->opts->spec,
+                       s->names.n, example);
+    return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->opts->spec,
+                   s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
 /* Half of the descriptors the process may have: the rest is for whoever shares it with us. */
@@ -262,7 +274,11 @@ pp_status pp_shards_open(const struct pp_dataset_opts *opts, struct pp_dataset *
     s->base.ops = &shards_ops;
     s->opts = opts;
     s->keep_open = descriptors_to_keep();
-    struct pp_each each = {.threads = OPENING_THREADS, .piece = open_shard, .ctx = s, .opts = opts, .what = opts->no_index ? "looking for shards" : "indexing shards"};
+    struct pp_each each = {.threads = OPENING_THREADS,
+                           .piece = open_shard,
+                           .ctx = s,
+                           .opts = opts,
+                           .what = opts->no_index ? "looking for shards" : "indexing shards"};
     pp_status st = pp_shard_names(opts->spec, &s->names, err);
     if (st != PP_OK)
         goto out;

@@ -82,8 +82,8 @@ static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t siz
     pp_text_bytes(mean, sizeof(mean), (double)encoded_bytes(y) / (double)s->unique);
     if (s->width[0] != s->width[1] || s->height[0] != s->height[1])
         snprintf(range, sizeof(range), " to %dx%d", s->width[1], s->height[1]);
-    snprintf(buf, size, "synthetic, %s %s samples of %dx%d%s (%llu different, %s on average)", n, s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", s->width[0], s->height[0], range,
-             (unsigned long long)s->unique, mean);
+    snprintf(buf, size, "synthetic, %s %s samples of %dx%d%s (%llu different, %s on average)", n,
+             s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", s->width[0], s->height[0], range, (unsigned long long)s->unique, mean);
 }
 
 static uint64_t synthetic_footprint(const struct pp_dataset *d)
@@ -277,7 +277,11 @@ static pp_status make_image(void *ctx, uint64_t i, struct pp_err *err)
     const struct spec *s = &y->spec;
     struct pp_rng rng = pp_rng_key(s->seed, 0, i, 0);
     double share = pp_rng_unit(&rng);
-    const struct pp_synthetic_spec image = {.width = side_of(s->width, share), .height = side_of(s->height, share), .format = s->format, .quality = s->quality, .seed = pp_rng_next(&rng)};
+    const struct pp_synthetic_spec image = {.width = side_of(s->width, share),
+                                            .height = side_of(s->height, share),
+                                            .format = s->format,
+                                            .quality = s->quality,
+                                            .seed = pp_rng_next(&rng)};
     return pp_synthetic_image(&image, &y->image[i].data, &y->image[i].size, err);
 }
 
@@ -296,8 +300,10 @@ pp_status pp_synthetic_open(const struct pp_dataset_opts *opts, struct pp_datase
     y->base.classes = spec.classes;
     y->spec = spec;
     y->image = calloc(spec.unique, sizeof(*y->image));
-    const struct pp_each each = {.n = spec.unique, .threads = 8, .piece = make_image, .ctx = y, .opts = opts, .what = "making synthetic images"};
-    st = y->image ? pp_each_run(&each, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images", (unsigned long long)spec.unique);
+    const struct pp_each each = {
+        .n = spec.unique, .threads = 8, .piece = make_image, .ctx = y, .opts = opts, .what = "making synthetic images"};
+    st = y->image ? pp_each_run(&each, err)
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images", (unsigned long long)spec.unique);
     if (st != PP_OK)
         pp_dataset_close(&y->base);
     else

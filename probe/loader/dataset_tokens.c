@@ -77,7 +77,8 @@ static pp_status populate(const struct tokens *t, uint64_t first, size_t size, s
     if (madvise(t->map + from, first + size - from, MADV_POPULATE_READ) == 0)
         return PP_OK;
     if (errno == EFAULT || errno == EHWPOISON)
-        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed", t->path, (unsigned long long)first);
+        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed", t->path,
+                       (unsigned long long)first);
     for (uint64_t at = from; at < first + size; at += t->page) /* a kernel before 5.14 */
         (void)*(volatile const uint8_t *)(t->map + at);
     return PP_OK;
@@ -107,7 +108,8 @@ static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
     char tokens[32], windows[32];
     pp_text_count(tokens, sizeof(tokens), (double)t->count);
     pp_text_count(windows, sizeof(windows), (double)d->len);
-    snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens, t->token_bytes, windows, (unsigned long long)t->window);
+    snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens, t->token_bytes, windows,
+             (unsigned long long)t->window);
 }
 
 static uint64_t tokens_footprint(const struct pp_dataset *d)
@@ -143,7 +145,8 @@ static pp_status layout_npy(struct tokens *t, int fd, struct pp_err *err)
     if (!head)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
     ssize_t n = pp_io_pread_full(fd, head, PP_NPY_HEAD, 0);
-    pp_status st = n < 0 ? pp_fail_errno(err, errno, "cannot read %s", t->path) : pp_npy_parse(head, (size_t)n, t->map_size, t->path, &npy, err);
+    pp_status st =
+        n < 0 ? pp_fail_errno(err, errno, "cannot read %s", t->path) : pp_npy_parse(head, (size_t)n, t->map_size, t->path, &npy, err);
     free(head);
     if (st != PP_OK)
         return st;
@@ -161,8 +164,10 @@ static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *er
     t->count = t->map_size / (unsigned)t->token_bytes;
     unsigned left = (unsigned)(t->map_size % (unsigned)t->token_bytes);
     if (left)
-        return pp_fail(err, PP_E_CORRUPT, "%s is %zu bytes long, which is %u more than a whole number of %d-byte tokens: it was cut off, or its tokens have another size", t->path, t->map_size,
-                       left, t->token_bytes);
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s is %zu bytes long, which is %u more than a whole number of %d-byte tokens: it was cut off, or its tokens have another size",
+            t->path, t->map_size, left, t->token_bytes);
     return PP_OK;
 }
 
@@ -170,7 +175,8 @@ static pp_status count_windows(struct tokens *t, struct pp_err *err)
 {
     uint64_t window_bytes;
     if (__builtin_mul_overflow(t->window, (uint64_t)t->token_bytes, &window_bytes) || t->count < t->window)
-        return pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path, (unsigned long long)t->count, (unsigned long long)t->window);
+        return pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path, (unsigned long long)t->count,
+                       (unsigned long long)t->window);
     t->base.len = (t->count - t->window) / stride_of(t) + 1;
     return PP_OK;
 }
@@ -206,7 +212,8 @@ pp_status pp_tokens_open(const struct pp_dataset_opts *opts, struct pp_dataset *
         goto out;
     }
     if (!S_ISREG(info.st_mode) || info.st_size == 0) {
-        st = pp_fail(err, info.st_size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path, S_ISREG(info.st_mode) ? "has 0 bytes" : "is not a regular file");
+        st = pp_fail(err, info.st_size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path,
+                     S_ISREG(info.st_mode) ? "has 0 bytes" : "is not a regular file");
         goto out;
     }
     t->map_size = (size_t)info.st_size;

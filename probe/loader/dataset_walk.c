@@ -253,7 +253,8 @@ static pp_status visit(struct walker *w, size_t i, struct pp_err *err)
     w->node[i].ino = info.st_ino;
     if (leads_back(w, i)) {
         close(fd);
-        pp_warn(&w->out->warnings, "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times", rel);
+        pp_warn(&w->out->warnings,
+                "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times", rel);
         return PP_OK;
     }
     pp_status st = pp_list(fd, rel, &l, err);

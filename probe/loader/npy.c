@@ -150,7 +150,9 @@ static pp_status check(const struct header *h, uint64_t file_size, const char *n
 {
     out->item_bytes = item_bytes(h->descr);
     if (!out->item_bytes)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with astype('uint16') or astype('uint32')",
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with "
+                       "astype('uint16') or astype('uint32')",
                        name, h->descr);
     /* A one-dimensional array is the same in both orders; numpy writes False for it, others may not. */
     if (h->dims != 1 && h->fortran)
@@ -160,8 +162,9 @@ static pp_status check(const struct header *h, uint64_t file_size, const char *n
     out->items = h->shape[0];
     uint64_t held = (file_size - out->data_offset) / (unsigned)out->item_bytes;
     if (out->items > held)
-        return pp_fail(err, PP_E_CORRUPT, "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it was cut off or is still being written", name,
-                       (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it was cut off or is still being written",
+                       name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
     return PP_OK;
 }
 
@@ -185,9 +188,11 @@ pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, con
     if (out->data_offset > file_size)
         return pp_fail(err, PP_E_CORRUPT, "%s ends inside its .npy header", name);
     if (out->data_offset > size)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the .npy header of %s is %llu bytes long; up to %zu are read", name, (unsigned long long)length, size);
+        return pp_fail(err, PP_E_UNSUPPORTED, "the .npy header of %s is %llu bytes long; up to %zu are read", name,
+                       (unsigned long long)length, size);
     struct text t = {.at = (const char *)data + start, .end = (const char *)data + out->data_offset};
     if (!take_dictionary(&t, &h))
-        return pp_fail(err, PP_E_CORRUPT, "the .npy header of %s is damaged: it is not a dictionary of descr, fortran_order and shape", name);
+        return pp_fail(err, PP_E_CORRUPT, "the .npy header of %s is damaged: it is not a dictionary of descr, fortran_order and shape",
+                       name);
     return check(&h, file_size, name, out, err);
 }

@@ -82,7 +82,8 @@ static int end_group(struct builder *b)
         h->left_out++;
         return 0;
     }
-    if (grow(&b->entry, &b->entry_cap, h->entries + 1, sizeof(*b->entry)) != 0 || grow(&b->keys, &b->key_cap, h->key_bytes + b->key_size + 1, 1) != 0)
+    if (grow(&b->entry, &b->entry_cap, h->entries + 1, sizeof(*b->entry)) != 0 ||
+        grow(&b->keys, &b->key_cap, h->key_bytes + b->key_size + 1, 1) != 0)
         return -1;
     b->sample.key = (uint32_t)h->key_bytes;
     b->entry[h->entries++] = b->sample;
@@ -106,7 +107,6 @@ static int begin_group(struct builder *b, const char *name, size_t key_size)
     return 0;
 }
 
-
 static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct pp_tar_member *m, struct pp_err *err)
 {
     size_t key_size;
@@ -114,7 +114,8 @@ static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct
     if (!m->regular || !extension)
         return PP_OK;
     if (begin_group(b, m->name, key_size) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with more than %llu samples", (unsigned long long)b->header.entries);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with more than %llu samples",
+                       (unsigned long long)b->header.entries);
     switch (pp_tar_role(extension)) {
     case PP_TAR_IMAGE:
         if (!b->has_image && m->size <= UINT32_MAX) {
@@ -177,7 +178,8 @@ static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp
             point_into(out, bytes, size);
         }
     }
-    return bytes ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples", (unsigned long long)h->entries);
+    return bytes ? PP_OK
+                 : pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples", (unsigned long long)h->entries);
 }
 
 pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id, struct pp_shard_index *out, struct pp_err *err)
@@ -305,7 +307,8 @@ static int places(const char *path, const char *dir, char file[MAX_PLACES][PATH_
     return n;
 }
 
-pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir, struct pp_shard_index *out, int *kept, struct pp_err *err)
+pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir, struct pp_shard_index *out, int *kept,
+                             struct pp_err *err)
 {
     char file[MAX_PLACES][PATH_MAX];
     int n = places(path, dir, file);

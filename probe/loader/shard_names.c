@@ -150,7 +150,8 @@ static int parse_range(const char *body, size_t n, uint64_t *from, uint64_t *to,
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err);
 
 /* head + body[0..n) + tail, expanded further. */
-static pp_status expand_piece(struct pp_shard_names *out, const char *head, size_t head_n, const char *body, size_t n, const char *tail, struct pp_err *err)
+static pp_status expand_piece(struct pp_shard_names *out, const char *head, size_t head_n, const char *body, size_t n, const char *tail,
+                              struct pp_err *err)
 {
     char *word;
     if (asprintf(&word, "%.*s%.*s%s", (int)head_n, head, (int)n, body, tail) < 0)
@@ -160,7 +161,8 @@ static pp_status expand_piece(struct pp_shard_names *out, const char *head, size
     return st;
 }
 
-static pp_status expand_range(struct pp_shard_names *out, const char *word, size_t head_n, uint64_t from, uint64_t to, int width, const char *tail, struct pp_err *err)
+static pp_status expand_range(struct pp_shard_names *out, const char *word, size_t head_n, uint64_t from, uint64_t to, int width,
+                              const char *tail, struct pp_err *err)
 {
     pp_status st = PP_OK;
     char number[32];

@@ -51,7 +51,7 @@ struct pp_stream {
     struct pp_tar *tar;
     int fd;
     struct pp_tar_member member;
-    int has_member; /* member was read ahead and begins the next sample */
+    int has_member;    /* member was read ahead and begins the next sample */
     unsigned failures; /* transient ones in a row */
     pp_status late;    /* a defect found while finishing a good sample: reported by the next call */
     struct pp_err late_err;
@@ -100,7 +100,8 @@ static pp_status after_failure(struct pp_stream *st, pp_status why, struct pp_er
         return why;
     }
     if (may_pass)
-        why = pp_fail(err, PP_E_IO, "gave up on %s at byte %llu after %d failures in a row; its other samples are left out", shard_path(st), (unsigned long long)st->offset, MAX_FAILURES);
+        why = pp_fail(err, PP_E_IO, "gave up on %s at byte %llu after %d failures in a row; its other samples are left out", shard_path(st),
+                      (unsigned long long)st->offset, MAX_FAILURES);
     leave_shard(st);
     return why;
 }
@@ -114,8 +115,9 @@ static pp_status open_shard(struct pp_stream *st, struct pp_err *err)
         return pp_fail_errno(err, errno, "cannot open the shard %s", path);
     posix_fadvise(st->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (st->offset > (uint64_t)info.st_size)
-        return pp_fail(err, PP_E_CORRUPT, "%s has %lld bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for", path, (long long)info.st_size,
-                       (unsigned long long)st->offset);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s has %lld bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for", path,
+                       (long long)info.st_size, (unsigned long long)st->offset);
     return pp_tar_open(st->fd, path, (uint64_t)info.st_size, st->offset, STREAM_BLOCK, &st->tar, err);
 }
 
@@ -125,7 +127,8 @@ static pp_status next_member(struct pp_stream *st, struct pp_err *err)
     pp_status s = st->has_member ? PP_OK : pp_tar_next(st->tar, &st->member, err);
     st->has_member = 0;
     if (s == PP_OK && st->member.truncated)
-        return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(st), st->member.name, (unsigned long long)st->member.header_offset);
+        return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(st), st->member.name,
+                       (unsigned long long)st->member.header_offset);
     if (s == PP_END && pp_tar_lacks_end(st->tar))
         return pp_fail(err, PP_E_CORRUPT, "%s lacks the end-of-archive mark: it may have been cut off between two samples", shard_path(st));
     return s;
@@ -315,17 +318,21 @@ static void shuffle_shards(struct pp_stream *st)
 static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
 {
     if (pp_dataset_kind(d) != PP_DATASET_SHARDS)
-        return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s", pp_dataset_kind_name(pp_dataset_kind(d)));
+        return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
+                       pp_dataset_kind_name(pp_dataset_kind(d)));
     if (o->rank >= o->world_size)
-        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu", (unsigned long long)o->rank, (unsigned long long)o->world_size);
+        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu", (unsigned long long)o->rank,
+                       (unsigned long long)o->world_size);
     if (o->rank >= pp_shards_count(d))
-        return pp_fail(err, PP_E_USAGE, "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards", (unsigned long long)pp_shards_count(d),
-                       (unsigned long long)o->world_size, (unsigned long long)o->rank);
+        return pp_fail(err, PP_E_USAGE, "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards",
+                       (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size, (unsigned long long)o->rank);
     if (o->shuffle_buffer > MAX_SHUFFLE)
-        return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d", (unsigned long long)o->shuffle_buffer, MAX_SHUFFLE);
+        return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d", (unsigned long long)o->shuffle_buffer,
+                       MAX_SHUFFLE);
     if (o->from.shard % o->world_size != (o->from.shard || o->from.offset ? o->rank : 0))
-        return pp_fail(err, PP_E_USAGE, "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks", (unsigned long long)o->from.shard,
-                       (unsigned long long)o->rank, (unsigned long long)o->world_size);
+        return pp_fail(err, PP_E_USAGE,
+                       "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
+                       (unsigned long long)o->from.shard, (unsigned long long)o->rank, (unsigned long long)o->world_size);
     return PP_OK;
 }
 
@@ -428,7 +435,8 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
 
 uint64_t pp_stream_footprint(const struct pp_stream *st)
 {
-    uint64_t bytes = sizeof(*st) + st->shards * sizeof(*st->order) + (2 * st->capacity + 1) * sizeof(*st->ledger) + st->capacity * sizeof(*st->held);
+    uint64_t bytes =
+        sizeof(*st) + st->shards * sizeof(*st->order) + (2 * st->capacity + 1) * sizeof(*st->ledger) + st->capacity * sizeof(*st->held);
     for (size_t i = 0; i < st->capacity; i++)
         bytes += st->held[i].bytes.cap + st->held[i].key_cap;
     return bytes + (st->tar ? STREAM_BLOCK : 0);

@@ -72,12 +72,20 @@ static pp_status refuse_compressed(const struct pp_tar *t, const uint8_t *head, 
         const char magic[7];
         size_t size;
     } formats[] = {
-        {"gzip", "gunzip", "\x1f\x8b", 2}, {"zstd", "unzstd", "\x28\xb5\x2f\xfd", 4}, {"xz", "unxz", "\xfd" "7zXZ", 5}, {"bzip2", "bunzip2", "BZh", 3},
+        {"gzip", "gunzip", "\x1f\x8b", 2},
+        {"zstd", "unzstd", "\x28\xb5\x2f\xfd", 4},
+        {"xz", "unxz",
+         "\xfd"
+         "7zXZ",
+         5},
+        {"bzip2", "bunzip2", "BZh", 3},
     };
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
         if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
-            return pp_fail(err, PP_E_UNSUPPORTED, "%s is compressed (%s), which random access and resuming cannot work with: unpack it first (%s), images gain nothing by it", t->path,
-                           formats[i].name, formats[i].tool);
+            return pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "%s is compressed (%s), which random access and resuming cannot work with: unpack it first (%s), images gain nothing by it",
+                t->path, formats[i].name, formats[i].tool);
     return PP_OK;
 }
 

@@ -123,14 +123,16 @@ static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb,
 
 static pp_status encode_png(const struct pp_synthetic_spec *spec, const uint8_t *rgb, uint8_t **data, size_t *size, struct pp_err *err)
 {
-    png_image image = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)spec->width, .height = (png_uint_32)spec->height, .format = PNG_FORMAT_RGB};
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = (png_uint_32)spec->width, .height = (png_uint_32)spec->height, .format = PNG_FORMAT_RGB};
     png_alloc_size_t length = PNG_IMAGE_PNG_SIZE_MAX(image);
     *data = malloc(length);
     if (!*data || !png_image_write_to_memory(&image, *data, &length, 0, rgb, 0, NULL)) {
         png_image_free(&image);
         free(*data);
         *data = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width, spec->height, image.message[0] ? image.message : "no memory");
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width, spec->height,
+                       image.message[0] ? image.message : "no memory");
     }
     *size = length;
     return PP_OK;

@@ -6,21 +6,59 @@
 
 /* The tree and, in order, what torchvision 0.14 makes of it. Content of a file is its own path, so that reading shows which one it was. */
 static const char *const files[] = {
-    "b/2.jpg", "b/10.JPG", "b/1.jpeg", "b/notes.txt", "b/x.jpg.txt", "b/.jpg", "b/.hidden.PNG",
-    "b/sub/deep/z.png", "b/sub/a.webp", "b/sub-1/y.bmp", "b/sub/deep.tiff", "a/Z.ppm", "a/a.pgm", "a/A.tif",
-    "\xc3\xa9t\xc3\xa9/\xc3\xb1.jpg", "\xc3\xa9t\xc3\xa9/n.jpg", "\xf0\x9f\x98\x80/1.jpg", "\xef\xbf\xbd/1.jpg",
-    "B/only.gif", "B/one.png", ".dot/q.jpg", "direct.jpg",
+    "b/2.jpg",
+    "b/10.JPG",
+    "b/1.jpeg",
+    "b/notes.txt",
+    "b/x.jpg.txt",
+    "b/.jpg",
+    "b/.hidden.PNG",
+    "b/sub/deep/z.png",
+    "b/sub/a.webp",
+    "b/sub-1/y.bmp",
+    "b/sub/deep.tiff",
+    "a/Z.ppm",
+    "a/a.pgm",
+    "a/A.tif",
+    "\xc3\xa9t\xc3\xa9/\xc3\xb1.jpg",
+    "\xc3\xa9t\xc3\xa9/n.jpg",
+    "\xf0\x9f\x98\x80/1.jpg",
+    "\xef\xbf\xbd/1.jpg",
+    "B/only.gif",
+    "B/one.png",
+    ".dot/q.jpg",
+    "direct.jpg",
 };
 static const struct {
     const char *path;
     int64_t label;
 } golden[] = {
-    {".dot/q.jpg", 0}, {"B/one.png", 1}, {"a/A.tif", 2}, {"a/Z.ppm", 2}, {"a/a.pgm", 2},
-    {"b/.hidden.PNG", 3}, {"b/.jpg", 3}, {"b/1.jpeg", 3}, {"b/10.JPG", 3}, {"b/2.jpg", 3}, {"b/broken.jpg", 3}, {"b/file.png", 3},
-    {"b/linked/A.tif", 3}, {"b/linked/Z.ppm", 3}, {"b/linked/a.pgm", 3},
-    {"b/sub/a.webp", 3}, {"b/sub/deep.tiff", 3}, {"b/sub-1/y.bmp", 3}, {"b/sub/deep/z.png", 3},
-    {"link/A.tif", 4}, {"link/Z.ppm", 4}, {"link/a.pgm", 4},
-    {"\xc3\xa9t\xc3\xa9/n.jpg", 5}, {"\xc3\xa9t\xc3\xa9/\xc3\xb1.jpg", 5}, {"\xef\xbf\xbd/1.jpg", 6}, {"\xf0\x9f\x98\x80/1.jpg", 7},
+    {".dot/q.jpg", 0},
+    {"B/one.png", 1},
+    {"a/A.tif", 2},
+    {"a/Z.ppm", 2},
+    {"a/a.pgm", 2},
+    {"b/.hidden.PNG", 3},
+    {"b/.jpg", 3},
+    {"b/1.jpeg", 3},
+    {"b/10.JPG", 3},
+    {"b/2.jpg", 3},
+    {"b/broken.jpg", 3},
+    {"b/file.png", 3},
+    {"b/linked/A.tif", 3},
+    {"b/linked/Z.ppm", 3},
+    {"b/linked/a.pgm", 3},
+    {"b/sub/a.webp", 3},
+    {"b/sub/deep.tiff", 3},
+    {"b/sub-1/y.bmp", 3},
+    {"b/sub/deep/z.png", 3},
+    {"link/A.tif", 4},
+    {"link/Z.ppm", 4},
+    {"link/a.pgm", 4},
+    {"\xc3\xa9t\xc3\xa9/n.jpg", 5},
+    {"\xc3\xa9t\xc3\xa9/\xc3\xb1.jpg", 5},
+    {"\xef\xbf\xbd/1.jpg", 6},
+    {"\xf0\x9f\x98\x80/1.jpg", 7},
 };
 enum { GOLDEN = sizeof(golden) / sizeof(*golden) };
 
@@ -75,7 +113,8 @@ static void torchvision_agrees(void **state)
     make_tree();
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
     snprintf(command, sizeof(command),
-             "PYTHONUTF8=1 /usr/bin/python3 -c \"import torchvision.datasets as t\nfor p, c in t.ImageFolder('%s').samples: print(c, p)\"", tree_root);
+             "PYTHONUTF8=1 /usr/bin/python3 -c \"import torchvision.datasets as t\nfor p, c in t.ImageFolder('%s').samples: print(c, p)\"",
+             tree_root);
     FILE *python = popen(command, "r");
     assert_non_null(python);
     uint64_t i = 0;
@@ -261,7 +300,8 @@ static void progress_can_stop_the_open(void **state)
     struct pp_dataset *d;
     struct pp_err err;
     /* Images take longer than the 100 ms between two reports. */
-    const struct pp_dataset_opts opts = {.spec = "n=3000,unique=3000,size=400x400", .synthetic = 1, .progress = stop_at_once, .progress_ctx = &calls};
+    const struct pp_dataset_opts opts = {
+        .spec = "n=3000,unique=3000,size=400x400", .synthetic = 1, .progress = stop_at_once, .progress_ctx = &calls};
     assert_int_equal(pp_dataset_open(&opts, &d, &err), PP_E_INTERRUPTED);
     assert_null(d);
     assert_int_equal(calls, 1);
@@ -282,7 +322,8 @@ static void *read_all(void *arg)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t index = (i + r->start) % n;
         pp_dataset_path(r->d, index, path, sizeof(path));
-        if (pp_dataset_read(r->d, index, &s, NULL) == PP_OK && s.size == strlen(strrchr(path, '/') + 1) && memcmp(s.data, strrchr(path, '/') + 1, s.size) == 0)
+        if (pp_dataset_read(r->d, index, &s, NULL) == PP_OK && s.size == strlen(strrchr(path, '/') + 1) &&
+            memcmp(s.data, strrchr(path, '/') + 1, s.size) == 0)
             r->good++;
     }
     pp_sample_free(&s);

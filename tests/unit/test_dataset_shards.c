@@ -67,7 +67,13 @@ static void names_expand(void **state)
         assert_string_equal(list, cases[i].list);
         pp_shard_names_free(&names);
     }
-    static const char *const bad[] = {"/x/{0..1.tar", "/x/{}.tar", "/x/{a}.tar", "/x/{0..99999999}.tar", "/x/{0..9999}{0..9999}.tar", ",", "/x/{0..18446744073709551616}.tar"};
+    static const char *const bad[] = {"/x/{0..1.tar",
+                                      "/x/{}.tar",
+                                      "/x/{a}.tar",
+                                      "/x/{0..99999999}.tar",
+                                      "/x/{0..9999}{0..9999}.tar",
+                                      ",",
+                                      "/x/{0..18446744073709551616}.tar"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct pp_shard_names names;
         assert_int_equal(pp_shard_names(bad[i], &names, &err), PP_E_USAGE);
@@ -81,13 +87,23 @@ static void keys_and_labels_are_webdatasets(void **state)
     static const struct {
         const char *name, *key, *extension;
     } cases[] = {
-        {"a.jpg", "a", "jpg"}, {"d/a.seg.png", "d/a", "seg.png"}, {"./d.x/a.JPG", "./d.x/a", "JPG"},
-        {"README", NULL, NULL}, {"d/.hidden", NULL, NULL}, {"d.x/README", NULL, NULL}, {"", NULL, NULL}, {"dir/", NULL, NULL},
+        {"a.jpg", "a", "jpg"},
+        {"d/a.seg.png", "d/a", "seg.png"},
+        {"./d.x/a.JPG", "./d.x/a", "JPG"},
+        {"README", NULL, NULL},
+        {"d/.hidden", NULL, NULL},
+        {"d.x/README", NULL, NULL},
+        {"", NULL, NULL},
+        {"dir/", NULL, NULL},
     };
     static const struct {
         const char *text;
         int64_t label;
-    } labels[] = {{"7", 7}, {" 12\n", 12}, {"0", 0}, {"", -1}, {"x", -1}, {"7x", -1}, {"-3", -1}, {"99999999999999999999", -1}, {"1 2", -1}, {"1111111111111111111111111111111111111", -1}};
+    } labels[] = {{"7", 7},    {" 12\n", 12},
+                  {"0", 0},    {"", -1},
+                  {"x", -1},   {"7x", -1},
+                  {"-3", -1},  {"99999999999999999999", -1},
+                  {"1 2", -1}, {"1111111111111111111111111111111111111", -1}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         size_t n;
         const char *extension = pp_tar_split(cases[i].name, &n);
@@ -424,7 +440,7 @@ static void mutated_shards_never_crash(void **state)
         for (uint64_t k = pp_rng_below(&rng, 6) + 1; k > 0; k--) {
             /* mostly in the headers, where it matters */
             size_t at = pp_rng_below(&rng, 3) ? pp_rng_below(&rng, size / 512) * 512 + pp_rng_below(&rng, 160) : pp_rng_below(&rng, size);
-            bytes[at] = pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t)"0123457x/Lg\0"[pp_rng_below(&rng, 12)];
+            bytes[at] = pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t) "0123457x/Lg\0"[pp_rng_below(&rng, 12)];
         }
         int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
         assert_int_equal(write(fd, bytes, length), (ssize_t)length);

@@ -123,7 +123,9 @@ static void ranks_are_disjoint_and_cover_the_epoch(void **state)
     for (uint64_t world = 1; world <= SHARDS; world++) {
         int present[ALL] = {0};
         for (uint64_t rank = 0; rank < world; rank++) {
-            struct seen seen = stream_all(d, &(struct pp_stream_opts){.seed = 9, .epoch = 2, .shuffle_shards = 1, .shuffle_buffer = 4, .rank = rank, .world_size = world});
+            struct seen seen =
+                stream_all(d, &(struct pp_stream_opts){
+                                  .seed = 9, .epoch = 2, .shuffle_shards = 1, .shuffle_buffer = 4, .rank = rank, .world_size = world});
             for (size_t i = 0; i < seen.n; i++)
                 present[seen.number[i]]++;
         }
@@ -205,7 +207,9 @@ static void cursor_loses_nothing_and_repeats_within_its_bound(void **state)
     assert_true(repeated > 100); /* the bound was put to the test */
     /* A cursor of another rank is refused. */
     struct pp_stream *st;
-    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 0, .world_size = 2, .from = {.shard = 1, .offset = 512}}, &st, &err), PP_E_USAGE);
+    assert_int_equal(
+        pp_stream_open(d, &(struct pp_stream_opts){.rank = 0, .world_size = 2, .from = {.shard = 1, .offset = 512}}, &st, &err),
+        PP_E_USAGE);
     pp_dataset_close(d);
 }
 
@@ -263,7 +267,7 @@ static void buffers_are_reused(void **state)
         if (i < 10)
             warm = s.grown;
     }
-    assert_true(warm <= 6 * 2);    /* five in the buffer and one in hand, each grown once or twice */
+    assert_true(warm <= 6 * 2);       /* five in the buffer and one in hand, each grown once or twice */
     assert_true(s.grown - warm <= 6); /* larger numbers are a byte longer */
     assert_true(pp_stream_footprint(st) > 0);
     pp_sample_free(&s);

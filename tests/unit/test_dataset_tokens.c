@@ -89,7 +89,8 @@ static void npy_of_every_kind_is_read(void **state)
     if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0) {
         char command[400];
         struct pp_sample s = {0};
-        snprintf(command, sizeof(command), "/usr/bin/python3 -c \"import numpy; numpy.save('%s', numpy.arange(70000, dtype='uint32'))\"", tree_path("n.npy"));
+        snprintf(command, sizeof(command), "/usr/bin/python3 -c \"import numpy; numpy.save('%s', numpy.arange(70000, dtype='uint32'))\"",
+                 tree_path("n.npy"));
         assert_int_equal(system(command), 0);
         struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("n.npy")});
         assert_int_equal(pp_dataset_len(d), (70000 - 1025) / 1024 + 1);
@@ -177,7 +178,8 @@ static void mutated_headers_never_crash(void **state)
         uint8_t *exact = realloc(bytes, n ? n : 1);
         memcpy(exact, header, n);
         for (uint64_t k = pp_rng_below(&rng, 5); n && k > 0; k--)
-            exact[pp_rng_below(&rng, n)] = pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t)pieces[pp_rng_below(&rng, sizeof(pieces) - 1)];
+            exact[pp_rng_below(&rng, n)] =
+                pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t)pieces[pp_rng_below(&rng, sizeof(pieces) - 1)];
         struct pp_npy npy;
         struct pp_err err;
         uint64_t file_size = n + 200;
@@ -257,11 +259,26 @@ static void synthetic_spec_errors_name_the_key(void **state)
     static const struct {
         const char *spec, *word, *other;
     } cases[] = {
-        {"qualty=90", "\"qualty\"", "did you mean \"quality\""}, {"zzzzzz=1", "\"zzzzzz\"", "keys: n size unique"},
-        {"n=0", "n wants", "not \"0\""}, {"n=-1", "n wants", ""}, {"n=x", "n wants", ""}, {"n", "n wants", ""}, {"n=2000G", "n wants", ""},
-        {"size=500", "size wants", "500x375"}, {"size=0x5", "size wants", ""}, {"size=5x5..", "size wants", ""}, {"size=5x5..6", "size wants", ""}, {"size=99999x1", "size wants", ""},
-        {"size=5x5z", "size wants", ""}, {"quality=101", "quality wants", "1 to 100"}, {"format=gif", "format wants", "jpeg or png"}, {"read=soon", "read wants", "2ms"},
-        {"read=2h", "read wants", "60s"}, {"jitter=2", "jitter wants", ""}, {"unique=0", "unique wants", ""}, {"seed=-1", "seed wants", ""},
+        {"qualty=90", "\"qualty\"", "did you mean \"quality\""},
+        {"zzzzzz=1", "\"zzzzzz\"", "keys: n size unique"},
+        {"n=0", "n wants", "not \"0\""},
+        {"n=-1", "n wants", ""},
+        {"n=x", "n wants", ""},
+        {"n", "n wants", ""},
+        {"n=2000G", "n wants", ""},
+        {"size=500", "size wants", "500x375"},
+        {"size=0x5", "size wants", ""},
+        {"size=5x5..", "size wants", ""},
+        {"size=5x5..6", "size wants", ""},
+        {"size=99999x1", "size wants", ""},
+        {"size=5x5z", "size wants", ""},
+        {"quality=101", "quality wants", "1 to 100"},
+        {"format=gif", "format wants", "jpeg or png"},
+        {"read=soon", "read wants", "2ms"},
+        {"read=2h", "read wants", "60s"},
+        {"jitter=2", "jitter wants", ""},
+        {"unique=0", "unique wants", ""},
+        {"seed=-1", "seed wants", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         tree_refused(&(struct pp_dataset_opts){.spec = cases[i].spec, .synthetic = 1}, PP_E_USAGE, cases[i].word, cases[i].other);

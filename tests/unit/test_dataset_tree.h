@@ -131,7 +131,8 @@ static inline void tree_refused(const struct pp_dataset_opts *opts, pp_status wa
     if (st == PP_OK || d)
         fail_msg("%s was opened", opts->spec);
     if (st != want || err.code != want || !strstr(err.text, word) || !strstr(err.text, other))
-        fail_msg("%s: wanted %s with \"%s\" and \"%s\", got %s: %s", opts->spec, pp_status_name(want), word, other, pp_status_name(st), err.text);
+        fail_msg("%s: wanted %s with \"%s\" and \"%s\", got %s: %s", opts->spec, pp_status_name(want), word, other, pp_status_name(st),
+                 err.text);
 }
 
 static inline int tree_warns(const struct pp_dataset *d, const char *word)
