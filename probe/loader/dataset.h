@@ -29,7 +29,8 @@ struct pp_dataset_opts {
                             * so that each token but the first is a target once; a tail shorter than a window is left out */
     int token_bytes;       /* 2 or 4 for .bin; 0: 2; .npy says its own (uint16, uint32, int32) */
     /* shards */
-    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard, falling back to $XDG_CACHE_HOME/pipeprobe */
+    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard (SHARD.ppidx), falling back to $XDG_CACHE_HOME/pipeprobe or
+                            * ~/.cache/pipeprobe, falling back to memory */
     int no_index;          /* streaming only: do not build an index at open; length is then unknown (0) */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop (PP_E_INTERRUPTED) */
     int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);
