@@ -152,16 +152,14 @@ static const struct pp_dataset_ops folder_ops = {
 struct lister {
     int root_fd;
     const struct pp_names *classes;
-    struct pp_walk *walk; /* one per class */
-    atomic_uint_least64_t images;
+    struct pp_walk *walk;        /* one per class */
+    atomic_uint_least64_t found; /* images, for progress */
 };
 
 static pp_status list_class(void *ctx, uint64_t i, struct pp_err *err)
 {
     struct lister *l = ctx;
-    pp_status st = pp_walk_tree(l->root_fd, l->classes->bytes + l->classes->at[i], &l->walk[i], err);
-    atomic_fetch_add_explicit(&l->images, l->walk[i].images, memory_order_relaxed);
-    return st;
+    return pp_walk_tree(l->root_fd, l->classes->bytes + l->classes->at[i], &l->found, &l->walk[i], err);
 }
 
 /* Takes the directories of one class over from its walk. */
@@ -194,7 +192,7 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
     size_t n = f->class_names.n, dirs = 0;
     struct lister l = {.root_fd = f->root_fd, .classes = &f->class_names, .walk = calloc(n + 1, sizeof(*l.walk))};
     const struct pp_each each = {
-        .n = n, .threads = LISTING_THREADS, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.images};
+        .n = n, .threads = LISTING_THREADS, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.found};
     pp_status st = l.walk ? pp_each_run(&each, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to list %zu classes", n);
     if (st != PP_OK)
         goto out;

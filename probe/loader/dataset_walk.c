@@ -152,6 +152,7 @@ struct walker {
     struct node *node; /* visited in the order found; those found later follow */
     size_t n, cap, dir_cap;
     struct pp_walk *out;
+    atomic_uint_least64_t *found;
 };
 
 /* Takes rel over; NULL is taken for lack of memory. */
@@ -207,6 +208,7 @@ static int keep_images(struct walker *w, const char *rel, struct pp_names *image
     if (!copy)
         return -1;
     out->images += images->n;
+    atomic_fetch_add_explicit(w->found, images->n, memory_order_relaxed);
     out->dir[out->n++] = (struct pp_walk_dir){.rel = copy, .images = *images};
     *images = (struct pp_names){0};
     return 0;
@@ -271,9 +273,9 @@ static int by_rel(const void *a, const void *b)
     return strcmp(((const struct pp_walk_dir *)a)->rel, ((const struct pp_walk_dir *)b)->rel);
 }
 
-pp_status pp_walk_tree(int root_fd, const char *top, struct pp_walk *out, struct pp_err *err)
+pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out, struct pp_err *err)
 {
-    struct walker w = {.root_fd = root_fd, .out = out};
+    struct walker w = {.root_fd = root_fd, .out = out, .found = found};
     pp_status st = PP_OK;
     *out = (struct pp_walk){0};
     if (add_node(&w, strdup(top), 0) != 0)

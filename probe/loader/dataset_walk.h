@@ -8,6 +8,8 @@
 
 #include "probe/loader/dataset_ops.h"
 
+#include <stdatomic.h>
+
 /* Many names in one block: name i is bytes + at[i], zero-terminated. */
 struct pp_names {
     char *bytes;
@@ -42,8 +44,9 @@ struct pp_walk {
 void pp_walk_free(struct pp_walk *w);
 
 /* Walks top (relative to root_fd) and everything below, following links: os.walk(top, followlinks=True) sorted. A link
- * to one of its own parents is left out with a warning, where Python would list its files again until the 40th link. */
-pp_status pp_walk_tree(int root_fd, const char *top, struct pp_walk *out, struct pp_err *err);
+ * to one of its own parents is left out with a warning, where Python would list its files again until the 40th link. Images are added to *found as
+ * they are found, for whoever shows progress. */
+pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out, struct pp_err *err);
 
 int pp_has_image_extension(const char *name); /* torchvision's IMG_EXTENSIONS, in any case */
 int pp_has_suffix(const char *name, const char *suffix); /* ASCII case ignored */
