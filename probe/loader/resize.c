@@ -146,11 +146,10 @@ void pp_resize_rows_portable(const struct pp_axis *axis, const uint8_t *const fr
                 green += w[k] * p[1];
                 blue += w[k] * p[2];
             }
-            uint8_t *out = to[r] + (size_t)x * 4;
+            uint8_t *out = to[r] + (size_t)x * 3;
             out[0] = to_sample(red);
             out[1] = to_sample(green);
             out[2] = to_sample(blue);
-            out[3] = 0;
         }
     }
 }

@@ -35,7 +35,8 @@ size_t pp_axis_bytes(int in, int out, int count);
 /* Fills the axis for a region [begin, begin + length) that covers the span; its tables lie in memory (aligned to 8, borrowed). */
 void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length, void *memory);
 
-/* Resamples rows of RGBX into rows of axis->count RGBX pixels. Four rows at a time; row pointers may repeat. X comes out undefined. */
+/* Resamples rows of RGBX into rows of axis->count RGB pixels. Four rows at a time; row pointers may repeat. With SIMD writes one byte
+ * more than the pixels. */
 typedef void pp_resize_rows_fn(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4]);
 /* One output row of bytes samples from axis->taps rows. With SIMD reads and writes up to the next multiple of 32 bytes. */
 typedef void pp_resize_column_fn(const struct pp_axis *axis, int output, const uint8_t *const *rows, uint8_t *to, size_t bytes);

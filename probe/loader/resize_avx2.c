@@ -63,6 +63,7 @@ INLINE void add_pair(struct sums *s, __m256i rows01, __m256i rows23, const struc
     s->low23 = _mm256_add_epi32(s->low23, _mm256_madd_epi16(rows23, low));
 }
 
+/* Four bytes for three: the next pixel overwrites the fourth. */
 INLINE void store_pixel(uint8_t *to, __m128i v, int which)
 {
     int32_t word = which ? _mm_extract_epi32(v, 1) : _mm_cvtsi128_si32(v);
@@ -90,10 +91,10 @@ AVX2 void pp_resize_rows_avx2(const struct pp_axis *axis, const uint8_t *const f
         __m256i words = _mm256_packs_epi32(finish(s.high01, s.low01), finish(s.high23, s.low23));
         __m256i bytes = _mm256_packus_epi16(words, words);
         __m128i even = _mm256_castsi256_si128(bytes), odd = _mm256_extracti128_si256(bytes, 1);
-        store_pixel(to[0] + (size_t)x * 4, even, 0);
-        store_pixel(to[1] + (size_t)x * 4, odd, 0);
-        store_pixel(to[2] + (size_t)x * 4, even, 1);
-        store_pixel(to[3] + (size_t)x * 4, odd, 1);
+        store_pixel(to[0] + (size_t)x * 3, even, 0);
+        store_pixel(to[1] + (size_t)x * 3, odd, 0);
+        store_pixel(to[2] + (size_t)x * 3, even, 1);
+        store_pixel(to[3] + (size_t)x * 3, odd, 1);
     }
 }
 
@@ -109,7 +110,8 @@ AVX2 void pp_resize_column_avx2(const struct pp_axis *axis, int output, const ui
             __m256i front = _mm256_unpacklo_epi8(a, b), back = _mm256_unpackhi_epi8(a, b);
             __m256i words[4] = {_mm256_unpacklo_epi8(front, zero), _mm256_unpackhi_epi8(front, zero), _mm256_unpacklo_epi8(back, zero), _mm256_unpackhi_epi8(back, zero)};
             __m256i weight_high = broadcast(weights[p].high), weight_low = broadcast(weights[p].low);
-            for (int i = 0; i < 4; i++) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) { /* unrolled, or the sums live in memory */
                 high[i] = _mm256_add_epi32(high[i], _mm256_madd_epi16(words[i], weight_high));
                 low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(words[i], weight_low));
             }

@@ -2,6 +2,7 @@
 #include "probe/loader/image_memory.h"
 #include "probe/loader/resize.h"
 #include "probe/loader/transform_internal.h"
+#include "probe/loader/transform_store.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,10 +25,9 @@ struct work {
     size_t row_stride;
     int ring_rows, rows_done;
     const uint8_t **taps; /* the rows of one output row */
-    uint8_t *row;         /* one finished row, RGBX */
-    int left, top;        /* padding before the picture in the output, in pixels and rows */
-    int flip;
-    void *out;
+    uint8_t *row;         /* one finished row, RGB */
+    int top;              /* rows of padding above the picture */
+    struct pp_store store;
 };
 
 const char *pp_dtype_name(enum pp_dtype t)
@@ -103,65 +103,6 @@ uint64_t pp_scratch_grown(const struct pp_scratch *s)
     return s->buffer.grown;
 }
 
-/* How picture row pixels and the padding around them reach the output. One table row per dtype. */
-typedef void put_row(const struct work *w, const uint8_t *rgbx, int count, int row, int column, int step);
-
-/* Destination of the first sample of channel c, and onwards by step, for a planar type. */
-static size_t planar_index(const struct work *w, int c, int row, int column)
-{
-    return ((size_t)c * (size_t)w->t->height + (size_t)row) * (size_t)w->t->width + (size_t)column;
-}
-
-static void put_row_f32(const struct work *w, const uint8_t *rgbx, int count, int row, int column, int step)
-{
-    for (int c = 0; c < 3; c++) {
-        const float *value = w->t->value_f32[c];
-        float *to = (float *)w->out + planar_index(w, c, row, column);
-        for (int i = 0; i < count; i++, to += step)
-            *to = value[rgbx[i * 4 + c]];
-    }
-}
-
-static void put_row_f16(const struct work *w, const uint8_t *rgbx, int count, int row, int column, int step)
-{
-    for (int c = 0; c < 3; c++) {
-        const uint16_t *value = w->t->value_f16[c];
-        uint16_t *to = (uint16_t *)w->out + planar_index(w, c, row, column);
-        for (int i = 0; i < count; i++, to += step)
-            *to = value[rgbx[i * 4 + c]];
-    }
-}
-
-static void put_row_u8(const struct work *w, const uint8_t *rgbx, int count, int row, int column, int step)
-{
-    uint8_t *to = (uint8_t *)w->out + ((size_t)row * (size_t)w->t->width + (size_t)column) * 3;
-    for (int i = 0; i < count; i++, to += step * 3)
-        memcpy(to, rgbx + i * 4, 3);
-}
-
-static put_row *const put_rows[] = {[PP_DTYPE_F32] = put_row_f32, [PP_DTYPE_F16] = put_row_f16, [PP_DTYPE_U8] = put_row_u8};
-
-/* Fills the whole output with what a black pixel becomes, where part of it is padding. */
-static void pad(const struct work *w)
-{
-    const struct pp_transform *t = w->t;
-    if (w->x.count == t->width && w->y.count == t->height)
-        return;
-    if (t->dtype == PP_DTYPE_U8) {
-        memset(w->out, 0, pp_transform_bytes(t));
-        return;
-    }
-    size_t plane = (size_t)t->width * (size_t)t->height;
-    for (int c = 0; c < 3; c++) {
-        for (size_t i = 0; i < plane; i++) {
-            if (t->dtype == PP_DTYPE_F32)
-                ((float *)w->out)[(size_t)c * plane + i] = t->value_f32[c][0];
-            else
-                ((uint16_t *)w->out)[(size_t)c * plane + i] = t->value_f16[c][0];
-        }
-    }
-}
-
 static uint8_t *ring_row(const struct work *w, int row)
 {
     return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
@@ -184,17 +125,16 @@ static void advance_rows(struct work *w)
 
 static void run(struct work *w)
 {
-    put_row *put = put_rows[w->t->dtype];
-    int column = w->flip ? w->t->width - 1 - w->left : w->left, step = w->flip ? -1 : 1;
-    pad(w);
+    if (w->x.count < w->t->width || w->y.count < w->t->height)
+        pp_store_padding(&w->store);
     for (int y = 0; y < w->y.count; y++) {
         int first = w->y.start[y];
         while (w->rows_done < first + w->y.taps)
             advance_rows(w);
         for (int k = 0; k < w->y.taps; k++)
             w->taps[k] = ring_row(w, first + k);
-        w->resize_column(&w->y, y, w->taps, w->row, (size_t)w->x.count * 4);
-        put(w, w->row, w->x.count, w->top + y, column, step);
+        w->resize_column(&w->y, y, w->taps, w->row, (size_t)w->x.count * 3);
+        pp_store_row(&w->store, w->row, w->x.count, w->top + y);
     }
 }
 
@@ -221,7 +161,7 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
     if (taps_y > w->pixels->height + 1)
         taps_y = w->pixels->height + 1;
     w->ring_rows = taps_y + 2 * ROWS_AT_ONCE;
-    w->row_stride = aligned((size_t)x.count * 4);
+    w->row_stride = aligned((size_t)x.count * 3 + PP_STORE_OVERREAD);
     size_t x_bytes = aligned(pp_axis_bytes(in_x, plan->out_w, x.count)), y_bytes = aligned(pp_axis_bytes(in_y, plan->out_h, y.count));
     size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)), ring_bytes = w->row_stride * (size_t)w->ring_rows;
     size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
@@ -243,10 +183,8 @@ pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_trans
     struct work w = {
         .t = t,
         .pixels = pixels,
-        .left = plan->off_x < 0 ? -plan->off_x : 0,
         .top = plan->off_y < 0 ? -plan->off_y : 0,
-        .flip = plan->flip,
-        .out = out,
+        .store = {.t = t, .out = out, .left = plan->off_x < 0 ? -plan->off_x : 0, .flip = plan->flip, .portable = portable()},
     };
     if (pixels->width != plan->crop.width || pixels->height != plan->crop.height)
         return pp_fail(err, PP_E_USAGE, "the transform was drawn for a region of %dx%d and got one of %dx%d", plan->crop.width, plan->crop.height, pixels->width, pixels->height);

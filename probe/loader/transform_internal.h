@@ -24,6 +24,7 @@ struct pp_transform {
     /* What sample value v of channel c becomes: 256 values are all there are, so torchvision's float arithmetic is done once. */
     float value_f32[3][256];
     uint16_t value_f16[3][256];
+    int simd_is_exact; /* pp_store_simd_is_exact */
 };
 
 #endif

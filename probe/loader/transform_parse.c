@@ -1,6 +1,7 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "probe/loader/transform_internal.h"
+#include "probe/loader/transform_store.h"
 
 #include <errno.h>
 #include <math.h>
@@ -345,6 +346,7 @@ pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_tr
     if ((status = parse_steps(t, copy, err)) != PP_OK || (status = fix_size(t, spec, err)) != PP_OK)
         goto out;
     fill_values(t);
+    t->simd_is_exact = pp_store_simd_is_exact(t);
     write_text(t);
     *out = t;
     t = NULL;

@@ -318,6 +318,15 @@ static void equals_plain_transcription_of_pil(void **state)
     pp_scratch_destroy(s);
 }
 
+static void random_normalize(char *spec, size_t size, struct pp_rng *r)
+{
+    size_t used = strlen(spec);
+    if (pp_rng_below(r, 2))
+        snprintf(spec + used, size - used, ",normalize=imagenet");
+    else
+        snprintf(spec + used, size - used, ",normalize=%.4f,0,%.4f/%.4f,%.2e,1", pp_rng_unit(r), pp_rng_unit(r) - 1, 0.01 + pp_rng_unit(r), 1e-6 + pp_rng_unit(r) * 1e-3);
+}
+
 static void avx2_equals_portable(void **state)
 {
     struct pp_scratch *s = NULL;
@@ -327,11 +336,14 @@ static void avx2_equals_portable(void **state)
         skip();
     }
     assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
-    for (int round = 0; round < 600; round++) {
-        char spec[80];
+    for (int round = 0; round < 900; round++) {
+        char spec[160];
         random_spec(spec, sizeof(spec), round % N_SHAPES, &r);
         struct picture p = random_picture(&r);
-        struct pp_transform *t = parse(spec, (enum pp_dtype)(round % 3));
+        enum pp_dtype dtype = (enum pp_dtype)pp_rng_below(&r, 3);
+        if (dtype != PP_DTYPE_U8)
+            random_normalize(spec, sizeof(spec), &r);
+        struct pp_transform *t = parse(spec, dtype);
         struct pp_transform_plan plan;
         pp_transform_draw(t, p.width, p.height, 6, 0, (uint64_t)round, &plan);
         void *simd = apply(t, &plan, &p, s);
