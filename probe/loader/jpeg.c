@@ -32,7 +32,7 @@ struct pp_jpeg {
     char reason[JMSG_LENGTH_MAX];
     const uint8_t *data;
     size_t size;
-    int created, started; /* started: decoding has begun, so another region begins again with the header */
+    int started; /* decoding has begun, so another region begins again with the header */
 };
 
 static struct pp_jpeg *of(j_common_ptr cinfo)
@@ -129,7 +129,6 @@ pp_status pp_jpeg_create(struct pp_arena *arena, struct pp_jpeg **out, struct pp
         return status;
     }
     jpeg_create_decompress(&j->cinfo);
-    j->created = 1;
     j->cinfo.client_data = &j->memory;
     pp_jpeg_memory_install(&j->memory, &j->cinfo);
     j->source = (struct jpeg_source_mgr){
@@ -151,8 +150,7 @@ void pp_jpeg_destroy(struct pp_jpeg *j)
 {
     if (!j)
         return;
-    if (j->created)
-        jpeg_destroy_decompress(&j->cinfo);
+    jpeg_destroy_decompress(&j->cinfo); /* takes a half-created one as well */
     free(j);
 }
 

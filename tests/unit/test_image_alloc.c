@@ -12,7 +12,8 @@
 
 #include "test_image_samples.h"
 
-static unsigned long calls;
+static unsigned long calls, fail_at; /* the call from which on all fail, counted like calls; 0: none */
+static unsigned long live;           /* blocks not yet freed */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COUNTS_CALLS 1
@@ -21,28 +22,49 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 
+void __libc_free(void *p);
+
+static int fails(void)
+{
+    if (++calls < fail_at || fail_at == 0)
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+static void *counted(void *p)
+{
+    live += p != NULL;
+    return p;
+}
+
 void *malloc(size_t size)
 {
-    calls++;
-    return __libc_malloc(size);
+    return fails() ? NULL : counted(__libc_malloc(size));
 }
 
 void *calloc(size_t n, size_t size)
 {
-    calls++;
-    return __libc_calloc(n, size);
+    return fails() ? NULL : counted(__libc_calloc(n, size));
 }
 
 void *realloc(void *p, size_t size)
 {
-    calls++;
+    if (fails())
+        return NULL;
+    live += p == NULL;
     return __libc_realloc(p, size);
 }
 
 void *aligned_alloc(size_t align, size_t size)
 {
-    calls++;
-    return __libc_memalign(align, size);
+    return fails() ? NULL : counted(__libc_memalign(align, size));
+}
+
+void free(void *p)
+{
+    live -= p != NULL;
+    __libc_free(p);
 }
 #else
 #define COUNTS_CALLS 0
@@ -136,6 +158,57 @@ static void warm_images_do_not_allocate(void **state)
     pp_decoder_destroy(f.decoder);
 }
 
+static pp_status whole_life(struct bytes file, uint8_t *out, struct pp_err *err)
+{
+    struct fixture f = {0};
+    struct pp_image_info info;
+    struct pp_pixels pixels;
+    struct pp_transform_plan plan;
+    pp_status status;
+    if ((status = pp_decoder_create(1, &f.decoder, err)) != PP_OK || (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK || (status = pp_scratch_create(&f.scratch, err)) != PP_OK)
+        goto out;
+    if ((status = pp_decoder_open(f.decoder, file.data, file.size, &info, err)) != PP_OK)
+        goto out;
+    pp_transform_draw(f.transform, info.width, info.height, 1, 0, 0, &plan);
+    if ((status = pp_decoder_region(f.decoder, plan.crop, &pixels, err)) == PP_OK)
+        status = pp_transform_apply(f.transform, &plan, &pixels, f.scratch, out, err);
+out:
+    pp_scratch_destroy(f.scratch);
+    pp_transform_destroy(f.transform);
+    pp_decoder_destroy(f.decoder);
+    return status;
+}
+
+/* From every allocation on, all fail (libjpeg tries again with less when one does): the call that needed it says so, and nothing is left behind. */
+static void each_allocation_may_fail(void **state)
+{
+    static const char *const kinds[] = {"baseline", "progressive", "EXIF rotated", "PNG interlaced"};
+    static uint8_t out[64 * 64 * 3];
+    if (!COUNTS_CALLS) {
+        print_message("# not tried: the sanitizers bring their own allocator\n");
+        return;
+    }
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        struct bytes files[SIZES];
+        make_files(kinds[k], files);
+        pp_status status = PP_E_NO_MEMORY;
+        unsigned long n = 0;
+        while (status != PP_OK) {
+            struct pp_err err = {0};
+            unsigned long blocks = live;
+            fail_at = calls + ++n;
+            status = whole_life(files[0], out, &err);
+            fail_at = 0;
+            if ((status != PP_OK && status != PP_E_NO_MEMORY) || err.code != status || live != blocks)
+                fail_msg("%s, allocation %lu fails: %s: %s; %ld blocks left", kinds[k], n, pp_status_name(status), err.text, (long)(live - blocks));
+        }
+        print_message("# %s: %lu allocations failed in turn\n", kinds[k], n - 1);
+        assert_true(n > 5);
+        for (int i = 0; i < SIZES; i++)
+            free(files[i].data);
+    }
+}
+
 /* One huge image must not stay in memory: what it needed beyond the limit is given back with the next. */
 static void a_huge_image_is_forgotten(void **state)
 {
@@ -160,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warm_images_do_not_allocate),
+        cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(a_huge_image_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
