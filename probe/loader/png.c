@@ -3,8 +3,8 @@
  * The whole image is decoded whatever the crop: rows depend on one another through the filters and the deflate stream, and a
  * file that is damaged below the crop is an error for every crop, not for some epochs. Colours follow PIL's convert("RGB"):
  * alpha and transparent colours are dropped, not blended; 16-bit colour keeps its high byte; 16-bit grey is *clipped* to 255, not
- * scaled (PIL reads it as mode I); a palette index beyond the palette is that shade of grey. Where we differ: a wrong checksum in
- * the image data is an error here, PIL does not look at it. */
+ * scaled (PIL reads it as mode I); a palette index beyond the palette is that shade of grey. Where we differ: PIL
+ * does not look at the checksum of the image data nor miss it when the file ends right before it; here both are errors. */
 #include "probe/base/err.h"
 #include "probe/loader/image_codec.h"
 
@@ -64,8 +64,8 @@ static void on_free(png_structp png, png_voidp p)
 {
 }
 
-/* Creates the reader; errors after this jump to r->on_error. */
-static int reader_begin(struct reader *r, const struct pp_png *p)
+/* Creates the reader; errors, here and later, jump to r->on_error. */
+static void reader_begin(struct reader *r, const struct pp_png *p)
 {
     r->status = PP_E_CORRUPT;
     r->arena = p->arena;
@@ -77,13 +77,13 @@ static int reader_begin(struct reader *r, const struct pp_png *p)
     if (!r->info) {
         snprintf(r->reason, sizeof(r->reason), "libpng could not be set up");
         r->status = PP_E_NO_MEMORY;
-        return -1;
+        longjmp(r->on_error, 1);
     }
     png_set_read_fn(r->png, r, on_read);
     /* Nothing beside the pixels matters here, and text chunks are where hostile files are large. */
     png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_user_limits(r->png, PP_IMAGE_MAX_SIDE, PP_IMAGE_MAX_SIDE);
-    return 0;
+    /* The limits are ours to check, so that the sentence names them. */
+    png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
 }
 
 static uint32_t big_endian_32(const uint8_t *p)
@@ -119,8 +119,9 @@ static pp_status check_header(const struct reader *r, struct pp_err *err)
 
 static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_image_info *info, struct pp_err *err)
 {
-    if (setjmp(r->on_error) || reader_begin(r, p) != 0)
+    if (setjmp(r->on_error))
         return pp_fail(err, r->status, "cannot read the PNG header: %s", r->reason);
+    reader_begin(r, p);
     png_read_info(r->png, r->info);
     *info = (struct pp_image_info){
         .kind = PP_IMAGE_PNG,
@@ -229,8 +230,9 @@ static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect 
 {
     size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
     pp_arena_reset(p->arena);
-    if (setjmp(r->on_error) || reader_begin(r, p) != 0)
+    if (setjmp(r->on_error))
         return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
+    reader_begin(r, p);
     read_pixels(r, crop, buf, stride);
     *out = (struct pp_pixels){.data = buf->data, .width = crop.width, .height = crop.height, .stride = stride};
     return PP_OK;

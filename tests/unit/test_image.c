@@ -475,6 +475,56 @@ static void dimension_bombs(void **state)
     pp_decoder_destroy(d);
 }
 
+static size_t find_marker(struct bytes file, int marker, size_t from)
+{
+    while (from + 1 < file.size && !(file.data[from] == 0xff && file.data[from + 1] == marker))
+        from++;
+    return from;
+}
+
+static void kinds_that_are_not_decoded(void **state)
+{
+    struct pp_decoder *d = make_decoder(0);
+    struct pp_image_info info;
+    struct jpeg_kind k = {.width = 16, .height = 16, .space = JCS_YCbCr};
+    for (int i = 0; i < 2; i++) {
+        struct bytes file = encode_jpeg(&k, 1);
+        struct pp_err err = {0};
+        size_t sof = find_marker(file, 0xc0, 0);
+        if (i == 0)
+            file.data[sof + 4] = 12; /* bits per sample */
+        else
+            file.data[sof + 1] = 0xc3; /* lossless */
+        assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, &err), PP_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, i == 0 ? "precision 12" : "SOF type 0xc3"));
+        free(file.data);
+    }
+    pp_decoder_destroy(d);
+}
+
+/* A progressive file whose last scan comes 600 times: refused after 500, not decoded to the end. */
+static void too_many_scans(void **state)
+{
+    struct pp_decoder *d = make_decoder(0);
+    struct pp_err err = {0};
+    struct jpeg_kind k = {.width = 64, .height = 64, .space = JCS_GRAYSCALE, .progressive = 1};
+    struct bytes file = encode_jpeg(&k, 1);
+    size_t sos = 0;
+    for (size_t at = find_marker(file, 0xda, 0); at + 1 < file.size; at = find_marker(file, 0xda, at + 1))
+        sos = at;
+    size_t scan = file.size - 2 - sos, n = 600;
+    uint8_t *many = malloc(sos + n * scan + 2);
+    memcpy(many, file.data, sos);
+    for (size_t i = 0; i < n; i++)
+        memcpy(many + sos + i * scan, file.data + sos, scan);
+    memcpy(many + sos + n * scan, "\xff\xd9", 2);
+    assert_int_equal(decode_one_corner(d, (struct bytes){many, sos + n * scan + 2}, &err), PP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "500 scans"));
+    free(many);
+    free(file.data);
+    pp_decoder_destroy(d);
+}
+
 static struct bytes mutate(struct bytes file, struct pp_rng *r)
 {
     size_t size = pp_rng_below(r, 4) ? file.size : 1 + pp_rng_below(r, file.size);
@@ -551,6 +601,8 @@ int main(void)
         cmocka_unit_test(truncation_is_seen_from_any_crop),
         cmocka_unit_test(missing_end_marker_and_trailing_bytes),
         cmocka_unit_test(dimension_bombs),
+        cmocka_unit_test(kinds_that_are_not_decoded),
+        cmocka_unit_test(too_many_scans),
         cmocka_unit_test(damaged_files_never_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
