@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,8 +33,12 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
 {
     int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
     pp_status status = status_of(db, code);
-    const char *advice = status == PP_E_NO_SPACE ? "; free some space or choose another place with -o" : "";
-    return pp_fail(err, status, "%s %s: %s%s", what, path, db ? sqlite3_errmsg(db) : "out of memory", advice);
+    struct rlimit limit;
+    const char *why = db ? sqlite3_errmsg(db) : "out of memory";
+    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
+    if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return pp_fail(err, PP_E_NO_SPACE, "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why, (unsigned long long)limit.rlim_cur);
+    return pp_fail(err, status, "%s %s: %s%s", what, path, why, status == PP_E_NO_SPACE ? "; free some space or choose another place with -o" : "");
 }
 
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path)
@@ -58,13 +63,18 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* While a log holds pages, the main file may rightly be behind what its header says. */
+/* While a log or a journal holds pages, the size of the main file may rightly differ from what its header says. */
 static int has_log(const char *path)
 {
-    char name[PATH_MAX + 8];
+    static const char *const suffix[] = {"wal", "journal"};
+    char name[PATH_MAX + 16];
     struct stat st;
-    snprintf(name, sizeof(name), "%s-wal", path);
-    return stat(name, &st) == 0 && st.st_size > 0;
+    for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+        snprintf(name, sizeof(name), "%s-%s", path, suffix[i]);
+        if (stat(name, &st) == 0 && st.st_size > 0)
+            return 1;
+    }
+    return 0;
 }
 
 /* Offsets are those of "The SQLite Database File Format", section 1.3. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUSY_MS 5000
 
@@ -58,9 +59,21 @@ static void file_uri(const char *path, char *uri, size_t size)
     snprintf(uri + n, size - n, "?immutable=1");
 }
 
+/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages back. */
+static void roll_back(const char *path)
+{
+    sqlite3 *db = NULL;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
+        answers(db);
+    sqlite3_close(db);
+}
+
 /* On a read-only medium a write-ahead log cannot be attached to; what is in the main file is still readable as it stands. */
 static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 {
+    char journal[PATH_MAX];
+    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", r->path) < sizeof(journal) && access(journal, F_OK) == 0)
+        roll_back(r->path);
     if (sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
         sqlite3_extended_result_codes(r->db, 1);
         sqlite3_busy_timeout(r->db, BUSY_MS);

@@ -270,8 +270,9 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
         status = carry_over(s, &r, spans, err);
     if (status)
         goto out;
+    /* Killed in here, we start over next time and append nothing. Without the rows, say on a full disk, the chunks hold everything. */
+    pp_store_finish(s, NULL);
     rings_remove(&r);
-    pp_store_finish(s, NULL); /* without the plain rows, say on a full disk, the chunks still hold everything */
 out:
     pp_store_close(s);
     rings_close(&r);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Does nothing (PP_OK, *spans = 0) without ring files or while a live process records into them. Otherwise appends what is missing, writes
- * meta run.recovered_spans and run.recovery, removes the ring files, then writes the plain rows. Called by pp_reader_open.
+ * meta run.recovered_spans and run.recovery, writes the plain rows, then removes the ring files. Called by pp_reader_open.
  * On failure the ring files stay for the next attempt and *spans is how many spans wait in them. PP_E_UNSUPPORTED: they belong to another run. */
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err);
 

@@ -59,7 +59,7 @@ static void fork_install(void)
 
 /* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
  * RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
-static int create_mapped(const char *path, size_t bytes, void **out, int *fd_out)
+static int create_mapped(const char *path, size_t bytes, void **out)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
@@ -74,25 +74,24 @@ static int create_mapped(const char *path, size_t bytes, void **out, int *fd_out
     void *p = e ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!e && p == MAP_FAILED)
         e = errno;
-    if (e) {
-        close(fd);
+    close(fd);
+    if (e)
         unlink(path);
-        return e;
-    }
-    *out = p;
-    if (fd_out)
-        *fd_out = fd;
     else
-        close(fd);
-    return 0;
+        *out = p;
+    return e;
 }
 
 /* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the process however it ends,
- * and is not confused by a reused pid. A file system without locks leaves the session unlocked. */
-static int lock_file(int fd)
+ * and is not confused by a reused pid. The description is not the one that was mapped, for a mapping that a child inherited would keep the
+ * lock alive. A file system without locks leaves the session unlocked. */
+static int lock_file(const char *path, int *fd)
 {
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &fl) == 0 || (errno != EAGAIN && errno != EACCES) ? 0 : EAGAIN;
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        return errno;
+    return fcntl(*fd, F_OFD_SETLK, &fl) == 0 || (errno != EAGAIN && errno != EACCES) ? 0 : EAGAIN;
 }
 
 static char *default_dir(struct pp_err *err)
@@ -163,14 +162,16 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
         status = pp_fail(err, PP_E_USAGE, "the session directory's name is too long: %s", s->dir);
         goto out;
     }
-    int e = create_mapped(path, sizeof(*s->file), (void **)&s->file, &s->lock_fd);
+    void *p = NULL;
+    int e = create_mapped(path, sizeof(*s->file), &p);
     if (e == EEXIST) {
         status = pp_fail(err, PP_E_EXISTS, "%s already holds a recording session; open its run with `pipeprobe report` to recover it, or remove the directory", s->dir);
         goto out;
     }
+    s->file = p;
     s->owner = !e;
     if (!e)
-        e = lock_file(s->lock_fd);
+        e = lock_file(path, &s->lock_fd);
     if (e) {
         status = pp_fail_errno(err, e, "cannot make the session file %s", path);
         goto out;
@@ -260,7 +261,7 @@ static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane
     void *p = NULL;
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
     size_t bytes = sizeof(struct pp_ring_file) + s->file->ring_spans * sizeof(struct pp_span);
-    if (create_mapped(path, bytes, &p, NULL) != 0)
+    if (create_mapped(path, bytes, &p) != 0)
         return NULL;
     struct pp_ring_file *r = p;
     r->abi = PP_RING_ABI;

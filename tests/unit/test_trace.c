@@ -6,6 +6,7 @@
 
 #include <pipeprobe/ring.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -295,6 +296,45 @@ static void test_fork_child_is_silent_then_fresh(void **state)
     pp_session_close(s, 0);
 }
 
+/* A child that outlives its parent must not look like a live recorder. */
+static void test_fork_child_does_not_hold_the_lock(void **state)
+{
+    char path[128];
+    int hold[2], ready[2], wstatus;
+    char c;
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct pp_session *s = open_session(64, 0);
+    struct pp_thread *t = pp_thread_register(s, PP_LANE_MAIN, "main");
+    pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ});
+    snprintf(path, sizeof(path), "%s/session", pp_session_dir(s));
+    assert_int_equal(pipe(hold) | pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(hold[1]);
+        if (write(ready[1], "", 1) != 1)
+            _exit(2);
+        _exit(read(hold[0], &c, 1) == 0 ? 0 : 1);
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1); /* its fork handler has run */
+    int fd = open(path, O_RDWR);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &fl), -1);
+    pp_session_close(s, 1);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &fl), 0);
+    close(fd);
+    for (int i = 0; i < 2; i++) {
+        close(hold[i]);
+        close(ready[i]);
+    }
+    assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+    assert_int_equal(wstatus, 0);
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    strcat(path, "/ring-0000");
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void test_directory(void **state)
 {
     char dir[] = "/tmp/pp-test-XXXXXX", path[64], ring[96];
@@ -410,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_off_is_nothing), cmocka_unit_test(test_laps_share_stamps), cmocka_unit_test(test_first_lap_end_only_stamps),
         cmocka_unit_test(test_resources_are_measured), cmocka_unit_test(test_full_ring_drops_and_counts), cmocka_unit_test(test_half_full_wakes),
         cmocka_unit_test(test_names), cmocka_unit_test(test_nothing_lost_uncounted), cmocka_unit_test(test_fork_child_is_silent_then_fresh),
+        cmocka_unit_test(test_fork_child_does_not_hold_the_lock),
         cmocka_unit_test(test_directory), cmocka_unit_test(test_ring_that_cannot_be_made), cmocka_unit_test(test_clock_segments),
         cmocka_unit_test(test_clock_stays_with_monotonic), cmocka_unit_test(test_fallback_clock),
     };
