@@ -8,7 +8,7 @@ PP=$PWD/$BUILD/pipeprobe
 MAKE_DATASET=$PWD/$BUILD/samples/make_dataset
 T=$(mktemp -d) || exit 1
 cleanup() { rm -rf "$T"; }
-trap cleanup EXIT
+trap '[ $BASHPID -ne $$ ] || cleanup' EXIT # a subshell that is killed would run it too
 # A user's settings must not decide a test.
 export XDG_CONFIG_HOME=$T/config XDG_CACHE_HOME=$T/cache NO_COLOR=1 LC_ALL=C.UTF-8
 for name in $(compgen -e PIPEPROBE_); do unset "$name"; done

@@ -18,5 +18,5 @@ done
 if grep -q '^Left out: PyTorch' "$OUT"; then skip "measured: over PyTorch" "$(sed -n 's/^Left out: //p' "$OUT")"
 else like "measured: over PyTorch" "$(grep -F 'over PyTorch' "$OUT")" "[0-9]\.[0-9]{3}"; fi
 like "memory is told" "$(cat "$OUT")" "peak without slots +[0-9.]+ MiB"
-like "allocations are told" "$(cat "$OUT")" "allocator calls per image.*not recording +[0-9.-]+"
+like "allocations are told" "$(cat "$OUT")" "allocations per image by workers, not recording +[0-9.-]+"
 done_testing
