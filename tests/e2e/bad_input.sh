@@ -92,7 +92,7 @@ refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report 
 mkdir "$T/small"
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=300k tmpfs "$T/small" 2>/dev/null; then
     cleanup() { umount "$T/small" 2>/dev/null; rm -rf "$T"; }
-    run timeout 120 "$PP" run "$T/images" --duration 30 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
+    run timeout 120 "$PP" run "$T/images" --duration 8 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
     is "disk full: exit code" "$rc" 4
     like "disk full: the message" "$(cat "$ERR")" "small/run\.sqlite.*(space|full)|(space|full).*small/run\.sqlite"
     check "disk full: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"
