@@ -38,7 +38,8 @@ SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
-HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tools/*.c))
+HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib%,$(wildcard tests/tools/*.c)))
+PRELOADS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%.so,$(wildcard tests/tools/lib*.c))
 
 .PHONY: all unit helpers bench-bins clean help
 all: $(B)/pipeprobe $(SAMPLES)
@@ -73,9 +74,13 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(B)/tests/tools/%.so: tests/tools/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -shared -o $@ $<
+
 .SECONDARY:
 unit: $(UNIT)
-helpers: $(HELPERS)
+helpers: $(HELPERS) $(PRELOADS)
 bench-bins: $(BENCH)
 
 include $(wildcard tests/*.mk)

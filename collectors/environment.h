@@ -20,4 +20,7 @@ uint64_t pp_memory_available(void);
  * of the libraries used, hostname, launcher variables (RANK, WORLD_SIZE, LOCAL_RANK, SLURM_*). */
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err);
 
+/* The value of "key : value" in the text of /proc/cpuinfo, /proc/meminfo and the like; 0 when the key is not there. */
+int pp_proc_field(const char *text, const char *key, char *out, size_t size);
+
 #endif

@@ -13,6 +13,7 @@
 
 struct pp_report_phase {
     pp_phase phase;
+    pp_lane lane;             /* of the threads that spent it: the shard reader reads in streaming runs, the workers elsewhere */
     uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
     double mean_ns;
     double share;             /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
@@ -42,9 +43,11 @@ struct pp_report_error_kind {
 
 struct pp_report_pair {
     const char *key, *value, *unit;
+    const char *note;         /* why it has this value ("auto: one per usable CPU"), from section "chosen"; NULL: as asked or default */
     int numeric;
 };
 
+/* count 0: nothing was lost, but something was done otherwise than usual, and why says what. */
 struct pp_report_loss {
     const char *what, *why;
     uint64_t count;
@@ -60,7 +63,10 @@ struct pp_report_verdict {
     const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
     const char *l2;  /* or NULL */
     const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
-    double confidence; /* 0..1; NAN when inconclusive */
+    /* 0..1; NAN when inconclusive: the chance that the wait is on its side of 5 % (spread over batches, normal approximation), times, when
+     * a cause is named, the owner's part of the stalls */
+    double confidence;
+    int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[12];
     size_t evidences;
@@ -70,9 +76,12 @@ struct pp_report {
     const char *path;
     const char *outcome;      /* "finished", "interrupted", "unfinished" */
     double duration_s, window_s, startup_s, first_batch_s;
+    int has_steady_state;     /* 0: the run ended during warm-up; the "window" is then all the trainer's batches */
+    double boundary_s;        /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
     uint64_t samples, batches, epochs, errors, retries, spans;
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
+    double headroom_samples_per_s; /* if the exposed wait were gone and nothing else changed; NAN without a step */
     double data_wait_share;   /* exposed wait / (wait + step + sync) of the trainer; NAN without a step */
     int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
     double cache_hit_share;   /* bytes from the page cache; NAN when unknown */
@@ -83,13 +92,23 @@ struct pp_report {
     struct pp_report_pair *environment; size_t n_environment;
     struct pp_report_pair *config; size_t n_config;
     struct pp_report_loss *losses; size_t n_losses;
-    double overhead_share;    /* recorder's own CPU over wall x usable CPUs; NAN when unknown */
+    double overhead_share;    /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
     struct pp_report_verdict verdict;
 };
 
-/* Everything in the report lives until pp_report_free. */
+/* Everything in the report lives until pp_report_free. Two passes over the spans; memory grows with threads and batches, not with spans.
+ *
+ * What it looks for in the meta sections ("-" and "_" in keys are the same):
+ *   run          outcome (absent: the run was killed), started_mono_ns, ended_mono_ns
+ *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
+ *   chosen       notes on config keys of the same name
+ *   environment  all of it is shown; usable_cpus
+ *   result       samples, batches, errors, retries, recorder_cpu_ns, span_cost_ns (measured cost of one span on the hot path) */
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err);
 void pp_report_free(struct pp_report *r);
+
+/* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a ceiling. */
+int pp_report_exit_code(const struct pp_report *r);
 
 #endif

@@ -20,11 +20,12 @@ tui/cli:          *
 samples:          *
 tests:            *
 '
-# Libraries that only some rooms may know: nothing but the door speaks SQL, nothing but the dashboard draws screens.
+# Libraries that only some rooms may know: nothing but the door speaks SQL, nothing but the dashboard draws screens (the front hall
+# sees all, and names their versions).
 libraries='
-sqlite3.h: collectors/store tests
-ncurses.h: tui/dash
-curses.h:  tui/dash
+sqlite3.h: collectors/store tui/cli tests
+ncurses.h: tui/cli tui/dash
+curses.h:  tui/cli tui/dash
 '
 
 # file:line:include, quoted includes resolved beside the file first, then from the root.

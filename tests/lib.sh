@@ -8,7 +8,7 @@ PP=$PWD/$BUILD/pipeprobe
 MAKE_DATASET=$PWD/$BUILD/samples/make_dataset
 T=$(mktemp -d) || exit 1
 cleanup() { rm -rf "$T"; }
-trap cleanup EXIT
+trap '[ $BASHPID -ne $$ ] || cleanup' EXIT # a subshell that is killed would run it too
 # A user's settings must not decide a test.
 export XDG_CONFIG_HOME=$T/config XDG_CACHE_HOME=$T/cache NO_COLOR=1 LC_ALL=C.UTF-8
 for name in $(compgen -e PIPEPROBE_); do unset "$name"; done
@@ -19,7 +19,7 @@ OUT=$T/stdout ERR=$T/stderr
 
 note() { sed 's/^/# /'; }
 pass() { tests=$((tests + 1)); echo "ok $tests - $1"; }
-fail() { # NAME, more lines on stdin
+fail() { # NAME, what there is to say on stdin (not through a pipe: a subshell's count would be lost)
     tests=$((tests + 1)) failures=$((failures + 1))
     echo "not ok $tests - $1"
     note
@@ -39,16 +39,16 @@ last_run() { echo "command: $(cat "$T/command")"; echo "exit code $rc"; head -n 
 check() { # NAME COMMAND...: passes when the command succeeds
     local name=$1
     shift
-    if "$@" >"$T/check" 2>&1; then pass "$name"; else { echo "failed: $*"; head -n 20 "$T/check"; last_run; } | fail "$name"; fi
+    if "$@" >"$T/check" 2>&1; then pass "$name"; else fail "$name" < <(echo "failed: $*"; head -n 20 "$T/check"; last_run); fi
 }
 is() { # NAME GOT WANT
-    if [ "$2" = "$3" ]; then pass "$1"; else { echo "got  '$2'"; echo "want '$3'"; last_run; } | fail "$1"; fi
+    if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" < <(echo "got  '$2'"; echo "want '$3'"; last_run); fi
 }
 like() { # NAME TEXT EXTENDED-REGEX
-    if grep -Eqi -- "$3" <<<"$2"; then pass "$1"; else { echo "'$2' does not match '$3'"; last_run; } | fail "$1"; fi
+    if grep -Eqi -- "$3" <<<"$2"; then pass "$1"; else fail "$1" < <(echo "'$2' does not match '$3'"; last_run); fi
 }
 holds() { # NAME ARITHMETIC: numbers may be fractions; passes when awk says it is true
-    if awk "BEGIN { exit !($2) }" 2>/dev/null; then pass "$1"; else { echo "does not hold: $2"; last_run; } | fail "$1"; fi
+    if awk "BEGIN { exit !($2) }" 2>/dev/null; then pass "$1"; else fail "$1" < <(echo "does not hold: $2"; last_run); fi
 }
 
 # A refusal: exit code, and standard error is one sentence naming the thing, not a stack trace or a sanitizer's report.
@@ -57,8 +57,8 @@ refuses() { # NAME CODE REGEX COMMAND...
     shift 3
     run timeout 60 "$@"
     lines=$(grep -c . "$ERR")
-    if [ "$rc" -ne "$code" ]; then last_run | fail "$name: exit code $rc, not $code"
-    elif [ "$lines" -ne 1 ] || ! grep -Eqi -- "$regex" "$ERR"; then { echo "want one line matching '$regex'"; last_run; } | fail "$name: the message"
+    if [ "$rc" -ne "$code" ]; then fail "$name: exit code $rc, not $code" < <(last_run)
+    elif [ "$lines" -ne 1 ] || ! grep -Eqi -- "$regex" "$ERR"; then fail "$name: the message" < <(echo "want one line matching '$regex'"; last_run)
     else pass "$name"; fi
 }
 

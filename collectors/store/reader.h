@@ -4,6 +4,8 @@
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
+#include "probe/base/hist.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
@@ -13,7 +15,9 @@
 
 struct pp_reader;
 
-/* PP_E_NOT_FOUND, PP_E_CORRUPT (not SQLite, damaged), PP_E_UNSUPPORTED (SQLite, but not ours), PP_E_VERSION (newer). */
+/* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short), PP_E_UNSUPPORTED (SQLite, but not ours), PP_E_VERSION (newer).
+ * First recovers what a killed run left in its ring files (store/recover.h); where that fails the run opens all the same and
+ * pp_reader_each_loss says what is missing. */
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err);
 void pp_reader_close(struct pp_reader *r);
 
@@ -40,6 +44,23 @@ const char *pp_reader_name(struct pp_reader *r, uint16_t id);
  * the call. A non-zero return stops the walk. Chunks whose checksum fails are skipped and counted in *bad_chunks (may be NULL). */
 typedef int pp_spans_fn(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n);
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+
+/* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk once. */
+pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+
+/* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one (second, thread, phase) may come;
+ * they add up. hist is valid during the call. */
+struct pp_second_row {
+    uint64_t second, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib;
+    uint32_t thread;
+    unsigned phase;
+    const uint8_t *hist;
+    size_t hist_bytes;
+};
+typedef void pp_second_fn(void *ctx, const struct pp_second_row *row);
+pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err);
+/* Adds a part's durations to a histogram; 0 when the blob is damaged (into is then partly filled). */
+int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into);
 
 struct pp_error_row {
     uint64_t t_ns, sample;

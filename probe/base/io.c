@@ -49,9 +49,9 @@ static int faulted(unsigned kind)
 }
 
 /* Evaluates call until it is not interrupted by a signal; every try asks the fault layer. */
-#define RETRY(kind, result, call)                      \
-    do {                                               \
-        (result) = faulted(kind) ? -1 : (call);        \
+#define RETRY(kind, result, call)                                                                                                          \
+    do {                                                                                                                                   \
+        (result) = faulted(kind) ? -1 : (call);                                                                                            \
     } while ((result) < 0 && errno == EINTR)
 
 int pp_io_open(const char *path, int flags, unsigned mode)
@@ -160,7 +160,8 @@ static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *ca
     }
 }
 
-pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_io_cached *cached, struct pp_err *err)
+pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_io_cached *cached,
+                          struct pp_err *err)
 {
     pp_status st = PP_OK;
     struct stat info;

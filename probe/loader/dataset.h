@@ -19,13 +19,18 @@ const char *pp_dataset_kind_name(enum pp_dataset_kind kind); /* "image-folder", 
 enum pp_content { PP_CONTENT_IMAGE, PP_CONTENT_TOKENS };
 
 struct pp_dataset_opts {
-    const char *spec;      /* directory, .tar path or brace range, .bin/.npy; for synthetic the SPEC text */
+    /* Directory of class directories with images, or of images (no labels), or of .tar shards; .tar paths: one, a brace range
+     * shard-{000000..000009}.tar, a glob, or several with commas; .bin/.npy. For synthetic the SPEC text: key=value,... of
+     * n=10k,size=500x375 (or 100x100..1000x800),unique=64,quality=90,format=jpeg|png,read=2ms,jitter=0.5,classes=1000,seed=0 */
+    const char *spec;
     int synthetic;         /* spec is a synthetic SPEC, not a path */
     /* token files */
-    uint64_t window;       /* tokens per sample; 0: 1025 (1024 + the next token) */
-    int token_bytes;       /* 2 or 4 for .bin; 0: 2; .npy says its own */
+    uint64_t window;       /* tokens per sample; 0: 1025 (1024 + the next token). Windows begin every window - 1 tokens: neighbours share one,
+                            * so that each token but the first is a target once; a tail shorter than a window is left out */
+    int token_bytes;       /* 2 or 4 for .bin; 0: 2; .npy says its own (uint16, uint32, int32) */
     /* shards */
-    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard, falling back to $XDG_CACHE_HOME/pipeprobe */
+    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard (SHARD.ppidx), falling back to $XDG_CACHE_HOME/pipeprobe or
+                            * ~/.cache/pipeprobe, falling back to memory */
     int no_index;          /* streaming only: do not build an index at open; length is then unknown (0) */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop (PP_E_INTERRUPTED) */
     int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);
@@ -79,28 +84,37 @@ int pp_dataset_sequential(const struct pp_dataset *d);
 
 /* ---- streaming (shards only): in shard order, one reader thread, shuffle buffer -------------------------------------------- */
 
+/* A place in the stream from which to go on: everything not yet handed out lies at or behind it. */
+struct pp_stream_cursor {
+    uint64_t shard;     /* position in this epoch's shard order (all ranks' shards counted) */
+    uint64_t offset;    /* byte offset in that shard where reading goes on */
+    uint64_t delivered; /* samples handed out so far in this (epoch, rank) */
+    uint64_t number;    /* pp_sample.index of the first sample to be read there; 0 when it was not kept: numbering starts anew */
+};
+
 struct pp_stream_opts {
     uint64_t seed, epoch;
     int shuffle_shards;       /* shard order is a permutation keyed by (seed, epoch) */
     uint64_t shuffle_buffer;  /* samples held back; 0: none */
     uint64_t rank, world_size; /* shards are dealt round-robin to ranks after shuffling; world_size 0 counts as 1 */
-    uint64_t skip;            /* resume: samples of this (epoch, rank) already delivered; see pp_stream_cursor */
+    uint64_t skip;            /* resume: samples of this (epoch, rank) already delivered, to be gone through again */
+    struct pp_stream_cursor from; /* resume: start here instead of at the epoch's start; all zero: at the start. Not together with skip */
 };
 
 struct pp_stream;
-struct pp_stream_cursor {
-    uint64_t shard;   /* position in this epoch's shard order */
-    uint64_t offset;  /* byte offset in that shard where reading goes on */
-    uint64_t delivered; /* samples handed out so far in this (epoch, rank) */
-};
 
 /* Guarantee: the order is a function of (shards, seed, epoch, rank, world_size, shuffle_buffer) alone. A resume that replays with
  * skip = delivered continues the exact order (exactly once, at the price of reading and discarding from the epoch's start); a resume from
- * (shard, offset) re-reads nothing before it but may repeat up to shuffle_buffer samples that were held back: at least once. */
+ * the cursor re-reads nothing before it but repeats up to shuffle_buffer samples, those that had overtaken the oldest one held back (none
+ * without a buffer): at least once, in an order of its own. */
 pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts, struct pp_stream **out, struct pp_err *err);
-/* Next sample; one thread at a time. PP_END after the epoch's last. s as for pp_dataset_read; key, when not NULL, gets the name. */
+/* Next sample; one thread at a time. PP_END after the epoch's last. s as for pp_dataset_read (its buffer is exchanged for the one the sample was
+ * read into: do not keep pointers to it); path, when not NULL, gets the name. Any other failure is about one place, and the next call goes
+ * on: after PP_E_TRANSIENT at the same place (8 times, then the shard is given up with PP_E_IO), after others behind it
+ * (the rest of a damaged shard is left out). Page-cache bytes are estimated from the last block read. */
 pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size, struct pp_err *err);
 void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);
+uint64_t pp_stream_footprint(const struct pp_stream *st); /* bytes of memory held; by the reading thread */
 void pp_stream_close(struct pp_stream *st);
 
 #endif

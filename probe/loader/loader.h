@@ -9,6 +9,7 @@
 
 #include "probe/device/device.h"
 #include "probe/loader/dataset.h"
+#include "probe/loader/fault.h"
 #include "probe/loader/sampler.h"
 #include "probe/loader/transform.h"
 #include "probe/trace/trace.h"
@@ -45,6 +46,7 @@ struct pp_loader_opts {
     const struct pp_transform *transform; /* borrowed; NULL for tokens */
     struct pp_device *device;          /* borrowed */
     struct pp_session *session;        /* borrowed; NULL: recording off */
+    struct pp_faults *faults;          /* borrowed; NULL: none */
     struct pp_loader_events events;
     int workers, prefetch;             /* >= 1 each */
     uint64_t batch_size;

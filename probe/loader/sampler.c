@@ -122,14 +122,26 @@ const char *pp_sampler_kind_name(enum pp_sampler_kind kind)
 
 /* ---- sampler --------------------------------------------------------------------------------------------------------------- */
 
-/* num_samples of PyTorch's DistributedSampler. Its ceil((n - world) / world) for a cut that is due is floor(n / world). */
-static uint64_t rank_len(uint64_t total, uint64_t world, int drop_last)
+static uint64_t world_of(const struct pp_sampler_opts *o)
 {
-    return drop_last ? total / world : (total + world - 1) / world;
+    return o->world_size ? o->world_size : 1;
 }
 
-static pp_status check(const struct pp_sampler_opts *o, uint64_t world, uint64_t total, struct pp_err *err)
+static uint64_t total_of(const struct pp_sampler_opts *o)
 {
+    return o->kind == PP_SAMPLER_WEIGHTED && o->draws ? o->draws : o->n;
+}
+
+/* num_samples of PyTorch's DistributedSampler. Its ceil((n - world) / world) for a cut that is due is floor(n / world). */
+uint64_t pp_sampler_len_of(const struct pp_sampler_opts *o)
+{
+    uint64_t total = total_of(o), world = world_of(o);
+    return total / world + (!o->drop_last && total % world != 0);
+}
+
+static pp_status check(const struct pp_sampler_opts *o, struct pp_err *err)
+{
+    uint64_t world = world_of(o), total = total_of(o);
     if ((unsigned)o->kind >= PP_SAMPLER_KIND_COUNT)
         return pp_fail(err, PP_E_USAGE, "there is no sampler of kind %d", (int)o->kind);
     if (o->n == 0)
@@ -141,7 +153,7 @@ static pp_status check(const struct pp_sampler_opts *o, uint64_t world, uint64_t
         return pp_fail(err, PP_E_USAGE, "the world size %" PRIu64 " is beyond 2^32", world);
     if (o->rank >= world)
         return pp_fail(err, PP_E_USAGE, "rank %" PRIu64 " is outside the world of size %" PRIu64 ": ranks go from 0 to %" PRIu64, o->rank, world, world - 1);
-    if (rank_len(total, world, o->drop_last) == 0)
+    if (pp_sampler_len_of(o) == 0)
         return pp_fail(err, PP_E_USAGE, "dropping the last samples leaves none: %" PRIu64 " for %" PRIu64 " ranks; run without drop-last or with fewer ranks", total, world);
     if (o->kind == PP_SAMPLER_WEIGHTED && !o->weights)
         return pp_fail(err, PP_E_USAGE, "the weighted sampler needs weights: one per sample, %" PRIu64 " in all", o->n);
@@ -150,13 +162,11 @@ static pp_status check(const struct pp_sampler_opts *o, uint64_t world, uint64_t
 
 pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sampler **out, struct pp_err *err)
 {
-    uint64_t world = opts->world_size ? opts->world_size : 1;
-    uint64_t total = opts->kind == PP_SAMPLER_WEIGHTED && opts->draws ? opts->draws : opts->n;
     struct pp_sampler *s = NULL;
     pp_status status;
 
     *out = NULL;
-    status = check(opts, world, total, err);
+    status = check(opts, err);
     if (status != PP_OK)
         goto out;
     s = malloc(sizeof(*s));
@@ -165,8 +175,8 @@ pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sample
         goto out;
     }
     *s = (struct pp_sampler){
-        .kind = opts->kind, .n = opts->n, .seed = opts->seed, .rank = opts->rank, .world = world, .total = total,
-        .len = rank_len(total, world, opts->drop_last),
+        .kind = opts->kind, .n = opts->n, .seed = opts->seed, .rank = opts->rank,
+        .world = world_of(opts), .total = total_of(opts), .len = pp_sampler_len_of(opts),
     };
     if (s->kind == PP_SAMPLER_WEIGHTED)
         status = pp_alias_create(opts->weights, opts->n, &s->alias, err);

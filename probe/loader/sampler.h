@@ -45,8 +45,9 @@ pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sample
 void pp_sampler_destroy(struct pp_sampler *s);
 size_t pp_sampler_footprint(const struct pp_sampler *s); /* bytes; orders count for themselves */
 
-/* Samples this rank draws in one epoch. */
+/* Samples this rank draws in one epoch; the second form needs no sampler (0: none, what create refuses). */
 uint64_t pp_sampler_len(const struct pp_sampler *s);
+uint64_t pp_sampler_len_of(const struct pp_sampler_opts *opts);
 
 /* One epoch's order, to be destroyed before its sampler. A few words, made in < 1 us; only torch shuffles here (20 ns per sample).
  * Orders are independent: the next epoch's may be made while the last one's is in use. at() and fill() may be called by any thread. */
@@ -80,7 +81,7 @@ pp_status pp_state_save(const char *path, const struct pp_loader_state *st, stru
  * unknown version. st is untouched on failure. */
 pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err);
 /* PP_E_USAGE naming the field when the saved run drew another order than opts would (n, seed, rank, world size, drop_last, kind,
- * weights), with both values. */
+ * weights), with both values; PP_E_CORRUPT when more is consumed than an epoch of this rank holds. */
 pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts, struct pp_err *err);
 
 #endif

@@ -15,8 +15,8 @@ ALWAYS_INLINE uint32_t hash(const struct pp_permutation *p, int round, uint32_t 
     return h * p->key[round].factor;
 }
 
-/* Two rounds. Both hashes become numbers below the other half's size by a multiply and a shift, without division (Lemire 2019); the bias is
- * below 2^20 / 2^32. */
+/* Two rounds. Both hashes become numbers below the other half's size by a multiply and a shift, without division (Lemire 2019); a value's
+ * share is off by at most 2^20 / 2^32 at n = 2^40. */
 ALWAYS_INLINE void round_pair(const struct pp_permutation *p, int round, uint32_t *hi, uint32_t *lo)
 {
     uint32_t sum = *hi + (uint32_t)(((uint64_t)hash(p, round, *lo) * p->hi_count) >> 32);

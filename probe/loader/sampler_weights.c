@@ -6,13 +6,22 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* A walk over the words of a text: white space separates, "#" hides the rest of a line. */
+/* A walk over the words of a text, comments already blanked. */
 struct words {
     char *next, *end; /* *end is writable: the text carries one byte more */
     uint64_t line;
 };
+
+static void blank_comments(char *text, size_t size)
+{
+    int inside = 0;
+    for (size_t i = 0; i < size; i++) {
+        inside = text[i] != '\n' && (inside || text[i] == '#');
+        if (inside)
+            text[i] = ' ';
+    }
+}
 
 static int is_space(char c)
 {
@@ -22,14 +31,8 @@ static int is_space(char c)
 /* The next word, terminated in place, or NULL. *line: where it stands. */
 static char *next_word(struct words *w, uint64_t *line)
 {
-    while (w->next < w->end && (is_space(*w->next) || *w->next == '#')) {
-        if (*w->next == '#') {
-            char *newline = memchr(w->next, '\n', (size_t)(w->end - w->next));
-            w->next = newline ? newline : w->end;
-            continue;
-        }
-        w->line += *w->next++ == '\n';
-    }
+    for (; w->next < w->end && is_space(*w->next); w->next++)
+        w->line += *w->next == '\n';
     if (w->next >= w->end)
         return NULL;
     char *word = w->next;
@@ -80,6 +83,7 @@ pp_status pp_weights_load(const char *path, uint64_t n, double **out, struct pp_
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the %" PRIu64 " weights of %s", n, path);
         goto out;
     }
+    blank_comments(terminated, size);
     struct words words = {terminated, terminated + size, 1};
     status = parse(&words, path, n, weights, err);
     if (status != PP_OK)

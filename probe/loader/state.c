@@ -259,5 +259,7 @@ pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sam
         if (status != PP_OK)
             return status;
     }
+    if (!st->streaming && st->consumed > pp_sampler_len_of(opts))
+        return pp_fail(err, PP_E_CORRUPT, "the state says that %" PRIu64 " samples of epoch %" PRIu64 " were consumed, but an epoch of this rank has %" PRIu64 "; start without --resume", st->consumed, st->epoch, pp_sampler_len_of(opts));
     return PP_OK;
 }

@@ -7,7 +7,12 @@
  *   hflip[:P]                         RandomHorizontalFlip(P = 0.5)
  *   normalize=imagenet | normalize=m,m,m/s,s,s | normalize=none
  * "rrc:224,hflip,normalize=imagenet" (train, the default), "resize:256,center:224,normalize=imagenet" (eval).
- * The result must have one fixed size. Random choices depend on (seed, epoch, sample) only. */
+ * Every SIZE may also be HxW (resize:HxW is exact, resize:SIZE keeps the ratio); sizes are 1 to 8192, ratios may be fractions (3/4). Each step at
+ * most once: rrc or resize first, then center, hflip anywhere before normalize, normalize last.
+ * The result must have one fixed size. Random choices depend on (seed, epoch, sample) only and have torchvision's distribution, not its
+ * generator's numbers.
+ * The results are torchvision's bit for bit, PIL's fixed-point resampling and the float32 order of ToTensor and Normalize included. One
+ * exception: hflip before resize or rrc is done after it, which may differ by 1/255. */
 #ifndef PP_LOADER_TRANSFORM_H
 #define PP_LOADER_TRANSFORM_H
 
@@ -16,6 +21,9 @@
 enum pp_dtype { PP_DTYPE_F32, PP_DTYPE_F16, PP_DTYPE_U8 }; /* f32, f16: NCHW; u8: NHWC, normalize must be none or absent-by-default */
 const char *pp_dtype_name(enum pp_dtype t);
 size_t pp_dtype_size(enum pp_dtype t);
+
+/* Streams of pp_rng_key that augmentation draws from; other uses of the same (seed, epoch, sample) take others. */
+enum pp_transform_stream { PP_STREAM_CROP = 1, PP_STREAM_FLIP = 2 };
 
 struct pp_transform; /* immutable after parse; shared by all workers */
 
@@ -35,6 +43,7 @@ struct pp_transform_plan {
     int off_x, off_y;      /* where the output window starts in the resized picture; negative: padding */
     int flip;
 };
+/* width and height at most PP_IMAGE_MAX_SIDE. Any thread. */
 void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch, uint64_t sample, struct pp_transform_plan *plan);
 
 struct pp_scratch; /* one per worker: coefficient tables and row buffers, reused */
@@ -42,8 +51,8 @@ pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err);
 void pp_scratch_destroy(struct pp_scratch *s);
 uint64_t pp_scratch_grown(const struct pp_scratch *s);
 
-/* Resizes, flips, normalises plan->crop's pixels into out (pp_transform_bytes). AVX2 when the CPU has it, portable otherwise: same bits.
- * Within 1/255 of PIL + torchvision. */
+/* Resizes, flips, normalises plan->crop's pixels into out (pp_transform_bytes, aligned as its dtype). AVX2 when the CPU has it, portable
+ * otherwise: same bits. f16 is the f32 result rounded to nearest even. PP_E_USAGE when pixels are not of the crop's size. */
 pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan, const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out, struct pp_err *err);
 /* "avx2" or "portable"; pp_transform_force_portable(1) for tests and PIPEPROBE_SIMD=portable. */
 const char *pp_transform_simd(void);

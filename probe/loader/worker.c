@@ -28,13 +28,30 @@ static void lap(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status
     pp_lap_end(w->trace, phase, &copy);
 }
 
+static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
+{
+    return (struct pp_fault_at){.epoch = slot->epoch, .sample = index, .worker = w->number};
+}
+
+static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, int attempt, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &w->loader->opts;
+    struct pp_fault_at at = fault_at(w, slot, index);
+    pp_status st = pp_fault_before_read(o->faults, &at, attempt, err);
+    if (st == PP_OK)
+        st = pp_dataset_read(o->dataset, index, &w->sample, err);
+    if (st == PP_OK)
+        pp_fault_after_read(o->faults, w->sample.size);
+    return st;
+}
+
 static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
     uint64_t backoff = o->retry_backoff_ns;
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
-        pp_status st = pp_dataset_read(o->dataset, index, &w->sample, err);
+        pp_status st = read_once(w, slot, index, attempt, err);
         l.bytes = st == PP_OK ? w->sample.size : 0;
         if (st == PP_OK && w->sample.cache_known) {
             l.flags |= PP_SPAN_HAS_CACHE;
@@ -60,16 +77,20 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     struct pp_image_info info;
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
+    struct pp_fault_at at = fault_at(w, slot, index);
+    uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, s->data, s->size, &info, err);
     if (st == PP_OK) {
         pp_transform_draw(o->transform, info.width, info.height, o->seed, slot->epoch, index, &plan);
         st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);
     }
+    pp_fault_decode_end(o->faults, &at, token);
     l.bytes = st == PP_OK ? (uint64_t)pixels.width * (uint64_t)pixels.height * 3 : 0;
     lap(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK)
         return st;
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes, err);
+    pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
     lap(w, PP_PHASE_TRANSFORM, &l, st);
     return st;
@@ -155,6 +176,7 @@ static void collate(struct pp_worker *w, struct pp_slot *s)
         to++;
     }
     s->valid = to;
+    pp_fault_collate(w->loader->opts.faults);
     struct pp_lap l = lap_of(w, s, to);
     l.flags |= PP_SPAN_COUNT;
     l.bytes = to == s->rows ? 0 : to * row_bytes;
@@ -187,6 +209,7 @@ void *pp_worker_main(void *arg)
     snprintf(name, sizeof(name), "pp-worker-%d", w->number);
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
+    pp_fault_start(l->opts.faults);
     pp_lap_start(w->trace);
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {

@@ -1,4 +1,5 @@
-/* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings. */
+/* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings. Threads may be of several processes (a forked child that
+ * registered again); a thread whose ring is not ready yet simply has no spans. */
 #ifndef PP_TRACE_DRAIN_SIDE_H
 #define PP_TRACE_DRAIN_SIDE_H
 
@@ -28,5 +29,13 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
 void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
 double pp_session_fill(const struct pp_session *s);
+
+/* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own run. */
+uint64_t pp_session_id(const struct pp_session *s);
+/* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake was called (1). */
+int pp_session_wait(struct pp_session *s, uint64_t timeout_ns);
+void pp_session_wake(struct pp_session *s); /* any thread */
+/* Re-reads the clock pair when one is due (about once a second). pp_ring_peek does it too. */
+void pp_session_anchor(struct pp_session *s);
 
 #endif

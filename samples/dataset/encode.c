@@ -7,12 +7,13 @@
 
 #include <jpeglib.h>
 
-/* A minimal EXIF segment: little-endian TIFF with one entry, Orientation (tag 0x0112, SHORT, count 1). */
+/* A minimal EXIF segment: little-endian TIFF with one entry, Orientation (tag 0x0112, SHORT, count 1). The last byte of the "no
+ * further directory" offset is the string's own NUL. */
 static void write_orientation(struct jpeg_compress_struct *c, int orientation)
 {
     uint8_t exif[] = "Exif\0\0II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x01\0\0\0\0\0\0";
     exif[24] = (uint8_t)orientation;
-    jpeg_write_marker(c, JPEG_APP0 + 1, exif, sizeof exif - 1);
+    jpeg_write_marker(c, JPEG_APP0 + 1, exif, sizeof exif);
 }
 
 static void set_sampling(struct jpeg_compress_struct *c, int h, int v)

@@ -6,7 +6,6 @@ chmod 755 "$T"
 
 "$MAKE_DATASET" "$T/images" --n 32 --size 120x90 --classes 2 >/dev/null
 "$MAKE_DATASET" "$T/shards" --n 32 --size 120x90 --tar 4 >/dev/null
-pp_run() { "$PP" run "$@" --force -o "$T/out.sqlite"; }
 short="--steps 2 --batch-size 4 --workers 1"
 
 # -- paths
@@ -39,7 +38,7 @@ chmod 755 "$T/locked"
 
 # -- shards
 head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
-run timeout 60 pp_run "$T/cut.tar" $short
+run timeout 60 "$PP" run "$T/cut.tar" $short --force -o "$T/out.sqlite"
 check "a tar that ends in the middle runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
 like "and says so" "$(cat "$OUT" "$ERR")" "cut\.tar.*(ends|truncated|middle)"
 rm "$T/shards/shard-000001.tar"
@@ -70,7 +69,7 @@ refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --w
 refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
 refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
 refuses "an unknown command" 2 "report" "$PP" reprot
-run timeout 60 pp_run "$T/images" --batch-size 1000 --steps 2 --workers 1
+run timeout 60 "$PP" run "$T/images" --batch-size 1000 --steps 2 --workers 1 --force -o "$T/out.sqlite"
 check "a batch larger than the data set: exit code" test "$rc" -eq 0 -o "$rc" -eq 2 -o "$rc" -eq 3
 like "a batch larger than the data set is said, with both numbers" "$(cat "$OUT" "$ERR")" "1,?000.*32|32.*1,?000"
 refuses "a batch larger than the data set with --drop-last" 2 "batch" "$PP" run "$T/images" --batch-size 1000 --drop-last --steps 2 --force -o "$T/out.sqlite"
@@ -82,7 +81,7 @@ is "and is untouched" "$(cat "$T/mine.sqlite")" precious
 run timeout 60 "$PP" run "$T/images" $short -o "$T/mine.sqlite" --force
 is "--force replaces it" "$(sql "$T/mine.sqlite" 'PRAGMA integrity_check')" ok
 refuses "output in a directory that is none" 2 "absent" "$PP" run "$T/images" $short -o "$T/absent/out.sqlite"
-refuses "output that is a directory" 4 "$T/images" "$PP" run "$T/images" $short -o "$T/images" --force
+refuses "output that is a directory" 2 "$T/images" "$PP" run "$T/images" $short -o "$T/images" --force
 check "and the directory is still there" test -d "$T/images/class_000"
 refuses "a report on nothing" 2 "absent\.sqlite" "$PP" report "$T/absent.sqlite"
 refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
@@ -93,7 +92,7 @@ refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report 
 mkdir "$T/small"
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=300k tmpfs "$T/small" 2>/dev/null; then
     cleanup() { umount "$T/small" 2>/dev/null; rm -rf "$T"; }
-    run timeout 120 "$PP" run "$T/images" --duration 30 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
+    run timeout 120 "$PP" run "$T/images" --duration 8 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
     is "disk full: exit code" "$rc" 4
     like "disk full: the message" "$(cat "$ERR")" "small/run\.sqlite.*(space|full)|(space|full).*small/run\.sqlite"
     check "disk full: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# quick
 # Damaged files are counted, listed with path and reason, skipped or replaced by policy; the run goes on.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

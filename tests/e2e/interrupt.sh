@@ -48,9 +48,11 @@ echo "run, SIGTERM after 2 s" >"$T/command"
 finish
 is "SIGTERM finishes the file too" "$(sql "$T/term.sqlite" 'PRAGMA integrity_check') $(ls "$T"/term.sqlite* | wc -l)" "ok 1"
 
-# Ctrl-C while the data set is still being listed: nothing was measured, so nothing may look measured.
+# Ctrl-C while it is still starting.
 begin --duration 60 -o "$T/early.sqlite"
+sleep 0.05
 kill -INT $pid
+echo "run, Ctrl-C after 50 ms" >"$T/command"
 finish
 check "Ctrl-C at once: exit code" test "$rc" -eq 130 -o "$rc" -eq 0
 done_testing

@@ -37,5 +37,23 @@ like "a skip has its reason" "$(cat "$OUT")" "copies: no GPU here"
 expect "TAP's skip" "2 passed, 0 failed, 1 skipped" 0 tap_skip good
 expect "a whole program skipped" "0 passed, 0 failed, 1 skipped" 0 whole
 like "and its reason" "$(cat "$OUT")" "nothing to compare with"
+printf '. %s/tests/lib.sh\nis a 1 1\nis b 1 2\ncheck c false\ndone_testing\n' "$PWD" >"$T/script.sh"
+expect "a script that uses lib.sh" "1 passed, 2 failed, 0 skipped" 1 script.sh
+run bash "$T/script.sh"
+is "such a script fails by itself too" "$rc $(tail -n 1 "$OUT")" "1 1..3"
 expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
+
+# .ci/run: the count is the last line whatever make adds, and a build that breaks is a failure.
+ci() { # NAME LAST-LINE CODE, a stand-in for make on stdin
+    mkdir -p "$T/bin"
+    { echo '#!/bin/bash'; cat; } >"$T/bin/make"
+    chmod +x "$T/bin/make"
+    run env PATH="$T/bin:$PATH" bash .ci/run
+    is ".ci/run, $1: count" "$(tail -n 1 "$OUT")" "$2"
+    is ".ci/run, $1: exit code" "$rc" "$3"
+}
+ci "all good" "3 passed, 0 failed, 1 skipped" 0 <<<'echo "3 passed, 0 failed, 1 skipped"'
+ci "failures" "3 passed, 2 failed, 0 skipped" 2 <<<'echo "3 passed, 2 failed, 0 skipped"; echo "make: *** [test] Error 1"; exit 2'
+ci "a broken build" "0 passed, 1 failed, 0 skipped" 2 <<<'echo "x.c:1: error"; exit 2'
+ci "no count" "0 passed, 1 failed, 0 skipped" 1 <<<'exit 0'
 done_testing

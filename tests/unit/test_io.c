@@ -166,7 +166,8 @@ static void atomic_write_leaves_old_or_new(void **state)
         unsigned kind;
         int err_no;
         pp_status status;
-    } cases[] = {{PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS}, {PP_IO_FAULT_WRITE, ENOSPC, PP_E_NO_SPACE}, {PP_IO_FAULT_FSYNC, EIO, PP_E_TRANSIENT}};
+    } cases[] = {
+        {PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS}, {PP_IO_FAULT_WRITE, ENOSPC, PP_E_NO_SPACE}, {PP_IO_FAULT_FSYNC, EIO, PP_E_TRANSIENT}};
     struct pp_err err;
     char buf[16];
     assert_int_equal(pp_io_write_atomic(path, "old", 3, &err), PP_OK);

@@ -1,9 +1,8 @@
 /* The rule of ranks, resume and the refusals, for every kind of sampler. */
-#include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/rng.h"
 #include "probe/loader/sampler.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -200,6 +199,55 @@ static void orders_of_two_epochs_live_side_by_side(void **state)
     }
 }
 
+struct reader {
+    const struct pp_sampler *sampler;
+    const struct pp_order *shared;
+    const uint64_t *want;
+    uint64_t first, wrong;
+};
+
+/* Reads the shared order from its own corner of it on, and makes an order of its own meanwhile, as the loader does at an epoch's end. */
+static void *read_along(void *arg)
+{
+    struct reader *r = arg;
+    struct pp_order *own = NULL;
+    uint64_t len = pp_sampler_len(r->sampler), block[50];
+    for (uint64_t i = 0; i < len; i++)
+        r->wrong += pp_order_at(r->shared, (r->first + i) % len) != r->want[(r->first + i) % len];
+    r->wrong += pp_order_create(r->sampler, 2, &own, NULL) != PP_OK;
+    for (uint64_t p = 0; own && p + 50 <= len; p += 50) {
+        pp_order_fill(own, p, block, 50);
+        r->wrong += memcmp(block, r->want + p, sizeof(block)) != 0;
+    }
+    pp_order_destroy(own);
+    return NULL;
+}
+
+static void any_thread_may_ask(void **state)
+{
+    enum { THREADS = 4, N = 2000 };
+    for (int kind = 0; kind < PP_SAMPLER_KIND_COUNT; kind++) {
+        double *weights = some_weights(N);
+        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = N, .seed = 3, .weights = weights};
+        uint64_t len, *want = draw(&opts, 2, &len);
+        struct pp_sampler *s = make(&opts);
+        struct pp_order *o = order_of(s, 2);
+        struct reader reader[THREADS];
+        pthread_t thread[THREADS];
+        for (int t = 0; t < THREADS; t++) {
+            reader[t] = (struct reader){s, o, want, (uint64_t)t * 500, 0};
+            assert_int_equal(pthread_create(&thread[t], NULL, read_along, &reader[t]), 0);
+        }
+        for (int t = 0; t < THREADS; t++) {
+            pthread_join(thread[t], NULL);
+            assert_int_equal(reader[t].wrong, 0);
+        }
+        pp_order_destroy(o);
+        pp_sampler_destroy(s);
+        free(want), free(weights);
+    }
+}
+
 static void memory_is_what_the_header_says(void **state)
 {
     struct pp_sampler_opts big = {.kind = PP_SAMPLER_RANDOM, .n = PP_SAMPLER_MAX_N, .world_size = 8};
@@ -281,10 +329,11 @@ int main(void)
         cmocka_unit_test(sequential_is_the_same_each_epoch),
         cmocka_unit_test(resume_at_every_offset),
         cmocka_unit_test(orders_of_two_epochs_live_side_by_side),
+        cmocka_unit_test(any_thread_may_ask),
         cmocka_unit_test(memory_is_what_the_header_says),
         cmocka_unit_test(bad_options_get_one_sentence),
         cmocka_unit_test(torch_refuses_a_seed_sum_beyond_64_bits),
         cmocka_unit_test(names_are_the_options),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }

@@ -147,11 +147,12 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     return pp_json_end(&j);
 }
 
-static pp_status print_report(const struct run_opts *o, const char *path, struct pp_err *err)
+static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
 {
     struct pp_report *report = NULL;
     pp_status st = pp_report_build(path, &report, err);
     if (st == PP_OK) {
+        *exit_code = pp_report_exit_code(report);
         int rc = o->json ? pp_render_json(report, stdout)
                          : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout), pp_cli_columns(stdout));
         if (rc != 0)
@@ -163,9 +164,11 @@ static pp_status print_report(const struct run_opts *o, const char *path, struct
 
 static pp_status save_state(const struct run_opts *o, const struct run_parts *p, const struct pp_loader_result *r, struct pp_err *err)
 {
-    struct pp_loader_state s = {.epoch = r->epoch, .consumed = r->position, .kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset),
-                                .seed = (uint64_t)o->seed, .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last,
-                                .streaming = o->stream, .shard = r->stream_shard, .offset = r->stream_offset, .shuffle_buffer = (uint64_t)o->shuffle_buffer};
+    struct pp_loader_state s = p->state;
+    s.epoch = r->epoch;
+    s.consumed = r->position;
+    s.shard = r->stream_shard;
+    s.offset = r->stream_offset;
     return pp_state_save(o->save_state, &s, err);
 }
 
@@ -196,6 +199,17 @@ static pp_status extras(const struct run_opts *o, const struct run_parts *p, str
     return st;
 }
 
+static int list_faults(void)
+{
+    const char *name, *args, *help;
+    char spec[80];
+    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++) {
+        snprintf(spec, sizeof(spec), "%s%s%s", name, args[0] ? "=" : "", args);
+        printf("%s\n    %s\n", spec, help);
+    }
+    return 0;
+}
+
 static int run_main(int argc, char **argv)
 {
     uint64_t started_ns = pp_now_ns();
@@ -218,6 +232,10 @@ static int run_main(int argc, char **argv)
     }
     if ((code = pp_cli_parse(&pp_cmd_run, &set, argc, argv, operands, &n_operands)) >= 0)
         goto out;
+    if (o.inject.n == 1 && !strcmp(o.inject.item[0], "list")) {
+        code = list_faults();
+        goto out;
+    }
     catch_signals();
     pp_progress_begin(&events.progress, o.quiet);
     st = run_opts_check(&o, &set, n_operands, &err);
@@ -247,12 +265,15 @@ static int run_main(int argc, char **argv)
     if (o.record)
         end_st = run_record_end(&rec, &result, run_st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished", &end_err);
 
-    code = interrupted() ? 130 : 0;
+    code = 0;
     if (run_st != PP_OK)
         code = pp_cli_fail(&pp_cmd_run, &err);
     if (end_st != PP_OK)
         code = pp_cli_fail(&pp_cmd_run, &end_err);
-    st = o.record ? print_report(&o, rec.path, &err) : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
+                  : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    if (interrupted())
+        code = 130;
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
@@ -272,7 +293,8 @@ const struct pp_command pp_cmd_run = {
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
     .notes = "DATASET is a directory of images (class = directory), tar shards ('shard-{000000..000009}.tar'),\n"
-             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 4 could not measure, 130 interrupted.",
+             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say, 4 could\n"
+             "not measure, 130 interrupted.",
     .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
     .run = run_main,
 };

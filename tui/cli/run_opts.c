@@ -77,6 +77,9 @@ const struct pp_opt run_opt_table[] = {
     {.name = "copy-buffers", .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
     {.name = "sync-every-step", .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
 
+    {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
+     .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
+
     {.name = "on-error", .type = PP_OPT_CHOICE, .offset = AT(on_error), .choices = on_error_choices, .arg = "POLICY", .dflt = "skip", .group = "Errors",
      .help = "skip, substitute or fail, for a sample that cannot be used"},
     {.name = "retries", .type = PP_OPT_INT, .offset = AT(retries), .min = 0, .max = 100, .arg = "N", .dflt = "3", .help = "of a read that failed with EIO or ESTALE"},

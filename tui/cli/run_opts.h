@@ -33,6 +33,7 @@ struct run_opts {
     const char *device;
     int pageable, sync_every_step;
     int64_t copy_buffers;
+    struct pp_opt_list inject;
     /* output */
     const char *output, *list_delivered;
     int force, record, json, quiet, color, digest;

@@ -70,9 +70,10 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_text(s, "config", "step", l->step == PP_STEP_NONE ? "none" : l->step == PP_STEP_SPIN ? "spin" : "sleep");
     pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
     pp_store_meta_text(s, "config", "simd", pp_transform_simd());
-    pp_store_meta_text(s, "config", "workers_why", p->chosen[0]);
-    pp_store_meta_text(s, "config", "batch_size_why", p->chosen[1]);
-    pp_store_meta_text(s, "config", "prefetch_why", p->chosen[2]);
+    static const char *const keys[] = {"workers", "batch_size", "prefetch"};
+    for (int i = 0; i < 3; i++)
+        if (p->chosen[i][0])
+            pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
     pp_device_info(p->device, &dev);
     pp_store_meta_text(s, "config", "device_name", dev.name);
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
@@ -102,6 +103,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
         return st;
     store_config(r->store, set, parts, data_path);
     st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
+    pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");
     store_start(r, command_line, started_ns);
     if (st == PP_OK)
         st = pp_store_commit(r->store, err);

@@ -5,7 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,62 +43,27 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
     return st;
 }
 
-static pp_status open_weights(const char *path, uint64_t n, double **out, struct pp_err *err)
+/* What the sampler is asked for; also what a saved state is held against. *weights is the caller's to free. */
+static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o, struct pp_sampler_opts *out, double **weights, struct pp_err *err)
 {
-    pp_status st = PP_OK;
-    FILE *f = fopen(path, "r");
-    char line[128], *end;
-    uint64_t i = 0;
-    double *w = calloc(n ? n : 1, sizeof(*w));
-    if (!f || !w) {
-        st = !f ? pp_fail_errno(err, errno, "--weights: opening %s failed", path) : pp_fail(err, PP_E_NO_MEMORY, "--weights: no memory for %llu weights", (unsigned long long)n);
-        goto out;
-    }
-    while (st == PP_OK && fgets(line, sizeof(line), f)) {
-        double v = strtod(line, &end);
-        if (end == line || *end != '\n')
-            st = pp_fail(err, PP_E_USAGE, "--weights: line %llu of %s is not one number", (unsigned long long)i + 1, path);
-        else if (i < n)
-            w[i] = v;
-        i++;
-    }
-    if (st == PP_OK && i != n)
-        st = pp_fail(err, PP_E_USAGE, "--weights: %s has %llu lines for %llu samples; one weight per sample, in dataset order", path, (unsigned long long)i, (unsigned long long)n);
-out:
-    if (f)
-        fclose(f);
-    if (st == PP_OK)
-        *out = w;
-    else
-        free(w);
+    *weights = NULL;
+    *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
+                                    .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    pp_status st = o->weights ? pp_weights_load(o->weights, out->n, weights, err) : PP_OK;
+    out->weights = *weights;
     return st;
 }
 
-static pp_status make_sampler(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
-                                .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
-    double *weights = NULL;
-    pp_status st = o->weights ? open_weights(o->weights, s.n, &weights, err) : PP_OK;
-    s.weights = weights;
-    if (st == PP_OK)
-        st = pp_sampler_create(&s, &p->sampler, err);
-    free(weights);
-    return st;
-}
-
-static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s, struct pp_err *err)
 {
     struct pp_loader_state state;
-    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
-                                .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
     pp_status st = pp_state_load(o->resume, &state, err);
     if (st == PP_OK && state.streaming != o->stream)
         st = pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume, state.streaming ? "streaming (--stream)" : "not streaming");
     if (st == PP_OK && o->stream && state.shuffle_buffer != (uint64_t)o->shuffle_buffer)
         st = pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume, (unsigned long long)state.shuffle_buffer);
     if (st == PP_OK)
-        st = pp_state_matches(&state, &s, err);
+        st = pp_state_matches(&state, s, err);
     if (st != PP_OK)
         return st;
     p->loader.start_epoch = state.epoch;
@@ -108,6 +72,24 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, str
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
                        (unsigned long long)state.epoch, (long long)o->epochs);
     return PP_OK;
+}
+
+/* The sampler, where the run begins in it, and the state that a later --save-state starts from. */
+static pp_status make_order(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_sampler_opts s;
+    double *weights;
+    pp_status st = sampler_opts(p, o, &s, &weights, err);
+    if (st == PP_OK && !o->stream)
+        st = pp_sampler_create(&s, &p->sampler, err);
+    if (st == PP_OK && o->resume)
+        st = apply_resume(p, o, &s, err);
+    if (st == PP_OK)
+        pp_state_init(&p->state, &s);
+    p->state.streaming = o->stream;
+    p->state.shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    free(weights);
+    return st;
 }
 
 /* Samples one rank has per epoch; 0 when unknown. */
@@ -170,6 +152,7 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->sampler = p->sampler;
     l->transform = p->transform;
     l->device = p->device;
+    l->faults = p->faults;
     l->in_order = !o->out_of_order;
     l->drop_last_batch = o->drop_last;
     l->exif_rotate = o->exif_rotate;
@@ -212,6 +195,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
     struct opening opening = {progress, interrupted};
     struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
     pp_status st = pp_transform_parse(o->transform, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    if (st == PP_OK && o->inject.n)
+        st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
         st = pp_device_open(&dev, &p->device, err);
     if (st == PP_OK)
@@ -225,10 +210,7 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
         if (run_opt_given(set, "transform"))
             return pp_fail(err, PP_E_USAGE, "--transform is for images, and %s holds tokens; leave it out", path);
     }
-    if (!o->stream)
-        st = make_sampler(p, o, err);
-    if (st == PP_OK && o->resume)
-        st = apply_resume(p, o, err);
+    st = make_order(p, o, err);
     if (st == PP_OK)
         st = find_row_bytes(p, err);
     if (st != PP_OK)
@@ -243,6 +225,7 @@ void run_parts_free(struct run_parts *p)
 {
     pp_sampler_destroy(p->sampler);
     pp_transform_destroy(p->transform);
+    pp_faults_destroy(p->faults);
     if (p->device)
         pp_device_close(p->device);
     pp_dataset_close(p->dataset);

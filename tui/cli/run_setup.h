@@ -11,7 +11,9 @@ struct run_parts {
     struct pp_sampler *sampler; /* NULL when streaming */
     struct pp_transform *transform; /* NULL for tokens */
     struct pp_device *device;
+    struct pp_faults *faults;   /* NULL: none injected */
     struct pp_loader_opts loader; /* filled except session and events */
+    struct pp_loader_state state; /* of this order, standing nowhere yet: --save-state fills in where */
     size_t row_bytes;
     double usable_cpus;
     char chosen[3][120];          /* why workers, batch size and prefetch are what they are; "" when the user said so */

@@ -1,0 +1,202 @@
+#include "collectors/drain.h"
+
+#include "collectors/counters.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <pipeprobe/ring.h>
+
+#define POLL_NS 100000000u
+#define COMMIT_NS 1000000000u
+#define COUNTERS_NS 1000000000u
+#define PIECE 2048u
+#define HALF_FULL 0.5
+
+struct pp_drain {
+    struct pp_drain_opts opts;
+    pthread_t thread;
+    int stop; /* set by pp_drain_stop, read by the thread; __atomic */
+    struct pp_counters *counters;
+    struct pp_span *piece;
+    uint32_t declared; /* threads 0..declared-1 have a row */
+    uint32_t named;    /* names 1..named are stored */
+    struct pp_drain_stats stats;
+};
+
+static void note_failure(struct pp_drain *d, pp_status status, const struct pp_err *err)
+{
+    if (!status || d->stats.first_failure)
+        return;
+    d->stats.first_failure = status;
+    snprintf(d->stats.err_text, sizeof(d->stats.err_text), "%s", err->text[0] ? err->text : pp_status_text(status));
+}
+
+static pp_status put_thread(struct pp_drain *d, uint32_t id)
+{
+    struct pp_ring_info info;
+    pp_session_ring_info(d->opts.session, id, &info);
+    return pp_store_thread(d->opts.store, &(struct pp_store_thread){
+        .id = id, .lane = info.lane, .name = info.name, .pid = info.pid, .tid = info.tid, .recorded = info.recorded, .dropped = info.dropped,
+    });
+}
+
+static pp_status put_new_names(struct pp_drain *d)
+{
+    pp_status status = PP_OK;
+    const char *name;
+    while (!status && d->named + 1 < PP_NAMES_MAX && (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
+        status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
+    return status;
+}
+
+/* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure nothing moves any more: what
+ * the rings hold can still be recovered, what comes beyond is dropped and counted by its producer. */
+static void drain_and_commit(struct pp_drain *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    pp_status status = PP_OK;
+    uint32_t threads = pp_session_threads(d->opts.session);
+    uint64_t moved = 0;
+    if (d->stats.first_failure)
+        return;
+    for (; d->declared < threads && !status; d->declared++)
+        status = put_thread(d, d->declared);
+    if (!status)
+        status = put_new_names(d);
+    for (uint32_t i = 0; i < threads && !status; i++) {
+        /* Ends after at most one ring's worth, however fast the producer is: nothing is freed before the commit. */
+        size_t n = PIECE;
+        while (!status && n == PIECE && (n = pp_ring_peek(d->opts.session, i, d->piece, PIECE))) {
+            status = pp_store_append(d->opts.store, i, d->piece, n);
+            moved += n;
+        }
+    }
+    pp_status committed = pp_store_commit(d->opts.store, &err);
+    if (!status)
+        status = committed;
+    if (!status) {
+        for (uint32_t i = 0; i < threads; i++)
+            pp_ring_release(d->opts.session, i);
+        d->stats.spans += moved;
+        d->stats.commits++;
+    }
+    note_failure(d, status, &err);
+}
+
+static void put_counter(void *ctx, const char *name, double value)
+{
+    struct pp_drain *d = ctx;
+    pp_store_counter(d->opts.store, pp_now_ns(), name, value);
+}
+
+/* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the system, ever again. */
+static void wait_for_work(struct pp_drain *d)
+{
+    if (d->stats.first_failure)
+        pp_sleep_until_ns(pp_now_ns() + d->opts.poll_ns);
+    else
+        pp_session_wait(d->opts.session, d->opts.poll_ns);
+}
+
+static void *drain_main(void *arg)
+{
+    struct pp_drain *d = arg;
+    uint64_t commit_at = pp_now_ns() + d->opts.commit_ns, counters_at = pp_now_ns();
+    pthread_setname_np(pthread_self(), "pp-drain");
+    while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
+        wait_for_work(d);
+        pp_session_anchor(d->opts.session);
+        uint64_t now = pp_now_ns();
+        if (now >= counters_at) {
+            pp_counters_sample(d->counters, put_counter, d);
+            counters_at = now + COUNTERS_NS;
+        }
+        if (now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {
+            drain_and_commit(d);
+            commit_at = now + d->opts.commit_ns;
+        }
+    }
+    pp_counters_sample(d->counters, put_counter, d);
+    drain_and_commit(d);
+    d->stats.cpu_ns = pp_thread_cpu_ns();
+    return NULL;
+}
+
+pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out, struct pp_err *err)
+{
+    char id[24];
+    *out = NULL;
+    struct pp_drain *d = calloc(1, sizeof(*d));
+    if (!d)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
+    d->opts = *opts;
+    d->opts.poll_ns = opts->poll_ns ? opts->poll_ns : POLL_NS;
+    d->opts.commit_ns = opts->commit_ns ? opts->commit_ns : COMMIT_NS;
+    d->counters = pp_counters_open();
+    d->piece = malloc(PIECE * sizeof(*d->piece));
+    pp_status status = d->counters && d->piece ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
+    if (!status) {
+        /* Committed before the first span: recovery must be able to tell whose ring files it found. */
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
+        pp_store_meta_text(d->opts.store, "run", "session_id", id);
+        status = pp_store_commit(d->opts.store, err);
+    }
+    if (!status) {
+        int e = pthread_create(&d->thread, NULL, drain_main, d);
+        if (e)
+            status = pp_fail_errno(err, e, "cannot start the drain thread");
+    }
+    if (status) {
+        pp_counters_close(d->counters);
+        free(d->piece);
+        free(d);
+        return status;
+    }
+    *out = d;
+    return PP_OK;
+}
+
+/* Final thread rows and what was lost. */
+static void put_totals(struct pp_drain *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    char why[96];
+    uint32_t threads = pp_session_threads(d->opts.session);
+    for (uint32_t i = 0; i < threads; i++) {
+        struct pp_ring_info info;
+        pp_session_ring_info(d->opts.session, i, &info);
+        put_thread(d, i);
+        d->stats.dropped += info.dropped;
+        if (!info.dropped)
+            continue;
+        snprintf(why, sizeof(why), "the ring of thread %s was full", info.name);
+        pp_store_loss(d->opts.store, "spans", info.dropped, why);
+    }
+    uint64_t unregistered = pp_session_unregistered(d->opts.session);
+    if (unregistered)
+        pp_store_loss(d->opts.store, "threads", unregistered, "no ring could be made for them: nothing they did is recorded");
+    pp_store_meta_num(d->opts.store, "result", "recorder_cpu_ns", (double)d->stats.cpu_ns, "ns");
+    pp_store_meta_num(d->opts.store, "result", "recorded_spans", (double)d->stats.spans, "spans");
+    pp_store_meta_num(d->opts.store, "result", "dropped_spans", (double)d->stats.dropped, "spans");
+    note_failure(d, pp_store_commit(d->opts.store, &err), &err);
+}
+
+void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats)
+{
+    if (!d)
+        return;
+    __atomic_store_n(&d->stop, 1, __ATOMIC_RELEASE); /* pairs with the acquire in drain_main */
+    pp_session_wake(d->opts.session);
+    pthread_join(d->thread, NULL);
+    put_totals(d);
+    if (stats)
+        *stats = d->stats;
+    pp_counters_close(d->counters);
+    free(d->piece);
+    free(d);
+}

@@ -1,0 +1,36 @@
+/* store/chunk.h: the columnar form of some thousand spans of one thread: what a row of table `chunk` holds in `body`.
+ *
+ * Body: u8 version (1) | u8 flags (1: columns are zstd) | u16 0 | u32 n | u32 bytes of the columns before compression | columns; little-endian.
+ * Columns, one after the other in the order of the table in chunk.c: u8 form, then varints (LEB128):
+ *   form 0  n values          form 1  the first value, then one value that all others have (a constant column is 3 bytes)
+ * where a value is what its predictor leaves, see enum predictor. Adjacent laps leave a start column of zeros, so a span that
+ * carries phase, batch and times costs about 5 bytes.
+ *
+ * A codec owns its scratch memory (it grows to the largest chunk seen) and belongs to one thread at a time. */
+#ifndef PP_STORE_CHUNK_H
+#define PP_STORE_CHUNK_H
+
+#include <pipeprobe/span.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PP_CHUNK_SPANS_MAX 65536u
+
+struct pp_chunk_codec;
+
+struct pp_chunk_codec *pp_chunk_codec_new(void); /* NULL: no memory */
+void pp_chunk_codec_free(struct pp_chunk_codec *c);
+
+/* Encodes 1..PP_CHUNK_SPANS_MAX spans (reserved is not kept). compress: zstd where it saves at least an eighth. Returns the body, which
+ * belongs to the codec and lives until its next call, or NULL without memory. */
+const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size);
+
+/* Spans and their number, or NULL for bytes that do not follow the format (any bytes may be given) or without memory. The spans belong to the codec
+ * and live until its next call. */
+const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n);
+
+/* XXH3 of the body, bound to the row it stands in: a body under another thread or position does not match. */
+uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size);
+
+#endif

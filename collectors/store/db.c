@@ -1,0 +1,121 @@
+#include "collectors/store/db.h"
+
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pp_status status_of(sqlite3 *db, int code)
+{
+    int e = db ? sqlite3_system_errno(db) : 0;
+    switch (code & 0xff) {
+    case SQLITE_FULL: return PP_E_NO_SPACE;
+    case SQLITE_IOERR: return e == ENOSPC || e == EDQUOT || e == EFBIG ? PP_E_NO_SPACE : PP_E_IO;
+    case SQLITE_NOMEM: return PP_E_NO_MEMORY;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_CANTOPEN: return PP_E_ACCESS;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: return PP_E_CORRUPT;
+    default: return PP_E_SYSTEM;
+    }
+}
+
+pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path)
+{
+    int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
+    pp_status status = status_of(db, code);
+    struct rlimit limit;
+    const char *why = db ? sqlite3_errmsg(db) : "out of memory";
+    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
+    if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return pp_fail(err, PP_E_NO_SPACE, "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why, (unsigned long long)limit.rlim_cur);
+    return pp_fail(err, status, "%s %s: %s%s", what, path, why, status == PP_E_NO_SPACE ? "; free some space or choose another place with -o" : "");
+}
+
+pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? PP_OK : pp_db_fail(db, err, what, path);
+}
+
+int pp_db_journal_mode(sqlite3 *db, const char *mode)
+{
+    char sql[64];
+    sqlite3_stmt *st = NULL;
+    int same = 0;
+    snprintf(sql, sizeof(sql), "PRAGMA journal_mode=%s", mode);
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        same = sqlite3_stricmp((const char *)sqlite3_column_text(st, 0), mode) == 0;
+    sqlite3_finalize(st);
+    return same;
+}
+
+static uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* While a log or a journal holds pages, the size of the main file may rightly differ from what its header says. */
+static int has_log(const char *path)
+{
+    static const char *const suffix[] = {"wal", "journal"};
+    char name[PATH_MAX + 16];
+    struct stat st;
+    for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+        snprintf(name, sizeof(name), "%s-%s", path, suffix[i]);
+        if (stat(name, &st) == 0 && st.st_size > 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Offsets are those of "The SQLite Database File Format", section 1.3. */
+pp_status pp_db_check_file(const char *path, struct pp_err *err)
+{
+    uint8_t h[100];
+    struct stat st;
+    pp_status status = PP_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot open %s", path);
+    if (fstat(fd, &st) != 0) {
+        status = pp_fail_errno(err, errno, "cannot open %s", path);
+        goto out;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        status = pp_fail(err, PP_E_USAGE, "%s is not a file; give the .sqlite file of a run", path);
+        goto out;
+    }
+    if (st.st_size == 0) {
+        status = pp_fail(err, PP_E_EMPTY, "%s is empty; it holds no run", path);
+        goto out;
+    }
+    ssize_t got = pread(fd, h, sizeof(h), 0);
+    if (got != (ssize_t)sizeof(h) || memcmp(h, "SQLite format 3", 16) != 0) {
+        status = pp_fail(err, PP_E_CORRUPT, "%s is not an SQLite file; give the file a `pipeprobe run` wrote", path);
+        goto out;
+    }
+    if (be32(h + 68) != PP_STORE_APPLICATION_ID) {
+        status = pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe run", path);
+        goto out;
+    }
+    if (be32(h + 60) > PP_STORE_VERSION) {
+        status = pp_fail(err, PP_E_VERSION, "%s has schema version %u and this pipeprobe reads up to %d; use a newer pipeprobe", path, be32(h + 60), PP_STORE_VERSION);
+        goto out;
+    }
+    uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = be32(h + 28);
+    uint64_t says = (page == 1 ? 65536 : page) * pages;
+    if ((uint64_t)st.st_size < says && !has_log(path))
+        status = pp_fail(err, PP_E_CORRUPT, "%s is cut short: it holds %lld of %llu bytes", path, (long long)st.st_size, (unsigned long long)says);
+out:
+    close(fd);
+    return status;
+}

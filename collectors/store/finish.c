@@ -1,0 +1,188 @@
+/* The end of a run's file: plain rows from the chunks, indexes, one ordinary database file. */
+#include "collectors/store/store.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_PER_TRANSACTION 200000u
+
+struct rows {
+    struct pp_store *store;
+    sqlite3_stmt *insert, *counter;
+    uint64_t total, written, in_transaction;
+    uint64_t keep_below; /* a batch is kept when its hash is below; UINT64_MAX: all are */
+};
+
+static pp_status step_row(struct rows *r, sqlite3_stmt *st)
+{
+    int code = sqlite3_step(st);
+    sqlite3_reset(st);
+    if (code != SQLITE_DONE)
+        return pp_store_fail(r->store, "cannot write plain span rows to");
+    if (++r->in_transaction < ROWS_PER_TRANSACTION)
+        return PP_OK;
+    r->in_transaction = 0;
+    pp_status status = pp_store_flush(r->store);
+    return status ? status : pp_store_begin(r->store);
+}
+
+/* Whole batches stay together; spans without a batch go by the second they started in. */
+static int kept(const struct rows *r, const struct pp_span *s)
+{
+    uint64_t group = s->batch != PP_NO_BATCH ? s->batch : 1ull << 40 | s->start_ns / 1000000000u;
+    return r->keep_below == UINT64_MAX || pp_mix64(group + 0x9e3779b97f4a7c15u) < r->keep_below;
+}
+
+static void bind_if(sqlite3_stmt *st, int i, int there, uint64_t v)
+{
+    if (there)
+        sqlite3_bind_int64(st, i, (sqlite3_int64)v);
+    else
+        sqlite3_bind_null(st, i);
+}
+
+static pp_status insert_span(struct rows *r, uint32_t thread, const struct pp_span *s)
+{
+    sqlite3_stmt *st = r->insert;
+    sqlite3_bind_int64(st, 1, thread);
+    sqlite3_bind_int(st, 2, s->phase);
+    sqlite3_bind_int64(st, 3, (sqlite3_int64)s->start_ns);
+    sqlite3_bind_int64(st, 4, (sqlite3_int64)s->dur_ns);
+    sqlite3_bind_int(st, 5, s->epoch);
+    bind_if(st, 6, s->batch != PP_NO_BATCH, s->batch);
+    bind_if(st, 7, !(s->flags & PP_SPAN_COUNT) && s->sample != PP_NO_SAMPLE, s->sample);
+    bind_if(st, 8, s->flags & PP_SPAN_COUNT, s->sample);
+    sqlite3_bind_int64(st, 9, (sqlite3_int64)s->bytes);
+    bind_if(st, 10, s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
+    bind_if(st, 11, s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
+    bind_if(st, 12, s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib);
+    bind_if(st, 13, s->name, s->name);
+    sqlite3_bind_int(st, 14, s->flags);
+    r->written++;
+    return step_row(r, st);
+}
+
+static pp_status insert_counter(struct rows *r, const struct pp_span *s)
+{
+    sqlite3_bind_int64(r->counter, 1, (sqlite3_int64)s->start_ns);
+    sqlite3_bind_int(r->counter, 2, s->name);
+    sqlite3_bind_int64(r->counter, 3, (sqlite3_int64)s->bytes);
+    return step_row(r, r->counter);
+}
+
+static pp_status insert_chunk(struct rows *r, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        if (spans[i].phase == PP_PHASE_COUNTER)
+            status = insert_counter(r, &spans[i]);
+        else if (kept(r, &spans[i]))
+            status = insert_span(r, thread, &spans[i]);
+    }
+    return status;
+}
+
+static pp_status walk_chunks(struct rows *r)
+{
+    struct pp_store *s = r->store;
+    sqlite3_stmt *st = NULL;
+    pp_status status = PP_OK;
+    int code = sqlite3_prepare_v2(s->db, "SELECT thread, body FROM chunk ORDER BY id", -1, &st, NULL);
+    while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
+        size_t n;
+        const struct pp_span *spans = pp_chunk_decode(s->codec, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1), &n);
+        if (spans) /* a chunk that does not decode is the reader's to report */
+            status = insert_chunk(r, (uint32_t)sqlite3_column_int64(st, 0), spans, n);
+        code = SQLITE_OK;
+    }
+    if (!status && code != SQLITE_DONE)
+        status = pp_store_fail(s, "cannot read spans back from");
+    sqlite3_finalize(st);
+    return status;
+}
+
+static uint64_t query_uint(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    uint64_t v = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        v = (uint64_t)sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return v;
+}
+
+static pp_status write_rows(struct pp_store *s)
+{
+    struct rows r = {.store = s, .keep_below = UINT64_MAX, .total = query_uint(s->db, "SELECT sum(n) FROM chunk")};
+    if (r.total > s->max_rows)
+        r.keep_below = (uint64_t)((double)s->max_rows / (double)r.total * 0x1p64);
+    pp_status status = pp_store_begin(s);
+    /* Rows of an attempt that was killed half way are not trusted. Counters carried by spans are told from the monitor's by name. */
+    if (!status && sqlite3_exec(s->db, "DELETE FROM span; DELETE FROM counter WHERE name IN (SELECT text FROM name)", NULL, NULL, NULL) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write plain span rows to");
+    if (!status
+        && (sqlite3_prepare_v2(s->db, "INSERT INTO span(thread, phase, start_ns, dur_ns, epoch, batch, sample, samples, bytes, cpu_ns, run_delay_ns,"
+                                      " cache_hit_kib, name, flags) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &r.insert, NULL) != SQLITE_OK
+            || sqlite3_prepare_v2(s->db, "INSERT INTO counter(t_ns, name, value) VALUES(?1, coalesce((SELECT text FROM name WHERE id = ?2), 'counter ' || ?2), ?3)",
+                                  -1, &r.counter, NULL) != SQLITE_OK))
+        status = pp_store_fail(s, "cannot write plain span rows to");
+    if (!status)
+        status = walk_chunks(&r);
+    sqlite3_finalize(r.insert);
+    sqlite3_finalize(r.counter);
+    if (status)
+        return status;
+    pp_store_put_meta(s, "run", "spans", (double)r.total);
+    pp_store_put_meta(s, "run", "span_rows", (double)r.written);
+    if (r.keep_below != UINT64_MAX) {
+        char why[160];
+        snprintf(why, sizeof(why), "table span is a sample of whole batches, at most about %llu rows; the chunks hold every span", (unsigned long long)s->max_rows);
+        sqlite3_bind_text(s->st[ST_LOSS], 1, "span_rows", -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s->st[ST_LOSS], 2, (sqlite3_int64)(r.total - r.written));
+        sqlite3_bind_text(s->st[ST_LOSS], 3, why, -1, SQLITE_STATIC);
+        status = pp_store_step(s, ST_LOSS, "cannot write to");
+    }
+    return status ? status : pp_store_flush(s);
+}
+
+static void note_missing_rollup(struct pp_store *s)
+{
+    if (!pp_rollup_gave_up_batches(s->rollup))
+        return;
+    sqlite3_bind_text(s->st[ST_LOSS], 1, "rollup_batch", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->st[ST_LOSS], 2, 0);
+    sqlite3_bind_text(s->st[ST_LOSS], 3, "batches came too fast to be summed up as the run went; the spans hold them", -1, SQLITE_STATIC);
+    pp_store_step(s, ST_LOSS, "cannot write to");
+}
+
+pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = s->db ? pp_store_flush(s) : PP_E_USAGE;
+    if (status && !s->failure.code) {
+        pp_fail(err, status, "%s is finished already", s->path);
+        goto out;
+    }
+    if (!status) {
+        note_missing_rollup(s);
+        status = pp_store_flush(s);
+    }
+    /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the log alive; then they do. */
+    if (!status) {
+        sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        sqlite3_busy_timeout(s->db, 200);
+        pp_db_journal_mode(s->db, "delete");
+        status = write_rows(s);
+    }
+    if (!status && sqlite3_exec(s->db, pp_schema_finish, NULL, NULL, NULL) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write indexes to");
+    if (status)
+        pp_fail(err, status, "%s (what was committed before, %llu spans, stays readable)", s->failure.text, (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
+    pp_store_release_db(s);
+out:
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}

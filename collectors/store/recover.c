@@ -1,0 +1,280 @@
+#include "collectors/store/recover.h"
+
+#include "collectors/store/store.h"
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE 4096u
+
+/* The ring directory of a run whose lock we hold, so that no recorder and no other recovery is at it. */
+struct rings {
+    char dir[PATH_MAX];
+    int fd;                       /* session file; closing it gives the lock back */
+    struct pp_session_file *file; /* a copy; NULL: not a session file we can read */
+};
+
+enum found { FOUND_NONE, FOUND_LIVE, FOUND_DEAD, FOUND_UNREADABLE };
+
+static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)buf + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -1 : (ssize_t)done;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static void rings_close(struct rings *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r->file);
+    r->fd = -1;
+    r->file = NULL;
+}
+
+static struct pp_session_file *read_session(int fd)
+{
+    struct pp_session_file *f = malloc(sizeof(*f));
+    if (f && read_at(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) && memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0
+        && f->abi == PP_RING_ABI && f->file_bytes == sizeof(*f))
+        return f;
+    free(f);
+    return NULL;
+}
+
+static enum found rings_open(const char *path, struct rings *r)
+{
+    char name[PATH_MAX + 16];
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *r = (struct rings){.fd = -1};
+    if ((size_t)snprintf(r->dir, sizeof(r->dir), "%s.rings", path) >= sizeof(r->dir))
+        return FOUND_NONE;
+    snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
+    r->fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (r->fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? FOUND_NONE : FOUND_UNREADABLE;
+    r->file = read_session(r->fd);
+    if (fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES))
+        return FOUND_LIVE;
+    return r->file ? FOUND_DEAD : FOUND_UNREADABLE;
+}
+
+static void rings_remove(const struct rings *r)
+{
+    char name[PATH_MAX + 32];
+    for (unsigned i = 0; i < PP_THREADS_MAX; i++) {
+        snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
+        if (unlink(name) != 0 && errno == ENOENT && r->file && i >= r->file->threads)
+            break;
+    }
+    snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
+    unlink(name);
+    rmdir(r->dir);
+}
+
+pp_status pp_rings_discard(const char *path, struct pp_err *err)
+{
+    struct rings r;
+    enum found found = rings_open(path, &r);
+    pp_status status = PP_OK;
+    if (found == FOUND_LIVE && !(r.file && r.file->owner_pid == getpid()))
+        status = pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
+    if (found == FOUND_DEAD || found == FOUND_UNREADABLE)
+        rings_remove(&r);
+    rings_close(&r);
+    return status;
+}
+
+/* Opens ring i of the session and says which records are in it; -1 when there is none or it does not hold together. */
+static int open_ring(const struct rings *r, uint32_t i, struct pp_ring_file *ring)
+{
+    char name[PATH_MAX + 32];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && read_at(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring)
+        && memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI && ring->file_bytes_header == sizeof(*ring)
+        && ring->session_id == r->file->session_id && ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0
+        && ring->capacity <= PP_RING_SPANS_MAX && (uint64_t)st.st_size == sizeof(*ring) + ring->capacity * sizeof(struct pp_span)
+        && ring->head >= ring->tail && ring->head - ring->tail <= ring->capacity)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static uint32_t threads_of(const struct rings *r)
+{
+    return r->file->threads < PP_THREADS_MAX ? r->file->threads : PP_THREADS_MAX;
+}
+
+static uint64_t count_waiting(const struct rings *r)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < threads_of(r); i++) {
+        struct pp_ring_file ring;
+        int fd = open_ring(r, i, &ring);
+        if (fd < 0)
+            continue;
+        n += ring.head - ring.tail;
+        close(fd);
+    }
+    return n;
+}
+
+static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
+{
+    char why[128];
+    ring->name[sizeof(ring->name) - 1] = '\0';
+    pp_status status = pp_store_thread(s, &(struct pp_store_thread){
+        .id = ring->thread, .lane = ring->lane < PP_LANE_COUNT ? (pp_lane)ring->lane : PP_LANE_MAIN, .name = ring->name, .pid = ring->pid,
+        .tid = ring->tid, .recorded = ring->head, .dropped = ring->dropped,
+    });
+    if (!status && ring->dropped) {
+        snprintf(why, sizeof(why), "the ring of thread %s was full", ring->name);
+        status = pp_store_loss(s, "spans", ring->dropped, why);
+    }
+    return status;
+}
+
+/* Appends positions [from, head) of a ring. */
+static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
+{
+    pp_status status = PP_OK;
+    uint64_t i = from;
+    while (i < ring->head && !status) {
+        uint64_t at = i & (ring->capacity - 1), n = ring->capacity - at;
+        n = n < PIECE ? n : PIECE;
+        n = n < ring->head - i ? n : ring->head - i;
+        size_t bytes = (size_t)n * sizeof(*piece);
+        if (read_at(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
+            return PP_E_IO;
+        for (uint64_t k = 0; k < n; k++)
+            pp_ring_record_to_span(r->file, &piece[k]);
+        status = pp_store_append(s, ring->thread, piece, (size_t)n);
+        i += n;
+    }
+    return status;
+}
+
+static pp_status append_rings(struct pp_store *s, const struct rings *r, uint64_t *spans)
+{
+    struct pp_span *piece = malloc(PIECE * sizeof(*piece));
+    pp_status status = piece ? PP_OK : PP_E_NO_MEMORY;
+    for (uint32_t i = 0; i < threads_of(r) && !status; i++) {
+        struct pp_ring_file ring;
+        int fd = open_ring(r, i, &ring);
+        if (fd < 0)
+            continue;
+        struct pp_store_pending *p = &s->pending[i];
+        uint64_t from = p->seq > ring.tail ? p->seq : ring.tail;
+        if (from <= ring.head) {
+            p->seq = from;
+            status = declare_thread(s, &ring);
+            if (!status)
+                status = append_ring(s, r, fd, &ring, from, piece);
+            *spans += ring.head - from;
+        }
+        close(fd);
+    }
+    free(piece);
+    return status;
+}
+
+static pp_status append_names(struct pp_store *s, struct pp_session_file *f)
+{
+    pp_status status = PP_OK;
+    for (uint16_t i = 1; i < PP_NAMES_MAX && !status; i++) {
+        if (f->name[i].state != PP_SLOT_READY)
+            continue;
+        f->name[i].text[PP_NAME_BYTES - 1] = '\0';
+        status = pp_store_name(s, i, f->name[i].text);
+    }
+    return status;
+}
+
+static int same_run(struct pp_store *s, uint64_t session_id)
+{
+    sqlite3_stmt *st = NULL;
+    char want[24];
+    int same = 0;
+    snprintf(want, sizeof(want), "%016llx", (unsigned long long)session_id);
+    if (sqlite3_prepare_v2(s->db, "SELECT value FROM meta WHERE section = 'run' AND key = 'session_id'", -1, &st, NULL) == SQLITE_OK
+        && sqlite3_step(st) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        same = text && strcmp(text, want) == 0;
+    }
+    sqlite3_finalize(st);
+    return same;
+}
+
+static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t *spans, struct pp_err *err)
+{
+    char said[128];
+    if (!same_run(s, r->file->session_id))
+        return pp_fail(err, PP_E_UNSUPPORTED, "the ring files in %s belong to another run than %s; remove them, or put the file back they belong to", r->dir, s->path);
+    uint64_t n = 0;
+    pp_status status = append_names(s, r->file);
+    if (!status)
+        status = append_rings(s, r, &n);
+    snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run", (unsigned long long)n);
+    if (!status)
+        status = pp_store_meta_num(s, "run", "recovered_spans", (double)n, "spans");
+    if (!status)
+        status = pp_store_meta_text(s, "run", "recovery", said);
+    if (!status)
+        status = pp_store_commit(s, err);
+    else
+        pp_fail(err, status, "cannot recover the spans in %s: %s", r->dir, s->failure.code ? s->failure.text : pp_status_text(status));
+    if (!status)
+        *spans = n;
+    return status;
+}
+
+pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err)
+{
+    struct rings r;
+    struct pp_store *s = NULL;
+    pp_status status = PP_OK;
+    *spans = 0;
+    switch (rings_open(path, &r)) {
+    case FOUND_NONE:
+    case FOUND_LIVE:
+        goto out;
+    case FOUND_UNREADABLE:
+        status = pp_fail(err, PP_E_CORRUPT, "the ring files in %s.rings cannot be read as a recording session; what they hold is not in the report", path);
+        goto out;
+    case FOUND_DEAD:
+        break;
+    }
+    *spans = count_waiting(&r);
+    status = pp_db_check_file(path, err);
+    if (!status)
+        status = pp_store_resume(path, &s, err);
+    if (!status)
+        status = carry_over(s, &r, spans, err);
+    if (status)
+        goto out;
+    /* Killed in here, we start over next time and append nothing. Without the rows, say on a full disk, the chunks hold everything. */
+    pp_store_finish(s, NULL);
+    rings_remove(&r);
+out:
+    pp_store_close(s);
+    rings_close(&r);
+    return status;
+}

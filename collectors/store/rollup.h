@@ -1,0 +1,35 @@
+/* store/rollup.h: what is summed up while chunks are written, so that a live view and the report of a long run need not read every span.
+ *
+ * Per second: one part per chunk, thread and phase that ended spans in that second, with a histogram of durations. Per batch: sums per phase,
+ * gathered in memory until commit, then added to the stored row. A second is end_ns / 1e9 on CLOCK_MONOTONIC.
+ *
+ * Histogram blob: varint pairs (buckets since the one before, count) on the grid of base/hist.h (error below 0.4 %). */
+#ifndef PP_STORE_ROLLUP_H
+#define PP_STORE_ROLLUP_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/span.h>
+#include <pipeprobe/status.h>
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_rollup;
+
+/* Statements are prepared on db, which must outlive the roll-up. NULL: no memory or no such tables. */
+struct pp_rollup *pp_rollup_new(sqlite3 *db);
+void pp_rollup_free(struct pp_rollup *r);
+
+/* Adds the spans of one chunk; writes its per-second parts. Returns an SQLite code. */
+int pp_rollup_chunk(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n);
+/* Writes the per-batch sums gathered since the last commit. Returns an SQLite code. */
+int pp_rollup_commit(struct pp_rollup *r);
+/* Batches came too fast (over 4096 batch-phase pairs between two commits): per-batch sums were given up and their table emptied. */
+int pp_rollup_gave_up_batches(const struct pp_rollup *r);
+
+/* The lower and upper end (inclusive) of a bucket of the histogram blob's grid. */
+uint32_t pp_rollup_bucket(uint64_t ns);
+void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high);
+
+#endif

@@ -1,0 +1,62 @@
+/* The schema of a run's file; docs/FORMAT.md describes every column. A change that an older reader would misread raises
+ * PP_STORE_VERSION. */
+#include "collectors/store/db.h"
+
+const char pp_schema_tables[] =
+    "CREATE TABLE meta(section TEXT NOT NULL, key TEXT NOT NULL, value, unit TEXT, UNIQUE(section, key));"
+    "CREATE TABLE phase(id INTEGER PRIMARY KEY, name TEXT NOT NULL, lane TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);"
+    "CREATE TABLE thread(id INTEGER PRIMARY KEY, lane TEXT NOT NULL, name TEXT NOT NULL, pid INTEGER, tid INTEGER,"
+    " recorded INTEGER NOT NULL, dropped INTEGER NOT NULL);"
+    "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    /* body and checksum: store/chunk.h */
+    "CREATE TABLE chunk(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq0 INTEGER NOT NULL, n INTEGER NOT NULL,"
+    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE TABLE span(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, phase INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+    " dur_ns INTEGER NOT NULL, epoch INTEGER NOT NULL, batch INTEGER, sample INTEGER, samples INTEGER, bytes INTEGER NOT NULL,"
+    " cpu_ns INTEGER, run_delay_ns INTEGER, cache_hit_kib INTEGER, name INTEGER, flags INTEGER NOT NULL);"
+    "CREATE TABLE error(id INTEGER PRIMARY KEY, t_ns INTEGER NOT NULL, thread INTEGER, batch INTEGER, sample INTEGER, path TEXT,"
+    " kind TEXT NOT NULL, action TEXT NOT NULL, reason TEXT, count INTEGER NOT NULL DEFAULT 1);"
+    "CREATE TABLE queue(name TEXT PRIMARY KEY, capacity INTEGER, puts INTEGER, gets INTEGER, put_wait_ns INTEGER, get_wait_ns INTEGER,"
+    " mean_depth REAL, share_empty REAL, share_full REAL);"
+    "CREATE TABLE counter(id INTEGER PRIMARY KEY, t_ns INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL);"
+    "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
+    /* Both roll-ups grow with the chunks, in the same transactions. rollup_second holds parts: sum over (second, thread, phase). */
+    "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
+    " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+    " cache_hit_kib INTEGER NOT NULL, hist BLOB NOT NULL);"
+    "CREATE TABLE rollup_batch(batch INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL, samples INTEGER NOT NULL,"
+    " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, PRIMARY KEY(batch, phase)) WITHOUT ROWID;"
+
+    "CREATE VIEW v_span AS SELECT s.id, t.name AS thread, t.lane, p.name AS phase, p.kind, s.start_ns, s.dur_ns, s.epoch, s.batch, s.sample,"
+    " s.samples, s.bytes, s.cpu_ns, s.run_delay_ns, s.cache_hit_kib, n.text AS name, s.flags"
+    " FROM span s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN phase p ON p.id = s.phase LEFT JOIN name n ON n.id = s.name;"
+    "CREATE VIEW v_phase_summary AS SELECT p.name AS phase, p.lane, p.kind, sum(r.n) AS count, sum(r.total_ns) / 1e9 AS total_s,"
+    " sum(r.total_ns) / 1e6 / sum(r.n) AS mean_ms, max(r.max_ns) / 1e6 AS max_ms, sum(r.cpu_ns) / 1e9 AS cpu_s,"
+    " sum(r.run_delay_ns) / 1e9 AS run_delay_s, sum(r.bytes) AS bytes"
+    " FROM rollup_second r LEFT JOIN phase p ON p.id = r.phase GROUP BY r.phase ORDER BY total_s DESC;"
+    "CREATE VIEW v_worker AS SELECT t.id AS thread, t.name, p.name AS phase, p.kind, sum(r.n) AS count, sum(r.total_ns) / 1e9 AS total_s,"
+    " sum(r.cpu_ns) / 1e9 AS cpu_s, sum(r.run_delay_ns) / 1e9 AS run_delay_s, sum(r.bytes) AS bytes"
+    " FROM rollup_second r JOIN thread t ON t.id = r.thread LEFT JOIN phase p ON p.id = r.phase WHERE t.lane IN ('worker', 'reader')"
+    " GROUP BY r.thread, r.phase ORDER BY t.id, total_s DESC;"
+    "CREATE VIEW v_second AS SELECT r.second, p.name AS phase, p.kind, sum(r.n) AS count, sum(r.total_ns) / 1e9 AS total_s, sum(r.bytes) AS bytes"
+    " FROM rollup_second r LEFT JOIN phase p ON p.id = r.phase GROUP BY r.second, r.phase;"
+    "CREATE VIEW v_batch AS SELECT r.batch, max(r.samples) AS samples,"
+    " sum(CASE WHEN p.name = 'data_wait' THEN r.total_ns END) / 1e6 AS data_wait_ms,"
+    " sum(CASE WHEN p.name = 'h2d' THEN r.total_ns END) / 1e6 AS h2d_ms,"
+    " sum(CASE WHEN p.name = 'device_sync' THEN r.total_ns END) / 1e6 AS device_sync_ms,"
+    " sum(CASE WHEN p.name = 'step' THEN r.total_ns END) / 1e6 AS step_ms,"
+    " sum(CASE WHEN p.name = 'read' THEN r.total_ns END) / 1e6 AS read_ms,"
+    " sum(CASE WHEN p.name = 'decode' THEN r.total_ns END) / 1e6 AS decode_ms,"
+    " sum(CASE WHEN p.name = 'transform' THEN r.total_ns END) / 1e6 AS transform_ms,"
+    " max(CASE WHEN p.name = 'read' THEN r.max_ns END) / 1e6 AS slowest_read_ms,"
+    " max(CASE WHEN p.name = 'decode' THEN r.max_ns END) / 1e6 AS slowest_decode_ms"
+    " FROM rollup_batch r LEFT JOIN phase p ON p.id = r.phase GROUP BY r.batch;"
+    "CREATE VIEW v_stall AS SELECT batch, data_wait_ms, step_ms, read_ms, decode_ms, transform_ms, h2d_ms, slowest_read_ms, slowest_decode_ms"
+    " FROM v_batch WHERE data_wait_ms > 0 ORDER BY data_wait_ms DESC;"
+    "CREATE VIEW v_error AS SELECT kind, action, sum(count) AS count, min(path) AS example_path, min(reason) AS example_reason"
+    " FROM error GROUP BY kind, action ORDER BY count DESC;";
+
+const char pp_schema_finish[] =
+    "CREATE INDEX IF NOT EXISTS span_by_batch ON span(batch) WHERE batch IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS rollup_by_second ON rollup_second(second);";

@@ -1,0 +1,67 @@
+/* store/store.h: the writer's insides, shared by writer.c, create.c, finish.c and recover.c. Private to collectors/store. */
+#ifndef PP_STORE_STORE_H
+#define PP_STORE_STORE_H
+
+#include "collectors/store/chunk.h"
+#include "collectors/store/db.h"
+#include "collectors/store/rollup.h"
+#include "collectors/store/writer.h"
+
+#include <pipeprobe/ring.h>
+
+#include <pthread.h>
+
+#define PP_STORE_CHUNK_SPANS 4096u
+#define PP_STORE_ERROR_ROWS 100000u
+#define PP_STORE_ERROR_KINDS 32u
+#define PP_STORE_MAX_ROWS 5000000u
+
+enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
+
+/* Spans of one thread that wait for their chunk. */
+struct pp_store_pending {
+    struct pp_span *spans;
+    size_t n, cap;
+    uint64_t seq; /* of spans[0]: spans of this thread in chunks so far, which is also their position in its ring */
+};
+
+/* The row that counts errors of one kind and action beyond PP_STORE_ERROR_ROWS. */
+struct pp_store_more {
+    char kind[32], action[32];
+    sqlite3_int64 row;
+};
+
+struct pp_store {
+    pthread_mutex_t lock;
+    sqlite3 *db; /* NULL once finished or closed */
+    char *path;
+    uint64_t max_rows;
+    sqlite3_stmt *st[ST_COUNT];
+    struct pp_chunk_codec *codec;
+    struct pp_rollup *rollup;
+    struct pp_store_pending pending[PP_THREADS_MAX];
+    uint64_t error_rows;
+    struct pp_store_more more[PP_STORE_ERROR_KINDS];
+    size_t n_more;
+    int in_transaction;
+    struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
+    struct pp_store_cost cost;
+};
+
+/* Prepares what a store needs on an open database, taking it over (it is closed on failure too). */
+pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out, struct pp_err *err);
+/* Opens the file of an earlier run to append to it. */
+pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err *err);
+
+/* With the lock held: */
+pp_status pp_store_fail(struct pp_store *s, const char *what);         /* keeps the first failure and rolls back */
+pp_status pp_store_begin(struct pp_store *s);                          /* a transaction is open afterwards */
+pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what); /* runs a bound statement in the transaction */
+pp_status pp_store_flush(struct pp_store *s);                          /* pending spans into chunks, then COMMIT */
+void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
+void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
+
+/* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */
+pp_status pp_rings_discard(const char *path, struct pp_err *err);
+
+#endif

@@ -1,0 +1,375 @@
+#include "collectors/store/store.h"
+
+#include "probe/base/err.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pp_status pp_store_fail(struct pp_store *s, const char *what)
+{
+    if (!s->failure.code) {
+        pp_db_fail(s->db, &s->failure, what, s->path);
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done it already */
+        s->in_transaction = 0;
+    }
+    return s->failure.code;
+}
+
+/* What to answer before anything else: the store writes nothing after its first failure or its end. */
+static pp_status usable(const struct pp_store *s)
+{
+    return s->failure.code ? s->failure.code : s->db ? PP_OK : PP_E_USAGE;
+}
+
+pp_status pp_store_begin(struct pp_store *s)
+{
+    pp_status status = usable(s);
+    if (status || s->in_transaction)
+        return status;
+    if (sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        return pp_store_fail(s, "cannot write to");
+    s->in_transaction = 1;
+    return PP_OK;
+}
+
+pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what)
+{
+    pp_status status = pp_store_begin(s);
+    if (!status && sqlite3_step(s->st[st]) != SQLITE_DONE)
+        status = pp_store_fail(s, what);
+    sqlite3_reset(s->st[st]);
+    sqlite3_clear_bindings(s->st[st]);
+    return status;
+}
+
+/* The texts bound below live in the caller until the step is done, hence SQLITE_STATIC throughout. */
+static void bind_text(sqlite3_stmt *st, int i, const char *text)
+{
+    sqlite3_bind_text(st, i, text, -1, SQLITE_STATIC);
+}
+
+static void bind_uint(sqlite3_stmt *st, int i, uint64_t v)
+{
+    sqlite3_bind_int64(st, i, (sqlite3_int64)v);
+}
+
+static void bind_unless(sqlite3_stmt *st, int i, uint64_t v, uint64_t none)
+{
+    if (v == none)
+        sqlite3_bind_null(st, i);
+    else
+        bind_uint(st, i, v);
+}
+
+static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
+{
+    struct pp_store_pending *p = &s->pending[thread];
+    size_t size;
+    uint64_t first = UINT64_MAX, last = 0;
+    if (!p->n)
+        return PP_OK;
+    pp_status status = pp_store_begin(s);
+    if (status)
+        return status;
+    const uint8_t *body = pp_chunk_encode(s->codec, p->spans, p->n, compress, &size);
+    if (!body)
+        return pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+    for (size_t i = 0; i < p->n; i++) {
+        uint64_t end = p->spans[i].start_ns + p->spans[i].dur_ns;
+        first = p->spans[i].start_ns < first ? p->spans[i].start_ns : first;
+        last = end > last ? end : last;
+    }
+    sqlite3_stmt *st = s->st[ST_CHUNK];
+    bind_uint(st, 1, thread);
+    bind_uint(st, 2, p->seq);
+    bind_uint(st, 3, p->n);
+    bind_uint(st, 4, first);
+    bind_uint(st, 5, last);
+    bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, p->n, body, size));
+    sqlite3_bind_blob64(st, 7, body, size, SQLITE_STATIC);
+    status = pp_store_step(s, ST_CHUNK, "cannot write spans to");
+    if (!status && pp_rollup_chunk(s->rollup, thread, p->spans, p->n) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write roll-ups to");
+    if (status)
+        return status;
+    s->cost.spans += p->n;
+    s->cost.chunks++;
+    s->cost.chunk_bytes += size;
+    p->seq += p->n;
+    p->n = 0;
+    return PP_OK;
+}
+
+static int grow(struct pp_store_pending *p)
+{
+    size_t cap = p->cap ? p->cap * 2 : 256;
+    struct pp_span *q = realloc(p->spans, cap * sizeof(*q));
+    if (!q)
+        return 0;
+    p->spans = q;
+    p->cap = cap;
+    return 1;
+}
+
+pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    if (thread >= PP_THREADS_MAX)
+        return PP_E_USAGE;
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    struct pp_store_pending *p = &s->pending[thread];
+    while (n && !status) {
+        if (p->n == p->cap && p->cap < PP_STORE_CHUNK_SPANS && !grow(p))
+            status = pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+        if (status)
+            break;
+        size_t room = p->cap - p->n, take = n < room ? n : room;
+        memcpy(p->spans + p->n, spans, take * sizeof(*spans));
+        p->n += take;
+        spans += take;
+        n -= take;
+        /* A chunk cut by its size means that spans come fast: compression can wait, the rings cannot. */
+        if (p->n == PP_STORE_CHUNK_SPANS)
+            status = write_chunk(s, thread, 0);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_flush(struct pp_store *s)
+{
+    pp_status status = usable(s);
+    for (uint32_t i = 0; i < PP_THREADS_MAX && !status; i++)
+        status = write_chunk(s, i, 1);
+    if (!status && s->in_transaction && pp_rollup_commit(s->rollup) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write roll-ups to");
+    if (!status && s->in_transaction) {
+        if (sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+            status = pp_store_fail(s, "cannot commit to");
+        s->in_transaction = 0;
+    }
+    return status;
+}
+
+pp_status pp_store_commit(struct pp_store *s, struct pp_err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = pp_store_flush(s);
+    if (status && s->failure.code && err)
+        *err = s->failure;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static pp_status put_meta(struct pp_store *s, const char *section, const char *key, const char *text, double number, const char *unit)
+{
+    sqlite3_stmt *st = s->st[ST_META];
+    if (usable(s))
+        return usable(s);
+    bind_text(st, 1, section);
+    bind_text(st, 2, key);
+    if (text)
+        bind_text(st, 3, text);
+    else if (number == floor(number) && fabs(number) < 0x1p53)
+        sqlite3_bind_int64(st, 3, (sqlite3_int64)number);
+    else
+        sqlite3_bind_double(st, 3, number);
+    bind_text(st, 4, unit);
+    return pp_store_step(s, ST_META, "cannot write to");
+}
+
+void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value)
+{
+    put_meta(s, section, key, NULL, value, NULL);
+}
+
+pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = put_meta(s, section, key, value ? value : "", 0, NULL);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value, const char *unit)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = put_meta(s, section, key, NULL, value, unit);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status) {
+        sqlite3_stmt *st = s->st[ST_THREAD];
+        bind_uint(st, 1, t->id);
+        bind_text(st, 2, pp_lane_name(t->lane));
+        bind_text(st, 3, t->name ? t->name : "");
+        sqlite3_bind_int64(st, 4, t->pid);
+        sqlite3_bind_int64(st, 5, t->tid);
+        bind_uint(st, 6, t->recorded);
+        bind_uint(st, 7, t->dropped);
+        status = pp_store_step(s, ST_THREAD, "cannot write to");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status) {
+        sqlite3_bind_int(s->st[ST_NAME], 1, id);
+        bind_text(s->st[ST_NAME], 2, name);
+        status = pp_store_step(s, ST_NAME, "cannot write to");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* Counts an error beyond the row limit in the row of its kind and action; 0 when there is none yet. */
+static int count_more(struct pp_store *s, const char *kind, const char *action, pp_status *status)
+{
+    for (size_t i = 0; i < s->n_more; i++) {
+        if (strcmp(s->more[i].kind, kind) == 0 && strcmp(s->more[i].action, action) == 0) {
+            sqlite3_bind_int64(s->st[ST_ERROR_MORE], 1, s->more[i].row);
+            *status = pp_store_step(s, ST_ERROR_MORE, "cannot write to");
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void remember_more(struct pp_store *s, const char *kind, const char *action)
+{
+    if (s->n_more == PP_STORE_ERROR_KINDS)
+        return;
+    struct pp_store_more *m = &s->more[s->n_more++];
+    snprintf(m->kind, sizeof(m->kind), "%s", kind);
+    snprintf(m->action, sizeof(m->action), "%s", action);
+    m->row = sqlite3_last_insert_rowid(s->db);
+}
+
+static pp_status put_error(struct pp_store *s, const struct pp_store_error *e)
+{
+    sqlite3_stmt *st = s->st[ST_ERROR];
+    const char *kind = e->kind ? e->kind : "unknown", *action = e->action ? e->action : "unknown";
+    int listed = s->error_rows < PP_STORE_ERROR_ROWS;
+    pp_status status = usable(s);
+    if (status || (!listed && count_more(s, kind, action, &status)))
+        return status;
+    bind_uint(st, 1, e->t_ns);
+    bind_unless(st, 2, e->thread, UINT32_MAX);
+    bind_unless(st, 3, e->batch, PP_NO_BATCH);
+    bind_unless(st, 4, e->sample, PP_NO_SAMPLE);
+    bind_text(st, 5, listed ? e->path : NULL);
+    bind_text(st, 6, kind);
+    bind_text(st, 7, action);
+    bind_text(st, 8, listed ? e->reason : "further errors of this kind, counted but not listed");
+    status = pp_store_step(s, ST_ERROR, "cannot write to");
+    s->error_rows++;
+    if (!status && !listed)
+        remember_more(s, kind, action);
+    return status;
+}
+
+pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = put_error(s, e);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status) {
+        sqlite3_stmt *st = s->st[ST_QUEUE];
+        bind_text(st, 1, q->name);
+        bind_uint(st, 2, q->capacity);
+        bind_uint(st, 3, q->puts);
+        bind_uint(st, 4, q->gets);
+        bind_uint(st, 5, q->put_wait_ns);
+        bind_uint(st, 6, q->get_wait_ns);
+        sqlite3_bind_double(st, 7, q->mean_depth);
+        sqlite3_bind_double(st, 8, q->share_empty);
+        sqlite3_bind_double(st, 9, q->share_full);
+        status = pp_store_step(s, ST_QUEUE, "cannot write to");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value)
+{
+    if (isnan(value))
+        return PP_OK; /* unknown is absent, never a row */
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status) {
+        bind_uint(s->st[ST_COUNTER], 1, t_ns);
+        bind_text(s->st[ST_COUNTER], 2, name);
+        sqlite3_bind_double(s->st[ST_COUNTER], 3, value);
+        status = pp_store_step(s, ST_COUNTER, "cannot write to");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status) {
+        bind_text(s->st[ST_LOSS], 1, what);
+        bind_uint(s->st[ST_LOSS], 2, count);
+        bind_text(s->st[ST_LOSS], 3, why);
+        status = pp_store_step(s, ST_LOSS, "cannot write to");
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+    pthread_mutex_lock(lock);
+    *out = s->cost;
+    pthread_mutex_unlock(lock);
+}
+
+void pp_store_release_db(struct pp_store *s)
+{
+    pp_rollup_free(s->rollup);
+    s->rollup = NULL;
+    for (int i = 0; i < ST_COUNT; i++) {
+        sqlite3_finalize(s->st[i]);
+        s->st[i] = NULL;
+    }
+    sqlite3_close(s->db);
+    s->db = NULL;
+}
+
+void pp_store_close(struct pp_store *s)
+{
+    if (!s)
+        return;
+    if (s->db && s->rollup)
+        pp_store_flush(s);
+    pp_store_release_db(s);
+    for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
+        free(s->pending[i].spans);
+    pp_chunk_codec_free(s->codec);
+    pthread_mutex_destroy(&s->lock);
+    free(s->path);
+    free(s);
+}

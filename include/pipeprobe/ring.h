@@ -1,0 +1,134 @@
+/* pipeprobe/ring.h: the files of a recording session, the ABI between whoever records and whoever drains or recovers.
+ *
+ * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots, interned names
+ *                             ring-0000 ... one per recording thread: struct pp_ring_file, then `capacity` span records
+ * Everything is an offset or a number, nothing is a pointer, so the same bytes serve our threads, forked children, another process
+ * that maps them, and the recovery of a run that was killed. Native byte order: a session never leaves its machine.
+ *
+ * Ring: single producer, single consumer. Record i lies in slot i & (capacity - 1); records [tail, head) are valid. The producer
+ * publishes with a release store of head, the consumer frees with a release store of tail, each reads the other's with acquire.
+ * Fields marked (shared) are only touched through __atomic builtins. */
+#ifndef PIPEPROBE_RING_H
+#define PIPEPROBE_RING_H
+
+#include <pipeprobe/span.h>
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PP_SESSION_MAGIC "PPSESSN" /* 8 bytes with the NUL */
+#define PP_RING_MAGIC "PPRING\0"
+#define PP_RING_ABI 1
+#define PP_SESSION_FILE_NAME "session"
+#define PP_RING_FILE_FORMAT "ring-%04u"
+
+#define PP_THREADS_MAX 1024
+#define PP_NAMES_MAX 1024
+#define PP_NAME_BYTES 60
+#define PP_CLOCK_SEGMENTS 1024
+#define PP_RING_SPANS_MAX (1u << 26)
+
+enum { PP_CLOCK_MONOTONIC_NS = 0, PP_CLOCK_TSC = 1 };
+
+/* In a ring, pp_span.reserved says what start_ns and dur_ns hold; the drain leaves 0. */
+enum { PP_STAMP_NS = 0, PP_STAMP_TICKS = 1 };
+
+/* From tick0 on, ns = ns0 + (tick - tick0) * mult / 2^32. Each segment starts where the one before it ends, so the
+ * conversion is continuous and one tick always becomes the same nanosecond, whoever converts it and whenever. */
+struct pp_clock_segment {
+    uint64_t tick0, ns0, mult;
+};
+
+enum { PP_SLOT_FREE = 0, PP_SLOT_CLAIMED = 1, PP_SLOT_READY = 2, PP_SLOT_FAILED = 3 };
+
+struct pp_name_slot {
+    uint32_t state; /* (shared) PP_SLOT_* */
+    char text[PP_NAME_BYTES];
+};
+
+struct pp_session_file {
+    char magic[8];
+    uint32_t abi, file_bytes;
+    uint64_t session_id; /* random; also in every ring and in the run's SQLite file */
+    int64_t owner_pid;   /* whoever opened the session holds an OFD write lock on this file for as long as it lives */
+    uint64_t created_ns;
+    uint64_t ring_spans;
+    uint32_t clock;      /* PP_CLOCK_* */
+    uint32_t resources;
+
+    uint32_t threads;      /* (shared) slots handed out: ids 0..threads-1 */
+    uint32_t unregistered; /* (shared) registrations that failed */
+    uint32_t wake;         /* (shared) futex: 1 once a producer has asked the drain to come early */
+    uint32_t segments;     /* (shared) published since the start; segment i lies in segment[i % PP_CLOCK_SEGMENTS] */
+    struct pp_clock_segment segment[PP_CLOCK_SEGMENTS];
+    uint32_t thread_state[PP_THREADS_MAX]; /* (shared) PP_SLOT_* */
+    struct pp_name_slot name[PP_NAMES_MAX]; /* name[0] stays empty: 0 means "the phase's own name" */
+};
+
+struct pp_ring_file {
+    char magic[8];
+    uint32_t abi, file_bytes_header; /* the records start at this offset */
+    uint64_t session_id;
+    uint64_t capacity; /* records, a power of two */
+    int64_t pid, tid;
+    uint32_t thread, lane;
+    char name[32];
+    uint8_t pad0[128 - 88];
+
+    /* written by the producer alone */
+    uint64_t head;    /* (shared) records published since the start */
+    uint64_t dropped; /* (shared) records refused because the ring was full */
+    uint32_t retired; /* (shared) */
+    uint8_t pad1[128 - 20]; /* its own cache lines, and those the prefetcher pairs with them */
+
+    /* written by the consumer alone */
+    uint64_t tail; /* (shared) records freed since the start */
+    uint8_t pad2[4096 - 128 - 128 - 8];
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page");
+#else
+_Static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page");
+#endif
+
+static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t tick)
+{
+    __extension__ typedef __int128 wide;
+    return s->ns0 + (uint64_t)(((wide)(int64_t)(tick - s->tick0) * (wide)s->mult) >> 32);
+}
+
+/* Nanoseconds of a tick, by the newest segment that had begun by then. A tick from before the oldest one that is still kept
+ * (more than 1000 segments, that is a quarter of an hour, back) is converted by the oldest. */
+static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t tick)
+{
+    if (f->clock != PP_CLOCK_TSC)
+        return tick;
+    uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE); /* pairs with the release in publish_segment */
+    if (!n)
+        return 0;
+    uint32_t kept = n < PP_CLOCK_SEGMENTS - 24 ? n : PP_CLOCK_SEGMENTS - 24;
+    const struct pp_clock_segment *s = &f->segment[(n - 1) % PP_CLOCK_SEGMENTS];
+    for (uint32_t i = 2; (int64_t)(tick - s->tick0) < 0 && i <= kept; i++)
+        s = &f->segment[(n - i) % PP_CLOCK_SEGMENTS];
+    return pp_clock_apply(s, tick);
+}
+
+/* Turns a record as it lies in a ring into a span as it is stored. */
+static inline void pp_ring_record_to_span(const struct pp_session_file *f, struct pp_span *span)
+{
+    if (span->reserved == PP_STAMP_TICKS) {
+        uint64_t end = pp_clock_ns_of(f, span->start_ns + span->dur_ns);
+        span->start_ns = pp_clock_ns_of(f, span->start_ns);
+        span->dur_ns = end - span->start_ns;
+    }
+    span->reserved = 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,297 @@
+#include "probe/loader/fault.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/opts.h"
+#include "probe/base/rng.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum fault_kind {
+    READ_LATENCY, OPEN_LATENCY, READ_BANDWIDTH, SLOW_SHARD, READ_ERRORS, STRAGGLER, SLOW_WORKER, DECODE_COST, TRANSFORM_COST, COLLATE_COST,
+    GLOBAL_LOCK, STARTUP_COST, KINDS
+};
+
+/* Kinds of randomness of one sample, kept apart. */
+enum { STREAM_LATENCY = 1000, STREAM_TAIL, STREAM_ERROR, STREAM_STRAGGLER };
+
+enum value_type { DURATION, SIZE, NUMBER, SHARE, NOTHING };
+
+static const struct {
+    const char *name;
+    enum value_type value;
+    const char *args, *help;
+} faults[KINDS] = {
+    [READ_LATENCY] = {"read-latency", DURATION, "TIME[,jitter=J][,tail=P:TIME][,after=TIME]", "every read blocks TIME longer; P of them the tail's TIME"},
+    [OPEN_LATENCY] = {"open-latency", DURATION, "TIME[,jitter=J][,after=TIME]", "every open blocks TIME longer (metadata)"},
+    [READ_BANDWIDTH] = {"read-bandwidth", SIZE, "BYTES_PER_S[,after=TIME]", "all reads share a token bucket"},
+    [SLOW_SHARD] = {"slow-shard", DURATION, "TIME[,of=N]", "one of N parts of the data blocks TIME longer per read"},
+    [READ_ERRORS] = {"read-errors", SHARE, "P[,fails=N]", "the first N attempts to read P of the samples fail with EIO"},
+    [STRAGGLER] = {"straggler", SHARE, "P[,cost=TIME]", "P of the samples cost TIME more CPU to decode"},
+    [SLOW_WORKER] = {"slow-worker", DURATION, "TIME[,worker=N]", "worker N blocks TIME longer per sample"},
+    [DECODE_COST] = {"decode-cost", NUMBER, "FACTOR", "decode takes FACTOR times its CPU time"},
+    [TRANSFORM_COST] = {"transform-cost", DURATION, "TIME", "transform takes TIME more CPU per sample"},
+    [COLLATE_COST] = {"collate-cost", DURATION, "TIME", "collate takes TIME more CPU per batch"},
+    [GLOBAL_LOCK] = {"global-lock", NOTHING, "", "one lock around every decode, as an interpreter has"},
+    [STARTUP_COST] = {"startup-cost", DURATION, "TIME", "every worker needs TIME before its first sample"},
+};
+
+struct fault {
+    int on;
+    double value;    /* ns, bytes/s, factor or share, as the table says */
+    double jitter;   /* relative half-width of a uniform spread */
+    double tail_share, tail_ns;
+    double cost_ns, after_ns;
+    uint64_t of, fails;
+    int worker;
+};
+
+struct pp_faults {
+    struct fault fault[KINDS];
+    uint64_t seed, start_ns;
+    pthread_mutex_t bucket_lock, global_lock;
+    double bucket_free_ns; /* when the shared pipe has moved what was asked of it; guarded by bucket_lock */
+};
+
+const char *pp_faults_help(int i, const char **name, const char **args)
+{
+    if (i < 0 || i >= KINDS)
+        return NULL;
+    *name = faults[i].name;
+    *args = faults[i].args;
+    return faults[i].help;
+}
+
+/* ---- parsing --------------------------------------------------------------------------------------------------------------- */
+
+static int parse_value(enum value_type type, const char *text, double *out)
+{
+    uint64_t u = 0;
+    pp_status st = PP_OK;
+    switch (type) {
+    case DURATION: st = pp_parse_duration(text, &u), *out = (double)u; break;
+    case SIZE: st = pp_parse_size(text, &u), *out = (double)u; break;
+    case NUMBER:
+    case SHARE: st = pp_parse_double(text, out); break;
+    case NOTHING: return text[0] == '\0';
+    }
+    return st == PP_OK && *out >= 0 && (type != SHARE || *out <= 1) && (type != SIZE || *out >= 1);
+}
+
+static int parse_tail(const char *text, struct fault *f)
+{
+    const char *colon = strchr(text, ':');
+    char share[32];
+    if (!colon || (size_t)(colon - text) >= sizeof(share))
+        return 0;
+    snprintf(share, sizeof(share), "%.*s", (int)(colon - text), text);
+    return parse_value(SHARE, share, &f->tail_share) && parse_value(DURATION, colon + 1, &f->tail_ns);
+}
+
+static int parse_key(struct fault *f, const char *key, const char *text)
+{
+    int64_t n;
+    if (!strcmp(key, "jitter"))
+        return parse_value(SHARE, text, &f->jitter);
+    if (!strcmp(key, "tail"))
+        return parse_tail(text, f);
+    if (!strcmp(key, "cost"))
+        return parse_value(DURATION, text, &f->cost_ns);
+    if (!strcmp(key, "after"))
+        return parse_value(DURATION, text, &f->after_ns);
+    if (pp_parse_int(text, &n) != PP_OK || n < 0)
+        return 0;
+    if (!strcmp(key, "of"))
+        return f->of = (uint64_t)n, n > 0;
+    if (!strcmp(key, "fails"))
+        return f->fails = (uint64_t)n, 1;
+    if (!strcmp(key, "worker"))
+        return f->worker = (int)n, 1;
+    return 0;
+}
+
+/* Whether the table's argument text of kind mentions "key=". */
+static int takes_key(enum fault_kind kind, const char *key)
+{
+    char pattern[32];
+    snprintf(pattern, sizeof(pattern), ",%s=", key);
+    return strstr(faults[kind].args, pattern) != NULL;
+}
+
+static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_err *err)
+{
+    const char *names[KINDS + 1] = {0}, *near;
+    char text[256], *args, *key, *save;
+    int kind = 0;
+    if ((size_t)snprintf(text, sizeof(text), "%s", spec) >= sizeof(text))
+        return pp_fail(err, PP_E_USAGE, "--inject: '%.40s...' is too long", spec);
+    args = strchr(text, '=');
+    args = args ? (*args = '\0', args + 1) : text + strlen(text);
+    for (int i = 0; i < KINDS; i++)
+        names[i] = faults[i].name;
+    while (kind < KINDS && strcmp(names[kind], text) != 0)
+        kind++;
+    if (kind == KINDS) {
+        near = pp_nearest(text, names);
+        return pp_fail(err, PP_E_USAGE, "--inject: no fault is called '%s'%s%s%s; pipeprobe run --inject list shows them all", text,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    struct fault *f = &all->fault[kind];
+    *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6};
+    char *value = strtok_r(args, ",", &save);
+    if (!parse_value(faults[kind].value, value ? value : "", &f->value))
+        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, value ? value : "", faults[kind].name, faults[kind].args);
+    while ((key = strtok_r(NULL, ",", &save))) {
+        char *eq = strchr(key, '=');
+        if (eq)
+            *eq = '\0';
+        if (!eq || !takes_key(kind, key) || !parse_key(f, key, eq + 1))
+            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, key, faults[kind].name, faults[kind].args);
+    }
+    return PP_OK;
+}
+
+pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out, struct pp_err *err)
+{
+    struct pp_faults *f = calloc(1, sizeof(*f));
+    pp_status st = f ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "--inject: no memory");
+    if (!f)
+        return st;
+    f->seed = seed;
+    f->start_ns = pp_now_ns();
+    pthread_mutex_init(&f->bucket_lock, NULL);
+    pthread_mutex_init(&f->global_lock, NULL);
+    for (int i = 0; i < n && st == PP_OK; i++)
+        st = parse_one(f, specs[i], err);
+    if (st != PP_OK) {
+        pp_faults_destroy(f);
+        f = NULL;
+    }
+    *out = f;
+    return st;
+}
+
+void pp_faults_destroy(struct pp_faults *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_destroy(&f->global_lock);
+    pthread_mutex_destroy(&f->bucket_lock);
+    free(f);
+}
+
+/* ---- acting ---------------------------------------------------------------------------------------------------------------- */
+
+static const struct fault *active(const struct pp_faults *f, enum fault_kind kind)
+{
+    if (!f || !f->fault[kind].on)
+        return NULL;
+    const struct fault *one = &f->fault[kind];
+    return one->after_ns > 0 && (double)(pp_now_ns() - f->start_ns) < one->after_ns ? NULL : one;
+}
+
+static double unit_of(const struct pp_faults *f, const struct pp_fault_at *at, uint64_t stream)
+{
+    struct pp_rng r = pp_rng_key(f->seed, at->epoch, at->sample, stream);
+    return pp_rng_unit(&r);
+}
+
+static void block(double ns)
+{
+    if (ns >= 1)
+        pp_sleep_until_ns(pp_now_ns() + (uint64_t)ns);
+}
+
+/* Burns CPU time, not wall time: under contention it takes as much longer as real work would. */
+static void burn(double ns)
+{
+    uint64_t end = pp_thread_cpu_ns() + (uint64_t)ns;
+    volatile uint64_t x = 1;
+    while (pp_thread_cpu_ns() < end)
+        for (int i = 0; i < 200; i++)
+            x = x * 6364136223846793005u + 1442695040888963407u;
+}
+
+static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at, uint64_t stream)
+{
+    if (one->tail_share > 0 && unit_of(f, at, STREAM_TAIL) < one->tail_share)
+        return one->tail_ns;
+    return one->value * (1 + one->jitter * (2 * unit_of(f, at, stream) - 1));
+}
+
+pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err)
+{
+    const struct fault *one;
+    if (!f)
+        return PP_OK;
+    if ((one = active(f, OPEN_LATENCY)))
+        block(latency_of(f, one, at, STREAM_LATENCY + 100));
+    if ((one = active(f, READ_LATENCY)))
+        block(latency_of(f, one, at, STREAM_LATENCY));
+    if ((one = active(f, SLOW_SHARD)) && pp_mix64(at->sample + 1) % one->of == 0)
+        block(one->value);
+    if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
+        block(one->value);
+    if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails && unit_of(f, at, STREAM_ERROR) < one->value)
+        return pp_fail(err, PP_E_TRANSIENT, "reading sample %llu failed: Input/output error", (unsigned long long)at->sample);
+    return PP_OK;
+}
+
+void pp_fault_after_read(struct pp_faults *f, size_t bytes)
+{
+    const struct fault *one = active(f, READ_BANDWIDTH);
+    if (!one)
+        return;
+    pthread_mutex_lock(&f->bucket_lock);
+    double now = (double)pp_now_ns();
+    f->bucket_free_ns = fmax(f->bucket_free_ns, now) + (double)bytes / one->value * 1e9;
+    double until = f->bucket_free_ns;
+    pthread_mutex_unlock(&f->bucket_lock);
+    pp_sleep_until_ns((uint64_t)until);
+}
+
+uint64_t pp_fault_decode_begin(struct pp_faults *f)
+{
+    if (active(f, GLOBAL_LOCK))
+        pthread_mutex_lock(&f->global_lock);
+    return f ? pp_thread_cpu_ns() : 0;
+}
+
+void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token)
+{
+    const struct fault *one;
+    if (!f)
+        return;
+    if ((one = active(f, DECODE_COST)) && one->value > 1)
+        burn((one->value - 1) * (double)(pp_thread_cpu_ns() - token));
+    if ((one = active(f, STRAGGLER)) && unit_of(f, at, STREAM_STRAGGLER) < one->value)
+        burn(one->cost_ns);
+    if (f->fault[GLOBAL_LOCK].on)
+        pthread_mutex_unlock(&f->global_lock);
+}
+
+void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at)
+{
+    const struct fault *one = active(f, TRANSFORM_COST);
+    (void)at;
+    if (one)
+        burn(one->value);
+}
+
+void pp_fault_collate(struct pp_faults *f)
+{
+    const struct fault *one = active(f, COLLATE_COST);
+    if (one)
+        burn(one->value);
+}
+
+void pp_fault_start(struct pp_faults *f)
+{
+    const struct fault *one = active(f, STARTUP_COST);
+    if (one)
+        block(one->value);
+}

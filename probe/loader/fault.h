@@ -1,0 +1,40 @@
+/* loader/fault.h: stalls of known cause and size, made on purpose: `--inject FAULT=ARGS`. Product and test at once: a user sees what his own pipeline would
+ * look like on a slow disk, and every verdict is held against runs whose cause is known. No root needed.
+ *
+ * An injected cause acts where the real one would: a latency is slept inside the read, a cost is CPU time burnt inside the decode, a
+ * bandwidth is a token bucket that all workers share. What a sample gets depends on (seed, epoch, sample) only. Nothing is marked in
+ * the spans: whoever reads the recording can tell an injected cause by its effect alone. */
+#ifndef PP_LOADER_FAULT_H
+#define PP_LOADER_FAULT_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_faults; /* immutable but for the token bucket and the lock, which have their own synchronisation; any thread */
+
+/* specs: n texts "NAME=ARGS", ARGS "VALUE[,KEY=VALUE...]"; see pp_faults_help. PP_E_USAGE names what is wrong and the nearest fault. */
+pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out, struct pp_err *err);
+void pp_faults_destroy(struct pp_faults *f);
+/* One line per fault: name, arguments, what it does; NULL after the last. */
+const char *pp_faults_help(int i, const char **name, const char **args);
+
+/* Who asks: f may be NULL in every call below, which then does nothing. */
+struct pp_fault_at {
+    uint64_t epoch, sample;
+    int worker;
+};
+/* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the caller treats it as its own. */
+pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err);
+/* Inside the read span, once the size is known. */
+void pp_fault_after_read(struct pp_faults *f, size_t bytes);
+/* Around the decode: returns a token to hand to pp_fault_decode_end in the same thread. */
+uint64_t pp_fault_decode_begin(struct pp_faults *f);
+void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token);
+void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at);
+void pp_fault_collate(struct pp_faults *f);
+/* On a worker thread, before its first sample. */
+void pp_fault_start(struct pp_faults *f);
+
+#endif

@@ -1,0 +1,157 @@
+#include "probe/trace/drain_side.h"
+
+#include "probe/trace/session.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint32_t pp_session_threads(const struct pp_session *s)
+{
+    return s ? __atomic_load_n(&s->file->threads, __ATOMIC_ACQUIRE) : 0;
+}
+
+uint64_t pp_session_unregistered(const struct pp_session *s)
+{
+    return s ? __atomic_load_n(&s->file->unregistered, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t pp_session_id(const struct pp_session *s)
+{
+    return s->file->session_id;
+}
+
+const char *pp_session_name(const struct pp_session *s, uint16_t name)
+{
+    if (!s || name >= PP_NAMES_MAX)
+        return NULL;
+    const struct pp_name_slot *slot = &s->file->name[name];
+    return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == PP_SLOT_READY ? slot->text : NULL;
+}
+
+/* Another process's file is checked before it is believed. */
+static int believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes, uint32_t thread)
+{
+    return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI && r->session_id == s->file->session_id
+        && r->thread == thread && r->capacity && (r->capacity & (r->capacity - 1)) == 0 && r->capacity <= PP_RING_SPANS_MAX
+        && bytes == sizeof(*r) + r->capacity * sizeof(struct pp_span);
+}
+
+static void map_ring(struct pp_session *s, uint32_t thread)
+{
+    char path[PATH_MAX + 32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct pp_ring_file)) {
+        size_t bytes = (size_t)st.st_size;
+        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p != MAP_FAILED && believable(s, p, bytes, thread))
+            s->map[thread] = (struct pp_ring_map){.ring = p, .bytes = bytes};
+        else if (p != MAP_FAILED)
+            munmap(p, bytes);
+    }
+    close(fd);
+}
+
+/* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or when it could not be. The
+ * entry never moves once set, so the caller may use it unlocked. */
+static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
+{
+    if (!s || thread >= PP_THREADS_MAX || __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) != PP_SLOT_READY)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    if (!s->map[thread].ring)
+        map_ring(s, thread);
+    struct pp_ring_map *m = s->map[thread].ring ? &s->map[thread] : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return m;
+}
+
+void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp_ring_info *out)
+{
+    *out = (struct pp_ring_info){.thread = thread};
+    struct pp_ring_map *m = ring_of((struct pp_session *)s, thread);
+    if (!m)
+        return;
+    const struct pp_ring_file *r = m->ring;
+    out->lane = (pp_lane)r->lane;
+    snprintf(out->name, sizeof(out->name), "%.31s", r->name);
+    out->pid = r->pid;
+    out->tid = r->tid;
+    out->retired = (int)__atomic_load_n(&r->retired, __ATOMIC_ACQUIRE);
+    out->recorded = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+    out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+}
+
+size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max)
+{
+    struct pp_ring_map *m = ring_of(s, thread);
+    if (!m)
+        return 0;
+    const struct pp_ring_file *r = m->ring;
+    const struct pp_span *slots = (const struct pp_span *)(const void *)(r + 1);
+    uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE); /* pairs with the release in publish */
+    uint64_t left = head - m->peeked;
+    size_t n = left < max ? (size_t)left : max;
+    pp_session_anchor(s);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = slots[(m->peeked + i) & (r->capacity - 1)];
+        pp_ring_record_to_span(s->file, &out[i]);
+    }
+    m->peeked += n;
+    return n;
+}
+
+void pp_ring_release(struct pp_session *s, uint32_t thread)
+{
+    struct pp_ring_map *m = ring_of(s, thread);
+    if (m)
+        __atomic_store_n(&m->ring->tail, m->peeked, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+}
+
+double pp_session_fill(const struct pp_session *s)
+{
+    double fullest = 0;
+    uint32_t n = pp_session_threads(s);
+    for (uint32_t i = 0; i < n; i++) {
+        struct pp_ring_map *m = ring_of((struct pp_session *)s, i);
+        if (!m)
+            continue;
+        /* head may run ahead between the two loads, tail cannot: the drain is its only writer */
+        uint64_t tail = __atomic_load_n(&m->ring->tail, __ATOMIC_RELAXED);
+        double fill = (double)(__atomic_load_n(&m->ring->head, __ATOMIC_RELAXED) - tail) / (double)m->ring->capacity;
+        if (fill > fullest)
+            fullest = fill;
+    }
+    return fullest > 1 ? 1 : fullest;
+}
+
+void pp_session_anchor(struct pp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->owner)
+        pp_stamp_anchor(s->file, &s->sync);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int pp_session_wait(struct pp_session *s, uint64_t timeout_ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
+    if (__atomic_load_n(&s->file->wake, __ATOMIC_ACQUIRE) == 0)
+        syscall(SYS_futex, &s->file->wake, FUTEX_WAIT, 0, &ts, NULL, 0);
+    return (int)__atomic_exchange_n(&s->file->wake, 0, __ATOMIC_ACQUIRE); /* pairs with the release in pp_session_wake_once */
+}
+
+void pp_session_wake(struct pp_session *s)
+{
+    pp_session_wake_once(s->file);
+}

@@ -1,0 +1,344 @@
+#include "probe/trace/session.h"
+
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEFAULT_RING_SPANS 65536u
+#define MIN_RING_SPANS 16u
+
+/* The sessions of this process, so that a fork can silence what the child inherits. Lock order: list, then session. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pp_session *list;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct pp_session *s = list; s; s = s->next)
+        pthread_mutex_lock(&s->lock);
+}
+
+static void fork_unlock(void)
+{
+    for (struct pp_session *s = list; s; s = s->next)
+        pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* The mapping is shared: two processes writing through one handle would interleave. The child may register afresh. Closing its copy of
+ * lock_fd leaves the lock to the parent alone, so that it ends with the parent. */
+static void fork_child(void)
+{
+    for (struct pp_session *s = list; s; s = s->next) {
+        for (struct pp_thread *t = s->handles; t; t = t->next)
+            t->recording = 0;
+        s->owner = 0;
+        if (s->lock_fd >= 0)
+            close(s->lock_fd);
+        s->lock_fd = -1;
+    }
+    fork_unlock();
+}
+
+static void fork_install(void)
+{
+    pthread_atfork(fork_prepare, fork_unlock, fork_child);
+}
+
+/* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
+ * RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
+static int create_mapped(const char *path, size_t bytes, void **out)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+        return EFBIG;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    int e;
+    do {
+        e = posix_fallocate(fd, 0, (off_t)bytes);
+    } while (e == EINTR);
+    void *p = e ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!e && p == MAP_FAILED)
+        e = errno;
+    close(fd);
+    if (e)
+        unlink(path);
+    else
+        *out = p;
+    return e;
+}
+
+/* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the process however it ends,
+ * and is not confused by a reused pid. The description is not the one that was mapped, for a mapping that a child inherited would keep the
+ * lock alive. A file system without locks leaves the session unlocked. */
+static int lock_file(const char *path, int *fd)
+{
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        return errno;
+    return fcntl(*fd, F_OFD_SETLK, &fl) == 0 || (errno != EAGAIN && errno != EACCES) ? 0 : EAGAIN;
+}
+
+static char *default_dir(struct pp_err *err)
+{
+    const char *const base[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof(base) / sizeof(base[0]); i++) {
+        if (!base[i] || !*base[i] || (size_t)snprintf(path, sizeof(path), "%s/pipeprobe-XXXXXX", base[i]) >= sizeof(path))
+            continue;
+        if (mkdtemp(path))
+            return strdup(path);
+    }
+    pp_fail_errno(err, errno, "cannot make a directory for the recording session in /dev/shm or /tmp");
+    return NULL;
+}
+
+static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct pp_err *err)
+{
+    if (!opts->dir) {
+        *out = default_dir(err);
+        return *out ? PP_OK : PP_E_SYSTEM;
+    }
+    if (mkdir(opts->dir, 0700) != 0 && errno != EEXIST)
+        return pp_fail_errno(err, errno, "cannot make the session directory %s", opts->dir);
+    *out = strdup(opts->dir);
+    return *out ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the recording session");
+}
+
+static uint64_t power_of_two_spans(size_t spans)
+{
+    uint64_t n = MIN_RING_SPANS, want = spans ? spans : DEFAULT_RING_SPANS;
+    while (n < want && n < PP_RING_SPANS_MAX)
+        n *= 2;
+    return n;
+}
+
+static void fill_session_file(struct pp_session_file *f, const struct pp_session_opts *opts, struct pp_stamp_sync *sync)
+{
+    f->abi = PP_RING_ABI;
+    f->file_bytes = sizeof(*f);
+    if (getrandom(&f->session_id, sizeof(f->session_id), 0) != sizeof(f->session_id))
+        f->session_id = pp_now_ns() ^ (uint64_t)getpid() << 40;
+    f->owner_pid = getpid();
+    f->created_ns = pp_now_ns();
+    f->ring_spans = power_of_two_spans(opts->ring_spans);
+    f->resources = opts->resources != 0;
+    pp_stamp_begin(f, sync);
+    memcpy(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)); /* last: a half-made file is no session */
+}
+
+pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session **out, struct pp_err *err)
+{
+    static const struct pp_session_opts defaults;
+    char path[PATH_MAX];
+    pp_status status = PP_OK;
+    *out = NULL;
+    if (!opts)
+        opts = &defaults;
+    struct pp_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the recording session");
+    s->lock_fd = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    status = make_dir(opts, &s->dir, err);
+    if (status)
+        goto out;
+    if ((size_t)snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir) >= sizeof(path)) {
+        status = pp_fail(err, PP_E_USAGE, "the session directory's name is too long: %s", s->dir);
+        goto out;
+    }
+    void *p = NULL;
+    int e = create_mapped(path, sizeof(*s->file), &p);
+    if (e == EEXIST) {
+        status = pp_fail(err, PP_E_EXISTS, "%s already holds a recording session; open its run with `pipeprobe report` to recover it, or remove the directory", s->dir);
+        goto out;
+    }
+    s->file = p;
+    s->owner = !e;
+    if (!e)
+        e = lock_file(path, &s->lock_fd);
+    if (e) {
+        status = pp_fail_errno(err, e, "cannot make the session file %s", path);
+        goto out;
+    }
+    fill_session_file(s->file, opts, &s->sync);
+    pthread_once(&fork_once, fork_install);
+    pthread_mutex_lock(&list_lock);
+    s->next = list;
+    list = s;
+    pthread_mutex_unlock(&list_lock);
+    *out = s;
+    return PP_OK;
+out:
+    pp_session_close(s, 0);
+    return status;
+}
+
+static void unlist(struct pp_session *s)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct pp_session **p = &list; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+static int any_unread(const struct pp_session *s)
+{
+    for (uint32_t i = 0; i < PP_THREADS_MAX; i++) {
+        const struct pp_ring_file *r = s->map[i].ring;
+        if (r && __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
+            return 1;
+    }
+    return 0;
+}
+
+static void remove_files(const struct pp_session *s)
+{
+    char path[PATH_MAX + 32];
+    uint32_t n = s->file ? __atomic_load_n(&s->file->threads, __ATOMIC_ACQUIRE) : 0;
+    for (uint32_t i = 0; i < n && i < PP_THREADS_MAX; i++) {
+        snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, i);
+        unlink(path);
+    }
+    snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir);
+    unlink(path);
+    rmdir(s->dir);
+}
+
+void pp_session_close(struct pp_session *s, int keep_files)
+{
+    if (!s)
+        return;
+    unlist(s);
+    if (s->owner && !(keep_files && any_unread(s)))
+        remove_files(s);
+    while (s->handles) {
+        struct pp_thread *t = s->handles;
+        s->handles = t->next;
+        if (t->schedstat_fd >= 0)
+            close(t->schedstat_fd);
+        free(t);
+    }
+    for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
+        if (s->map[i].ring)
+            munmap(s->map[i].ring, s->map[i].bytes);
+    if (s->file)
+        munmap(s->file, sizeof(*s->file));
+    if (s->lock_fd >= 0)
+        close(s->lock_fd);
+    pthread_mutex_destroy(&s->lock);
+    free(s->dir);
+    free(s);
+}
+
+const char *pp_session_dir(const struct pp_session *s)
+{
+    return s ? s->dir : NULL;
+}
+
+static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane lane, const char *name)
+{
+    char path[PATH_MAX + 32];
+    void *p = NULL;
+    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
+    size_t bytes = sizeof(struct pp_ring_file) + s->file->ring_spans * sizeof(struct pp_span);
+    if (create_mapped(path, bytes, &p) != 0)
+        return NULL;
+    struct pp_ring_file *r = p;
+    r->abi = PP_RING_ABI;
+    r->file_bytes_header = sizeof(*r);
+    r->session_id = s->file->session_id;
+    r->capacity = s->file->ring_spans;
+    r->pid = getpid();
+    r->tid = (int64_t)syscall(SYS_gettid);
+    r->thread = id;
+    r->lane = (uint32_t)lane;
+    snprintf(r->name, sizeof(r->name), "%s", name ? name : "");
+    memcpy(r->magic, PP_RING_MAGIC, sizeof(r->magic));
+    s->map[id] = (struct pp_ring_map){.ring = r, .bytes = bytes};
+    return r;
+}
+
+static struct pp_thread *make_handle(struct pp_session *s, uint32_t id, struct pp_ring_file *r)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 64, sizeof(struct pp_thread)) != 0)
+        return NULL;
+    struct pp_thread *t = p;
+    *t = (struct pp_thread){
+        .ring = r, .slots = (struct pp_span *)(void *)(r + 1), .mask = r->capacity - 1, .check_at = r->capacity / 2, .recording = 1,
+        .tsc = s->file->clock == PP_CLOCK_TSC, .resources = (int)s->file->resources, .schedstat_fd = -1, .id = id, .session = s,
+        .next = s->handles,
+    };
+    if (t->resources)
+        t->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    s->handles = t;
+    return t;
+}
+
+struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const char *name)
+{
+    if (!s)
+        return NULL;
+    struct pp_thread *t = NULL;
+    pthread_mutex_lock(&s->lock);
+    /* Ids are claimed in shared memory: other processes of the session register too. */
+    uint32_t id = __atomic_load_n(&s->file->threads, __ATOMIC_RELAXED);
+    while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    if (id < PP_THREADS_MAX) {
+        struct pp_ring_file *r = make_ring(s, id, lane, name);
+        t = r ? make_handle(s, id, r) : NULL;
+        /* release: pairs with the acquire in ring_of, which maps the file */
+        __atomic_store_n(&s->file->thread_state[id], t ? PP_SLOT_READY : PP_SLOT_FAILED, __ATOMIC_RELEASE);
+    }
+    if (!t)
+        __atomic_fetch_add(&s->file->unregistered, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&s->lock);
+    return t;
+}
+
+uint32_t pp_thread_id(const struct pp_thread *t)
+{
+    return t ? t->id : UINT32_MAX;
+}
+
+uint16_t pp_name_intern(struct pp_session *s, const char *name)
+{
+    if (!s || !name || !*name)
+        return 0;
+    char text[PP_NAME_BYTES] = {0};
+    snprintf(text, sizeof(text), "%s", name);
+    for (uint32_t i = 1; i < PP_NAMES_MAX; i++) {
+        struct pp_name_slot *slot = &s->file->name[i];
+        uint32_t state = PP_SLOT_FREE;
+        if (__atomic_compare_exchange_n(&slot->state, &state, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            memcpy(slot->text, text, sizeof(text));
+            __atomic_store_n(&slot->state, PP_SLOT_READY, __ATOMIC_RELEASE); /* pairs with the acquires here and in pp_session_name */
+            return (uint16_t)i;
+        }
+        /* A slot another thread is just filling is passed over: the worst is one name under two ids. */
+        if (state == PP_SLOT_READY && memcmp(slot->text, text, sizeof(text)) == 0)
+            return (uint16_t)i;
+    }
+    return 0;
+}

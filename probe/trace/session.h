@@ -1,0 +1,49 @@
+/* trace/session.h: what session.c, thread.c and drain_side.c share about a session in this process. Private to probe/trace. */
+#ifndef PP_TRACE_SESSION_H
+#define PP_TRACE_SESSION_H
+
+#include "probe/trace/stamp.h"
+#include "probe/trace/trace.h"
+
+#include <pthread.h>
+
+/* One recording thread of this process. Only that thread touches it, but for the fork handler of a child, where no other thread lives. */
+struct pp_thread {
+    struct pp_ring_file *ring;
+    struct pp_span *slots;
+    uint64_t mask;
+    uint64_t head;     /* the producer's own copy of ring->head */
+    uint64_t check_at; /* head at which the fill must be looked at again: the one comparison of the hot path */
+    uint64_t stamp;    /* last lap stamp in ticks; 0: none yet */
+    uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
+    int recording;     /* 0 after retire, and for every handle a forked child inherited */
+    int tsc, resources;
+    int schedstat_fd;  /* /proc/thread-self/schedstat, -1: not available */
+    uint32_t id;
+    struct pp_session *session;
+    struct pp_thread *next; /* of this process's handles */
+};
+
+/* A ring as this process has it mapped; ring == NULL: not mapped (yet). */
+struct pp_ring_map {
+    struct pp_ring_file *ring;
+    size_t bytes;
+    uint64_t peeked; /* records handed out by pp_ring_peek so far */
+};
+
+struct pp_session {
+    struct pp_session_file *file;
+    char *dir;
+    int lock_fd;       /* holds the owner's lock; -1 in a forked child */
+    int owner;         /* 0 in a forked child: closing leaves the files alone */
+    pthread_mutex_t lock; /* map, handles, sync; never taken on the recording path */
+    struct pp_thread *handles;
+    struct pp_stamp_sync sync;
+    struct pp_session *next; /* of this process's sessions, for the fork handler */
+    struct pp_ring_map map[PP_THREADS_MAX];
+};
+
+/* Asks the drain to come before its poll is due. One system call per drain visit at most. */
+void pp_session_wake_once(struct pp_session_file *f);
+
+#endif

@@ -1,0 +1,217 @@
+#include "probe/trace/session.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define UNEXPLAINED_NS 20000u /* a phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
+
+void pp_session_wake_once(struct pp_session_file *f)
+{
+    if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(&f->wake, 1, __ATOMIC_RELEASE) == 0)
+        syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Reached at half full, at full, and at every further record while full. */
+static __attribute__((noinline)) int look_for_room(struct pp_thread *t)
+{
+    uint64_t capacity = t->mask + 1;
+    uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE); /* pairs with the release in pp_ring_release */
+    uint64_t fill = t->head - tail;
+    if (fill >= capacity / 2)
+        pp_session_wake_once(t->session->file);
+    if (fill >= capacity) {
+        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1, __ATOMIC_RELAXED); /* this thread is its only writer */
+        return 0;
+    }
+    t->check_at = tail + (fill >= capacity / 2 ? capacity : capacity / 2);
+    return 1;
+}
+
+static inline struct pp_span *slot(struct pp_thread *t)
+{
+    if (__builtin_expect(t->head == t->check_at, 0) && !look_for_room(t))
+        return NULL;
+    return &t->slots[t->head & t->mask];
+}
+
+static inline void publish(struct pp_thread *t)
+{
+    t->head++;
+    __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_peek */
+}
+
+/* Second field of schedstat: nanoseconds spent runnable on a run queue. 0 when it cannot be read. */
+static int read_run_delay(int fd, uint64_t *out)
+{
+    char text[96];
+    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
+    ssize_t i = 0;
+    while (i < n && text[i] != ' ')
+        i++;
+    if (i + 1 >= n)
+        return 0;
+    uint64_t v = 0;
+    for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+        v = v * 10 + (uint64_t)(text[i] - '0');
+    *out = v;
+    return 1;
+}
+
+/* Moves the CPU reading to now; returns the CPU time since the last one. */
+static uint64_t advance_cpu(struct pp_thread *t)
+{
+    uint64_t now = pp_thread_cpu_ns(), used = now - t->cpu_ns;
+    t->cpu_ns = now;
+    return used;
+}
+
+/* Run delay since the last look, if the phase was long enough beside its CPU time to be worth one. */
+static uint64_t advance_run_delay(struct pp_thread *t, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    uint64_t now;
+    if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !read_run_delay(t->schedstat_fd, &now))
+        return 0;
+    uint64_t delay = now - t->run_delay_ns;
+    t->run_delay_ns = now;
+    return delay;
+}
+
+static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
+{
+    const struct pp_session_file *f = t->session->file;
+    return pp_clock_ns_of(f, to) - pp_clock_ns_of(f, from);
+}
+
+void pp_lap_start(struct pp_thread *t)
+{
+    if (!t || !t->recording)
+        return;
+    if (t->resources) {
+        advance_cpu(t);
+        read_run_delay(t->schedstat_fd, &t->run_delay_ns);
+    }
+    t->stamp = pp_stamp_now(t->tsc);
+}
+
+void pp_lap_skip(struct pp_thread *t)
+{
+    if (!t || !t->recording)
+        return;
+    uint64_t now = pp_stamp_now(t->tsc);
+    if (t->resources)
+        advance_run_delay(t, ticks_to_ns(t, t->stamp, now), advance_cpu(t));
+    t->stamp = now;
+}
+
+/* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every clock alike. */
+void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    if (!t || !t->recording)
+        return;
+    uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
+    uint64_t cpu_ns = 0, run_delay_ns = 0;
+    uint16_t measured = 0;
+    t->stamp = now;
+    if (!start)
+        return;
+    if (t->resources) {
+        cpu_ns = advance_cpu(t);
+        run_delay_ns = advance_run_delay(t, ticks_to_ns(t, start, now), cpu_ns);
+        measured = t->schedstat_fd >= 0 ? PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY : PP_SPAN_HAS_CPU;
+    }
+    if (!lap)
+        lap = &nothing;
+    struct pp_span *s = slot(t);
+    if (!s)
+        return;
+    s->start_ns = start;
+    s->dur_ns = now - start;
+    s->sample = lap->sample;
+    s->bytes = lap->bytes;
+    s->cpu_ns = cpu_ns;
+    s->run_delay_ns = run_delay_ns;
+    s->batch = lap->batch;
+    s->cache_hit_kib = lap->cache_hit_kib;
+    s->epoch = lap->epoch;
+    s->name = 0;
+    s->phase = (uint8_t)phase;
+    s->reserved = t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS;
+    s->flags = (uint16_t)(lap->flags | measured);
+    publish(t);
+}
+
+#define COST_BATCHES 9
+#define COST_LAPS 100
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+uint64_t pp_lap_cost_ns(struct pp_session *s)
+{
+    struct pp_ring_file *ring = calloc(1, sizeof(*ring));
+    struct pp_span *slots = calloc(COST_LAPS, sizeof(*slots));
+    uint64_t took[COST_BATCHES] = {0};
+    if (!s || !ring || !slots)
+        goto out;
+    for (int b = 0; b < COST_BATCHES; b++) {
+        struct pp_thread t = {.ring = ring, .slots = slots, .mask = UINT64_MAX, .check_at = UINT64_MAX, .recording = 1, .tsc = s->file->clock == PP_CLOCK_TSC,
+                              .resources = (int)s->file->resources, .schedstat_fd = -1, .session = s};
+        pp_lap_start(&t);
+        uint64_t t0 = pp_now_ns();
+        for (int i = 0; i < COST_LAPS; i++)
+            pp_lap_end(&t, PP_PHASE_READ, NULL);
+        took[b] = pp_now_ns() - t0;
+    }
+    qsort(took, COST_BATCHES, sizeof(*took), by_value);
+out:
+    free(slots);
+    free(ring);
+    return took[COST_BATCHES / 2] / COST_LAPS;
+}
+
+uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
+{
+    return t && t->recording && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+}
+
+void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+{
+    if (!t || !t->recording)
+        return;
+    struct pp_span *s = slot(t);
+    if (!s)
+        return;
+    *s = *span;
+    s->reserved = PP_STAMP_NS;
+    publish(t);
+}
+
+void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
+{
+    if (!t || !t->recording)
+        return;
+    struct pp_span *s = slot(t);
+    if (!s)
+        return;
+    *s = (struct pp_span){
+        .start_ns = pp_stamp_now(t->tsc), .sample = PP_NO_SAMPLE, .bytes = value, .batch = PP_NO_BATCH, .name = name,
+        .phase = PP_PHASE_COUNTER, .reserved = t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS,
+    };
+    publish(t);
+}
+
+void pp_thread_retire(struct pp_thread *t)
+{
+    if (!t || !t->recording)
+        return;
+    t->recording = 0;
+    __atomic_store_n(&t->ring->retired, 1, __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
+}

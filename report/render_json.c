@@ -1,0 +1,248 @@
+#include "report/render.h"
+
+#include "probe/base/json.h"
+
+#include <stdlib.h>
+
+/* Keys carry their units; what is not known is null. docs/report.schema.json describes the document. */
+
+static void str(struct pp_json *j, const char *key, const char *value)
+{
+    pp_json_key(j, key);
+    pp_json_str(j, value);
+}
+
+static void num(struct pp_json *j, const char *key, double value)
+{
+    pp_json_key(j, key);
+    pp_json_num(j, value);
+}
+
+static void whole(struct pp_json *j, const char *key, uint64_t value)
+{
+    pp_json_key(j, key);
+    pp_json_uint(j, value);
+}
+
+static void boolean(struct pp_json *j, const char *key, int value)
+{
+    pp_json_key(j, key);
+    pp_json_bool(j, value);
+}
+
+static void put_totals(struct pp_json *j, const struct pp_report *r)
+{
+    str(j, "schema", "pipeprobe.report/1");
+    str(j, "file", r->path);
+    str(j, "outcome", r->outcome);
+    num(j, "samples_per_s", r->samples_per_s);
+    num(j, "batches_per_s", r->batches_per_s);
+    num(j, "bytes_per_s", r->bytes_per_s);
+    num(j, "data_wait_share", r->data_wait_share);
+    num(j, "step_mean_ns", r->step_mean_ns);
+    num(j, "cache_hit_share", r->cache_hit_share);
+    num(j, "duration_s", r->duration_s);
+    num(j, "startup_s", r->startup_s);
+    num(j, "first_batch_s", r->first_batch_s);
+    whole(j, "samples", r->samples);
+    whole(j, "batches", r->batches);
+    whole(j, "epochs", r->epochs);
+    whole(j, "error_count", r->errors);
+    whole(j, "retry_count", r->retries);
+    whole(j, "span_count", r->spans);
+    pp_json_key(j, "window");
+    pp_json_object(j);
+    boolean(j, "steady_state", r->has_steady_state);
+    num(j, "duration_s", r->window_s);
+    num(j, "boundary_s", r->boundary_s);
+    whole(j, "samples", r->window_samples);
+    whole(j, "batches", r->window_batches);
+    pp_json_object_end(j);
+}
+
+static void put_verdict(struct pp_json *j, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    pp_json_key(j, "verdict");
+    pp_json_object(j);
+    str(j, "l0", v->l0);
+    str(j, "l1", v->l1);
+    str(j, "l2", v->l2);
+    str(j, "level", v->level);
+    num(j, "confidence", v->confidence);
+    boolean(j, "ceiling", v->ceiling);
+    str(j, "sentence", v->sentence);
+    str(j, "reason", v->reason);
+    str(j, "next_step", v->next_step);
+    num(j, "headroom_samples_per_s", r->headroom_samples_per_s);
+    pp_json_key(j, "evidence");
+    pp_json_array(j);
+    for (size_t i = 0; i < v->evidences; i++) {
+        pp_json_object(j);
+        str(j, "name", v->evidence[i].name);
+        str(j, "value", v->evidence[i].value);
+        str(j, "threshold", v->evidence[i].threshold);
+        pp_json_key(j, "supports");
+        pp_json_int(j, v->evidence[i].supports);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+}
+
+static void put_phases(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "phases");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *p = &r->phases[i];
+        const struct pp_phase_info *info = pp_phase_info(p->phase);
+        pp_json_object(j);
+        str(j, "phase", info ? info->name : NULL);
+        str(j, "lane", pp_lane_name(p->lane));
+        str(j, "kind", info && info->kind == PP_KIND_WORK ? "work" : "wait");
+        whole(j, "count", p->count);
+        whole(j, "total_ns", p->total_ns);
+        num(j, "mean_ns", p->mean_ns);
+        whole(j, "p50_ns", p->p50_ns);
+        whole(j, "p95_ns", p->p95_ns);
+        whole(j, "p99_ns", p->p99_ns);
+        whole(j, "max_ns", p->max_ns);
+        whole(j, "bytes", p->bytes);
+        num(j, "share", p->share);
+        num(j, "cpu_share", p->cpu_share);
+        num(j, "run_delay_share", p->run_delay_share);
+        num(j, "blocked_share", p->blocked_share);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_workers(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "workers");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_workers; i++) {
+        const struct pp_report_worker *w = &r->workers[i];
+        pp_json_object(j);
+        whole(j, "thread", w->thread);
+        str(j, "name", w->name);
+        whole(j, "samples", w->samples);
+        num(j, "samples_per_s", w->samples_per_s);
+        whole(j, "errors", w->errors);
+        whole(j, "retries", w->retries);
+        whole(j, "bytes", w->bytes);
+        num(j, "busy_share", w->busy_share);
+        num(j, "wait_share", w->wait_share);
+        num(j, "cpu_share", w->cpu_share);
+        num(j, "run_delay_share", w->run_delay_share);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_queues(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "queues");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct pp_report_queue *q = &r->queues[i];
+        pp_json_object(j);
+        str(j, "name", q->name);
+        whole(j, "capacity", q->capacity);
+        whole(j, "puts", q->puts);
+        whole(j, "gets", q->gets);
+        whole(j, "put_wait_ns", q->put_wait_ns);
+        whole(j, "get_wait_ns", q->get_wait_ns);
+        num(j, "mean_depth", q->mean_depth);
+        num(j, "share_empty", q->share_empty);
+        num(j, "share_full", q->share_full);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_errors(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "errors");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_error_kinds; i++) {
+        const struct pp_report_error_kind *e = &r->error_kinds[i];
+        pp_json_object(j);
+        str(j, "kind", e->kind);
+        str(j, "action", e->action);
+        whole(j, "count", e->count);
+        str(j, "example_path", e->example_path);
+        str(j, "example_reason", e->example_reason);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_losses(struct pp_json *j, const struct pp_report *r)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < r->n_losses; i++)
+        lost |= r->losses[i].count;
+    pp_json_key(j, "losses");
+    pp_json_object(j);
+    boolean(j, "complete", lost == 0);
+    pp_json_key(j, "items");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_losses; i++) {
+        pp_json_object(j);
+        str(j, "what", r->losses[i].what);
+        whole(j, "count", r->losses[i].count);
+        str(j, "why", r->losses[i].why);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+    pp_json_key(j, "overhead");
+    pp_json_object(j);
+    num(j, "cpu_s", r->overhead_cpu_s);
+    num(j, "share", r->overhead_share);
+    pp_json_object_end(j);
+}
+
+static void put_pairs(struct pp_json *j, const char *key, const struct pp_report_pair *pairs, size_t n)
+{
+    pp_json_key(j, key);
+    pp_json_object(j);
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].numeric && pairs[i].value)
+            num(j, pairs[i].key, strtod(pairs[i].value, NULL));
+        else
+            str(j, pairs[i].key, pairs[i].value);
+    }
+    pp_json_object_end(j);
+}
+
+static void put_notes(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "config_notes");
+    pp_json_object(j);
+    for (size_t i = 0; i < r->n_config; i++)
+        if (r->config[i].note)
+            str(j, r->config[i].key, r->config[i].note);
+    pp_json_object_end(j);
+}
+
+int pp_render_json(const struct pp_report *r, FILE *out)
+{
+    struct pp_json j;
+    pp_json_begin(&j, out, 2);
+    pp_json_object(&j);
+    put_totals(&j, r);
+    put_verdict(&j, r);
+    put_phases(&j, r);
+    put_workers(&j, r);
+    put_queues(&j, r);
+    put_errors(&j, r);
+    put_losses(&j, r);
+    put_pairs(&j, "environment", r->environment, r->n_environment);
+    put_pairs(&j, "config", r->config, r->n_config);
+    put_notes(&j, r);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}

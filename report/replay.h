@@ -1,0 +1,49 @@
+/* report/replay.h: the loader as a discrete-event simulation, fed with recorded costs: what would this run have done with other knobs?
+ *
+ * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span holds the run-queue delay of the recorded set-up
+ * (naive replay of wall times was wrong by up to 214 %, docs/DIAGNOSIS.md). CPU time is served by processor sharing: n runnable threads
+ * on a capacity of C CPUs each advance at rate min(1, C / n). The wiring is the loader's own (loader/loader.h): workers take samples in
+ * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
+ *
+ * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
+#ifndef PP_REPORT_REPLAY_H
+#define PP_REPORT_REPLAY_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Cost of one sample, in ns. */
+struct pp_replay_sample {
+    float read_blocked, read_cpu; /* waiting for storage (latency; see storage_bytes_per_s), and the CPU part of the read */
+    float work_cpu;               /* decode + transform */
+    float work_blocked;           /* blocked inside decode or transform: locks, page faults */
+    float serial_cpu;             /* CPU time spent under one lock shared by all workers, part of neither above */
+    uint32_t bytes;
+};
+
+struct pp_replay_setup {
+    int workers, prefetch, copy_buffers, in_order;
+    uint64_t batch_size;
+    double cpus;                  /* capacity in CPUs, > 0; fractions are fine */
+    double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
+    double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and CPU time (bounce copies) */
+    double collate_cpu_ns;        /* per batch, on the worker that finishes it */
+    double storage_bytes_per_s;   /* shared by all workers; 0: no limit */
+};
+
+struct pp_replay_result {
+    double samples_per_s;   /* over the second half, when queues have settled */
+    double data_wait_share; /* of the trainer's time */
+    double cpu_share;       /* of capacity x time */
+    double slot_wait_share; /* of worker time: prefetch full */
+    uint64_t batches;
+};
+
+/* Replays `samples` in order, from the start again when batches ask for more. n >= 1, batches >= 4. PP_E_USAGE for a set-up that makes no
+ * sense, PP_E_NO_MEMORY. Cost: about (workers + 3) operations per event, 4 events a sample. */
+pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n, uint64_t batches,
+                    struct pp_replay_result *out, struct pp_err *err);
+
+#endif

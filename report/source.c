@@ -1,0 +1,56 @@
+#include "report/source.h"
+
+static const char *meta(void *ctx, const char *section, const char *key)
+{
+    return pp_reader_meta(ctx, section, key);
+}
+
+static int meta_num(void *ctx, const char *section, const char *key, double *value)
+{
+    return pp_reader_meta_num(ctx, section, key, value);
+}
+
+static pp_status each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_meta(ctx, section, fn, fn_ctx, err);
+}
+
+static size_t threads(void *ctx, const struct pp_thread_row **rows)
+{
+    return pp_reader_threads(ctx, rows);
+}
+
+static pp_status each_chunk(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    return pp_reader_each_chunk(ctx, fn, fn_ctx, bad_chunks, err);
+}
+
+static pp_status each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_error(ctx, fn, fn_ctx, err);
+}
+
+static pp_status each_queue(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_queue(ctx, fn, fn_ctx, err);
+}
+
+static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_loss(ctx, fn, fn_ctx, err);
+}
+
+pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
+{
+    struct pp_reader *reader = NULL;
+    pp_status status = pp_reader_open(path, &reader, err);
+    if (status != PP_OK)
+        return status;
+    struct pp_source source = {
+        .path = path, .ctx = reader, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads,
+        .each_chunk = each_chunk, .each_error = each_error, .each_queue = each_queue, .each_loss = each_loss,
+    };
+    status = pp_report_from(&source, out, err);
+    pp_reader_close(reader);
+    return status;
+}

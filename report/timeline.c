@@ -1,0 +1,239 @@
+#include "report/timeline.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The batch the trainer is working on. */
+struct batch {
+    uint32_t number;
+    uint16_t epoch;
+    int open, warmup, boundary;
+    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, step_ns;
+    size_t stalls; /* of this batch, at the end of the stalls array */
+};
+
+struct pass {
+    struct pp_timeline *tl;
+    const struct pp_thread_row *threads;
+    size_t n_threads, room;
+    struct batch batch;
+    uint64_t run_start_ns, run_end_ns; /* first to last batch */
+    int any_batch, no_memory;
+};
+
+static int is_trainer(struct pass *p, uint32_t thread)
+{
+    if (p->tl->has_trainer)
+        return thread == p->tl->trainer;
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].id == thread && p->threads[i].lane == PP_LANE_TRAINER) {
+            p->tl->has_trainer = 1;
+            p->tl->trainer = thread;
+            return 1;
+        }
+    return 0;
+}
+
+static void add_stall(struct pass *p, const struct pp_span *s)
+{
+    struct pp_timeline *tl = p->tl;
+    if (s->dur_ns == 0)
+        return;
+    if (tl->n_stalls == p->room) {
+        size_t room = p->room ? 2 * p->room : 1024;
+        struct pp_stall *grown = realloc(tl->stalls, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        tl->stalls = grown;
+        p->room = room;
+    }
+    struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
+    uint64_t before = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+    tl->stalls[tl->n_stalls++] = (struct pp_stall){s->start_ns, s->start_ns + s->dur_ns, before};
+    p->batch.stalls++;
+}
+
+/* The batch is complete: into the window, or apart. */
+static void close_batch(struct pass *p)
+{
+    struct pp_timeline *tl = p->tl;
+    struct batch *b = &p->batch;
+    if (!b->open)
+        return;
+    b->open = 0;
+    if (tl->batches++ == 0)
+        p->run_start_ns = b->start_ns;
+    p->run_end_ns = b->end_ns;
+    tl->samples += b->samples;
+    if (b->warmup || b->boundary)
+        tl->n_stalls -= b->stalls;
+    if (b->warmup)
+        return;
+    if (tl->window_batches == 0)
+        tl->start_ns = b->start_ns;
+    tl->end_ns = b->end_ns;
+    tl->window_batches++;
+    tl->window_samples += b->samples;
+    if (b->boundary) {
+        tl->boundary_ns += b->wait_ns + b->sync_ns;
+        return;
+    }
+    double w = (double)(b->wait_ns + b->sync_ns), t = w + (double)b->step_ns;
+    tl->judged_batches++;
+    tl->wait_ns += b->wait_ns;
+    tl->sync_ns += b->sync_ns;
+    tl->step_ns += b->step_ns;
+    tl->sum_ww += w * w;
+    tl->sum_wt += w * t;
+    tl->sum_tt += t * t;
+}
+
+static void open_batch(struct pass *p, const struct pp_span *s)
+{
+    int first = !p->any_batch, new_epoch = first || s->epoch != p->batch.epoch;
+    close_batch(p);
+    p->any_batch = 1;
+    p->tl->epochs += (uint64_t)new_epoch;
+    p->batch = (struct batch){
+        .number = s->batch, .epoch = s->epoch, .open = 1, .warmup = first, .boundary = new_epoch, .start_ns = s->start_ns, .end_ns = s->start_ns,
+    };
+}
+
+static void add_trainer_span(struct pass *p, const struct pp_span *s)
+{
+    struct pp_timeline *tl = p->tl;
+    struct batch *b = &p->batch;
+    if (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_CHECKPOINT) {
+        if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP))
+            tl->boundary_ns += s->dur_ns;
+        return;
+    }
+    if (s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
+        return;
+    if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
+        return; /* the wait that the end of the run, not a batch, ended */
+    if (!b->open || s->batch != b->number)
+        open_batch(p, s);
+    b->end_ns = s->start_ns + s->dur_ns;
+    b->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
+    if ((s->flags & PP_SPAN_COUNT) && s->sample > b->samples)
+        b->samples = s->sample;
+    if (s->phase == PP_PHASE_DATA_WAIT) {
+        if (tl->first_batch_ns == 0)
+            tl->first_batch_ns = b->end_ns;
+        b->wait_ns += s->dur_ns;
+        add_stall(p, s);
+    } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
+        b->sync_ns += s->dur_ns;
+    } else {
+        b->step_ns += s->dur_ns;
+    }
+}
+
+static void add_any_span(struct pp_timeline *tl, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    if (s->phase == PP_PHASE_COUNTER)
+        return;
+    if (s->start_ns < tl->first_ns)
+        tl->first_ns = s->start_ns;
+    if (end > tl->last_ns)
+        tl->last_ns = end;
+    if (s->phase == PP_PHASE_STARTUP) {
+        if (s->start_ns < tl->startup_start_ns)
+            tl->startup_start_ns = s->start_ns;
+        if (end > tl->startup_end_ns)
+            tl->startup_end_ns = end;
+    }
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    int trainer = is_trainer(p, thread);
+    p->tl->spans += n;
+    p->tl->chunks++;
+    for (size_t i = 0; i < n; i++)
+        add_any_span(p->tl, &spans[i]);
+    for (size_t i = 0; trainer && i < n; i++)
+        add_trainer_span(p, &spans[i]);
+    return p->no_memory;
+}
+
+pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err)
+{
+    struct pass p = {.tl = out};
+    memset(out, 0, sizeof(*out));
+    out->first_ns = out->startup_start_ns = UINT64_MAX;
+    p.n_threads = source->threads(source->ctx, &p.threads);
+    pp_status status = source->each_chunk(source->ctx, each_chunk, &p, &out->bad_chunks, err);
+    if (p.no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
+    close_batch(&p);
+    out->has_steady_state = out->window_batches > 0;
+    if (!out->has_steady_state) {
+        out->start_ns = p.run_start_ns;
+        out->end_ns = p.run_end_ns;
+        out->window_batches = out->batches;
+        out->window_samples = out->samples;
+    }
+    return status;
+}
+
+void pp_timeline_free(struct pp_timeline *t)
+{
+    free(t->stalls);
+    t->stalls = NULL;
+    t->n_stalls = 0;
+}
+
+double pp_timeline_wait_share(const struct pp_timeline *t)
+{
+    double w = (double)(t->wait_ns + t->sync_ns), all = w + (double)t->step_ns;
+    return all > 0 ? w / all : NAN;
+}
+
+double pp_timeline_wait_share_se(const struct pp_timeline *t)
+{
+    double n = (double)t->judged_batches, r = pp_timeline_wait_share(t);
+    double mean_t = ((double)(t->wait_ns + t->sync_ns + t->step_ns)) / n;
+    if (n < 2)
+        return NAN;
+    double residuals = t->sum_ww - 2 * r * t->sum_wt + r * r * t->sum_tt;
+    return sqrt(fmax(residuals, 0) / (n * (n - 1))) / mean_t;
+}
+
+/* The first stall that ends after t. */
+static size_t find_stall(const struct pp_timeline *tl, uint64_t t)
+{
+    size_t low = 0, high = tl->n_stalls;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tl->stalls[middle].end_ns <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor)
+{
+    size_t i = *cursor;
+    if (i > 0 && tl->stalls[i - 1].end_ns > t)
+        i = find_stall(tl, t); /* time went back: a span put for another lane */
+    while (i < tl->n_stalls && tl->stalls[i].end_ns <= t)
+        i++;
+    *cursor = i;
+    if (i == tl->n_stalls) {
+        const struct pp_stall *last = i ? &tl->stalls[i - 1] : NULL;
+        return last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+    }
+    const struct pp_stall *s = &tl->stalls[i];
+    return s->before_ns + (t > s->start_ns ? t - s->start_ns : 0);
+}

@@ -1,0 +1,52 @@
+/* report/timeline.h: the first pass: the run as its trainer saw it. Finds the steady-state window, adds up where the trainer's
+ * time went, and keeps the stalls (when it waited for data) for the second pass.
+ *
+ * Window: from the start of the first batch that is neither warm-up (PP_SPAN_WARMUP) nor the run's first, to the end of the last
+ * batch. The wait for the first batch of an epoch is epoch boundary, as are the epoch_boundary and checkpoint phases: kept
+ * apart, in boundary_ns, because it says how often epochs end, not how fast data comes.
+ * Memory: 24 bytes per batch that waited. */
+#ifndef PP_REPORT_TIMELINE_H
+#define PP_REPORT_TIMELINE_H
+
+#include "report/source.h"
+
+struct pp_stall {
+    uint64_t start_ns, end_ns;
+    uint64_t before_ns; /* stalled time before start_ns */
+};
+
+struct pp_timeline {
+    /* the whole run */
+    uint64_t spans, first_ns, last_ns; /* all threads; first_ns is UINT64_MAX when there is no span */
+    uint64_t batches, samples, epochs;
+    uint64_t first_batch_ns;           /* when the trainer had its first batch; 0: never */
+    uint64_t startup_start_ns, startup_end_ns;
+    uint64_t chunks, bad_chunks;
+    int has_trainer;
+    uint32_t trainer; /* thread */
+
+    /* the steady state; when there is none, all batches, of which none is judged */
+    int has_steady_state;
+    uint64_t start_ns, end_ns;
+    uint64_t window_batches, window_samples;
+    uint64_t judged_batches; /* those whose wait counts: not the first of an epoch */
+    uint64_t wait_ns, sync_ns, step_ns, boundary_ns;
+    double sum_ww, sum_wt, sum_tt; /* per batch: w = wait + sync, t = w + step; for the spread of the ratio */
+    struct pp_stall *stalls;
+    size_t n_stalls;
+};
+
+/* Free with pp_timeline_free, also after a failure. */
+pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err);
+void pp_timeline_free(struct pp_timeline *t);
+
+/* Exposed wait as a share of step time: (wait + sync) / (wait + sync + step); NAN when there is nothing to divide by. */
+double pp_timeline_wait_share(const struct pp_timeline *t);
+/* Its standard error over batches, as a ratio estimator (Cochran, Sampling Techniques, eq. 6.13); NAN below two batches. Batches that
+ * follow each other are not independent, so this is a lower bound. */
+double pp_timeline_wait_share_se(const struct pp_timeline *t);
+
+/* Stalled time before t; *cursor speeds up calls with growing t (start it at 0, one per thread). */
+uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor);
+
+#endif

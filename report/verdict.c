@@ -1,0 +1,246 @@
+#include "report/verdict.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct judge {
+    const struct pp_facts *facts;
+    struct pp_report_arena *arena;
+    struct pp_report_verdict *out;
+};
+
+static const char *show(enum pp_unit unit, double v, char *buf, size_t size)
+{
+    switch (unit) {
+    case PP_UNIT_SHARE: return pp_text_percent(buf, size, v);
+    case PP_UNIT_COUNT: return pp_text_count(buf, size, v);
+    case PP_UNIT_RATE: return pp_text_rate(buf, size, v);
+    case PP_UNIT_TIME: return pp_text_duration(buf, size, v);
+    case PP_UNIT_NUMBER: break;
+    }
+    snprintf(buf, size, "%.3g", v);
+    return isnan(v) ? "-" : buf;
+}
+
+static const char *owner_name(const struct pp_facts *f)
+{
+    const struct pp_phase_info *info = pp_phase_info(f->owner);
+    return info ? info->name : "the hand-off";
+}
+
+/* The value of {name} (len bytes); NULL for a name that is none, so that a wrong rule shows in its text. */
+static const char *value_of(const struct pp_facts *f, const char *name, size_t len, char *buf, size_t size)
+{
+    if (len == 5 && memcmp(name, "owner", 5) == 0)
+        return owner_name(f);
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
+            return show(pp_metric_infos[m].unit, f->metric[m], buf, size);
+    return NULL;
+}
+
+/* A rule's sentence with its values filled in. */
+static const char *fill(const struct judge *j, const char *sentence)
+{
+    char text[640], value[48];
+    size_t at = 0;
+    for (const char *p = sentence; *p && at + 1 < sizeof(text);) {
+        size_t len = strcspn(p + 1, "}");
+        const char *v = *p == '{' ? value_of(j->facts, p + 1, len, value, sizeof(value)) : NULL;
+        if (!v) {
+            text[at++] = *p++;
+            continue;
+        }
+        int n = snprintf(text + at, sizeof(text) - at, "%s", v);
+        at = at + (size_t)n < sizeof(text) ? at + (size_t)n : sizeof(text) - 1;
+        p += len + 2;
+    }
+    text[at] = '\0';
+    return pp_report_arena_copy(j->arena, text);
+}
+
+static void add_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
+{
+    struct pp_report_verdict *v = j->out;
+    char value[48];
+    if (v->evidences == sizeof(v->evidence) / sizeof(v->evidence[0]) || isnan(j->facts->metric[m]))
+        return;
+    v->evidence[v->evidences++] = (struct pp_report_evidence){
+        .name = pp_metric_infos[m].text,
+        .value = pp_report_arena_copy(j->arena, show(pp_metric_infos[m].unit, j->facts->metric[m], value, sizeof(value))),
+        .threshold = threshold,
+        .supports = supports,
+    };
+}
+
+/* ---- may anything be said ---- */
+
+static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
+{
+    for (size_t i = 0; i < pp_guard_rules_n; i++) {
+        const struct pp_guard_rule *g = &pp_guard_rules[i];
+        double v = f->metric[g->metric];
+        if (!(g->at_least ? v >= g->limit : v <= g->limit))
+            return g;
+    }
+    return NULL;
+}
+
+static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
+{
+    char limit[48];
+    enum pp_unit unit = pp_metric_infos[g->metric].unit;
+    show(unit, g->limit, limit, sizeof(limit));
+    j->out->l0 = "inconclusive";
+    j->out->reason = j->facts->has_steady_state ? fill(j, g->reason) : "the run ended before a steady state was reached";
+    j->out->sentence = pp_report_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
+    j->out->next_step = g->remedy;
+    add_evidence(j, g->metric, pp_report_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit, g->source), -1);
+}
+
+/* ---- what the owner is bound by ---- */
+
+enum truth { NO, YES, UNKNOWN };
+
+static enum truth holds(const struct pp_facts *f, enum pp_condition_id id)
+{
+    double v = f->metric[pp_conditions[id].metric];
+    return isnan(v) ? UNKNOWN : v >= pp_conditions[id].at_least ? YES : NO;
+}
+
+static int cause_matches(const struct pp_facts *f, const struct pp_cause_rule *rule)
+{
+    if (!(rule->owners & (1u << f->owner)))
+        return 0;
+    for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++)
+        if (holds(f, rule->when[k].id) != (rule->when[k].holds ? YES : NO))
+            return 0;
+    return 1;
+}
+
+static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
+{
+    for (size_t i = 0; f->owner_known && i < pp_cause_rules_n; i++)
+        if (cause_matches(f, &pp_cause_rules[i]))
+            return &pp_cause_rules[i];
+    return NULL;
+}
+
+static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
+{
+    add_evidence(j, PP_METRIC_OWNER_SHARE, pp_report_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
+    for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++) {
+        const struct pp_condition *c = &pp_conditions[rule->when[k].id];
+        char limit[48];
+        show(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
+        add_evidence(j, c->metric, pp_report_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit, c->source), 1);
+    }
+}
+
+/* What is known beside what decided, without a threshold. */
+static void show_context(const struct judge *j)
+{
+    static const enum pp_metric context[] = {PP_METRIC_OWNER_CPU, PP_METRIC_OWNER_DELAY, PP_METRIC_OWNER_BLOCKED, PP_METRIC_SATURATION, PP_METRIC_WORKER_IDLE};
+    for (size_t i = 0; i < sizeof(context) / sizeof(*context); i++) {
+        int shown = 0;
+        for (size_t k = 0; k < j->out->evidences; k++)
+            shown |= j->out->evidence[k].name == pp_metric_infos[context[i]].text;
+        if (!shown)
+            add_evidence(j, context[i], NULL, 0);
+    }
+    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+}
+
+static const char *missing_signals(const struct pp_facts *f)
+{
+    if (!f->owner_known)
+        return "the recording has no worker spans during the stalls";
+    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
+        return "CPU time and run-queue delay were not recorded";
+    return "how many CPUs the run could use was not recorded";
+}
+
+/* Chance that the true share lies on the same side of the threshold as the measured one (normal approximation). */
+static double side_confidence(double share, double se, double threshold)
+{
+    if (!(se > 0))
+        return isnan(se) ? NAN : 1;
+    return 0.5 * erfc(-fabs(share - threshold) / se / sqrt(2));
+}
+
+static void judge_ceiling(const struct judge *j)
+{
+    const struct pp_cause_rule *cause = find_cause(j->facts);
+    struct pp_report_verdict *v = j->out;
+    const char *who = j->facts->owner_known ? fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU]) ? " (owner: {owner})" : " (owner: {owner}, {cpu} CPU)") : "";
+    v->l0 = "inconclusive";
+    v->ceiling = 1;
+    v->reason = "the trainer had no step (--step none), so there is no wait to judge";
+    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers} workers"), who,
+                                  fill(j, "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
+    v->next_step = cause ? fill(j, cause->remedy) : "Give --step-ms, the time of one training step, to judge your job.";
+    add_evidence(j, PP_METRIC_RATE, NULL, 1);
+    add_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
+    if (cause) {
+        v->l1 = cause->l1;
+        v->l2 = cause->l2;
+        show_cause(j, cause);
+    }
+    show_context(j);
+}
+
+static void judge_level(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    const struct pp_level_rule *level = pp_level_rules;
+    while (f->metric[PP_METRIC_DATA_WAIT] < level->at_least)
+        level++;
+    int bound = level->at_least > 0;
+    double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_rules[pp_level_rules_n - 2].at_least;
+    v->l0 = level->l0;
+    v->level = level->level;
+    v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
+    v->sentence = fill(j, level->sentence);
+    add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
+    if (boundary >= moderate)
+        add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
+    if (!bound) {
+        if (boundary >= pp_level_rules[0].at_least)
+            v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, "but {boundary} of the time passes at epoch boundaries and checkpoints"));
+        v->next_step = fill(j, "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Look at the step itself.");
+        add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+        return;
+    }
+    const struct pp_cause_rule *cause = find_cause(f);
+    if (cause) {
+        v->l1 = cause->l1;
+        v->l2 = cause->l2;
+        v->confidence *= fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
+        v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
+        v->next_step = fill(j, cause->remedy);
+        show_cause(j, cause);
+    } else {
+        v->reason = missing_signals(f);
+        v->sentence = pp_report_arena_printf(j->arena, "%s; what holds it up is not established: %s", v->sentence, v->reason);
+        v->next_step = "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+    }
+    show_context(j);
+}
+
+void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *arena, struct pp_report_verdict *out)
+{
+    struct judge j = {.facts = facts, .arena = arena, .out = out};
+    memset(out, 0, sizeof(*out));
+    out->confidence = NAN;
+    const struct pp_guard_rule *guard = failing_guard(facts);
+    if (guard)
+        say_inconclusive(&j, guard);
+    else if (!facts->has_step)
+        judge_ceiling(&j);
+    else
+        judge_level(&j);
+}

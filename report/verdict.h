@@ -1,0 +1,22 @@
+/* report/verdict.h: from measured facts to a verdict: how much the trainer waits (level), whether that may be said at all (guards), and what
+ * the owner of the wait is bound by (cause). The rules are tables (verdict_rules.h); this applies them. */
+#ifndef PP_REPORT_VERDICT_H
+#define PP_REPORT_VERDICT_H
+
+#include "report/arena.h"
+#include "report/model.h"
+#include "report/verdict_rules.h"
+
+struct pp_facts {
+    double metric[PP_METRIC_COUNT]; /* NAN: unknown */
+    double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
+    int has_step;                   /* without, only a ceiling can be told */
+    int has_steady_state;
+    int owner_known;
+    pp_phase owner;                 /* PP_PHASE_NONE: the hand-off between workers and copy lane */
+};
+
+/* Texts are allocated from arena. */
+void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *arena, struct pp_report_verdict *out);
+
+#endif

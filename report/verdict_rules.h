@@ -1,0 +1,88 @@
+/* report/verdict_rules.h: the rules of the verdict as tables: what is measured, which thresholds it meets, where each threshold comes from,
+ * what is said and what is advised. verdict.c applies them and adds none of its own.
+ *
+ * Sentences hold {name} where a metric's value goes ({owner}: the name of the owning phase). */
+#ifndef PP_REPORT_VERDICT_RULES_H
+#define PP_REPORT_VERDICT_RULES_H
+
+#include <pipeprobe/phase.h>
+
+#include <stddef.h>
+
+enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME };
+
+/* X(symbol, name in sentences, name in the evidence table, unit) */
+#define PP_METRIC_MAP(X)                                                     \
+    X(DATA_WAIT, "data_wait", "exposed data wait", SHARE)                    \
+    X(OWNER_SHARE, "owner_share", "owner's part of the stalls", SHARE)       \
+    X(OWNER_CPU, "cpu", "owner: on the CPU", SHARE)                          \
+    X(OWNER_DELAY, "run_queue", "owner: waiting for a CPU", SHARE)           \
+    X(OWNER_BLOCKED, "blocked", "owner: blocked", SHARE)                     \
+    X(SATURATION, "saturation", "CPU used of usable", SHARE)                 \
+    X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE)           \
+    X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE)             \
+    X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE)          \
+    X(LOSS, "loss", "spans lost", SHARE)                                     \
+    X(BATCHES, "batches", "steady-state batches", COUNT)                     \
+    X(WINDOW, "window", "steady-state time", TIME)                           \
+    X(WORKERS, "workers", "workers", COUNT)                                  \
+    X(CPUS, "cpus", "usable CPUs", NUMBER)                                   \
+    X(PAGEABLE, "pageable", "pageable batch memory", NUMBER)                 \
+    X(RATE, "rate", "throughput (samples/s)", RATE)                          \
+    X(BATCH_TIME, "batch_time", "time per batch", TIME)                      \
+    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)
+
+enum pp_metric {
+#define PP_METRIC_ENUM(sym, name, text, unit) PP_METRIC_##sym,
+    PP_METRIC_MAP(PP_METRIC_ENUM)
+#undef PP_METRIC_ENUM
+    PP_METRIC_COUNT
+};
+
+struct pp_metric_info {
+    const char *name, *text;
+    enum pp_unit unit;
+};
+extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
+
+/* Highest first; the last row takes everything. */
+struct pp_level_rule {
+    double at_least; /* of DATA_WAIT */
+    const char *l0, *level, *sentence, *threshold; /* threshold: as shown beside the value */
+};
+extern const struct pp_level_rule pp_level_rules[];
+extern const size_t pp_level_rules_n;
+
+/* Any that holds makes the verdict inconclusive. An unknown metric counts as too little. */
+struct pp_guard_rule {
+    enum pp_metric metric;
+    int at_least; /* 1: at least limit is needed; 0: at most */
+    double limit;
+    const char *source, *reason, *remedy;
+};
+extern const struct pp_guard_rule pp_guard_rules[];
+extern const size_t pp_guard_rules_n;
+
+/* A condition holds, does not hold, or is unknown because its metric is. */
+enum pp_condition_id { PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_CONDITIONS };
+struct pp_condition {
+    enum pp_metric metric;
+    double at_least;
+    const char *source;
+};
+extern const struct pp_condition pp_conditions[PP_CONDITIONS];
+
+/* In this order; the first whose owner and conditions match is the cause. */
+struct pp_cause_rule {
+    const char *l1, *l2;  /* l2 may be NULL */
+    unsigned owners;      /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
+    struct {
+        enum pp_condition_id id;
+        int holds;
+    } when[3];            /* up to PP_IF_END */
+    const char *sentence, *remedy;
+};
+extern const struct pp_cause_rule pp_cause_rules[];
+extern const size_t pp_cause_rules_n;
+
+#endif

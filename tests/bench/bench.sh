@@ -1,0 +1,140 @@
+#!/bin/bash
+# tests/bench/bench.sh [--rounds N] [--seconds S] [--images N]: the numbers pipeprobe promises, as tables.
+#
+# Repetitions run outside, variants inside, so that a slow minute of the machine hits all variants alike; every ratio is taken
+# within its round and the median of these is shown with its range. Absolute rates are of this machine and this hour.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+rounds=5 seconds=6 images=1000
+while [ $# -gt 1 ]; do
+    case $1 in
+    --rounds) rounds=$2 ;;
+    --seconds) seconds=$2 ;;
+    --images) images=$2 ;;
+    *) echo "bench.sh: unknown option $1" >&2; exit 2 ;;
+    esac
+    shift 2
+done
+B=build/release
+PP=$B/pipeprobe
+W=build/bench
+DATA=$W/images-$images
+PYTHON=/usr/bin/python3
+mkdir -p $W
+[ -e "$DATA.made" ] || { rm -rf "$DATA" && $B/samples/make_dataset "$DATA" --n "$images" --classes 20 && touch "$DATA.made"; } || exit 1
+
+field() { sqlite3 :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"; }
+say() { [ -t 2 ] && printf '\r%-70s' "$*" >&2; }
+
+raw() { $B/tests/bench/bench_raw "$DATA" --threads "$1" --seconds "$seconds" >$W/out && field $W/out '$.samples_per_s'; }
+RECORD="--force -o $W/run.sqlite"
+loader() { # WORKERS RECORDING...
+    local workers=$1
+    shift
+    $PP run "$DATA" --workers "$workers" --batch-size 64 --step none --duration "$seconds" --json --quiet "$@" >$W/out 2>$W/err
+    [ $? -le 3 ] && field $W/out '$.samples_per_s'
+}
+pytorch() {
+    $PYTHON tests/bench/peer_pytorch.py "$DATA" --workers 2 --batch-size 64 --epochs 2 >$W/out 2>$W/err || return
+    grep -v '"warm_up": true' $W/out | sed 's/.*"samples_per_s": \([0-9.]*\).*/\1/' | sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'
+}
+
+# name | command
+variants="raw loop, 1 thread|raw 1
+raw loop, 2 threads|raw 2
+pipeprobe, 1 worker|loader 1 $RECORD
+pipeprobe, 2 workers|loader 2 $RECORD
+pipeprobe, 2 workers, not recording|loader 2 --no-record
+PyTorch + PIL, 2 workers|pytorch"
+# name | numerator | denominator | goal
+ratios='loader over raw loop, 2 threads|pipeprobe, 2 workers|raw loop, 2 threads|>= 0.95
+loader over raw loop, 1 thread|pipeprobe, 1 worker|raw loop, 1 thread|
+scaling 1 -> 2 workers, per worker|pipeprobe, 2 workers|pipeprobe, 1 worker|>= 0.95
+scaling 1 -> 2 threads of the raw loop, per thread|raw loop, 2 threads|raw loop, 1 thread|
+over PyTorch DataLoader + PIL|pipeprobe, 2 workers|PyTorch + PIL, 2 workers|>= 2.7
+recording on over off|pipeprobe, 2 workers|pipeprobe, 2 workers, not recording|>= 0.995'
+
+absent=
+if ! $PYTHON -c 'import torch, torchvision' 2>/dev/null; then
+    absent="PyTorch + PIL: python3-torch or python3-torchvision is not installed"
+    variants=$(grep -v '^PyTorch' <<<"$variants")
+fi
+
+: >$W/rates
+for round in $(seq "$rounds"); do
+    while IFS='|' read -r name command; do
+        say "round $round of $rounds: $name"
+        rate=$($command)
+        if [ -n "$rate" ]; then echo "$round|$name|$rate" >>$W/rates; else echo "bench.sh: $name gave no rate: $(head -c 300 $W/err)" >&2; fi
+    done <<<"$variants"
+done
+say ""; [ -t 2 ] && printf '\r' >&2
+
+echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, $(awk '/MemTotal/ {printf "%.0f GiB", $2 / 1048576}' /proc/meminfo), kernel $(uname -r)"
+echo "Date: $(date -u +%Y-%m-%d\ %H:%M) UTC; $images images; $rounds rounds of $seconds s, variants in turn; load $(cut -d' ' -f1 /proc/loadavg)"
+[ -z "$absent" ] || echo "Left out: $absent"
+echo
+awk -F'|' -v ratios="$ratios" -v order="$variants" '
+    function sorted(list, out,   n, i, j, t) {
+        n = split(list, out, " ")
+        for (i = 2; i <= n; i++) for (j = i; j > 1 && out[j] + 0 < out[j - 1] + 0; j--) { t = out[j]; out[j] = out[j - 1]; out[j - 1] = t }
+        return n
+    }
+    function median(v, n) { return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2 }
+    { rate[$2, $1] = $3; all[$2] = all[$2] " " $3; if ($1 > rounds) rounds = $1 }
+    END {
+        printf "%-38s %10s  %s\n", "samples per second", "median", "range"
+        n = split(order, row, "\n")
+        for (i = 1; i <= n; i++) {
+            split(row[i], part, "|")
+            k = sorted(all[part[1]], v)
+            if (k) printf "%-38s %10.0f  %.0f - %.0f\n", part[1], median(v, k), v[1], v[k]
+        }
+        printf "\n%-50s %8s  %-16s %s\n", "ratio, within each round", "median", "range", "goal"
+        n = split(ratios, row, "\n")
+        for (i = 1; i <= n; i++) {
+            split(row[i], part, "|")
+            list = ""
+            for (r = 1; r <= rounds; r++) if (((part[2], r) in rate) && ((part[3], r) in rate) && rate[part[3], r] > 0) {
+                x = rate[part[2], r] / rate[part[3], r]
+                list = list " " (part[1] ~ /per (worker|thread)/ ? x / 2 : x)
+            }
+            k = sorted(list, v)
+            if (k) printf "%-50s %8.3f  %.3f - %.3f    %s\n", part[1], median(v, k), v[1], v[k], part[4]
+            else printf "%-50s %8s\n", part[1], "not measured"
+        }
+    }' $W/rates | tee $W/table
+
+echo
+echo "Memory and allocations (2 workers, batch 64)"
+$B/tests/tools/measure -o $W/used $PP run "$DATA" --workers 2 --batch-size 64 --step none --duration "$seconds" --json --quiet --force -o $W/run.sqlite >$W/out 2>$W/err
+peak=$(field $W/used '$.peak_rss_bytes')
+slots=$(sqlite3 $W/run.sqlite "SELECT value FROM meta WHERE section = 'result' AND key = 'slot_bytes'" 2>/dev/null)
+warm=$(sqlite3 $W/run.sqlite "SELECT value FROM meta WHERE section = 'result' AND key = 'allocations_warm'" 2>/dev/null)
+awk -v peak="$peak" -v slots="${slots:-}" 'BEGIN {
+    printf "%-50s %8.1f MiB\n", "peak resident size", peak / 1048576
+    if (slots != "") printf "%-50s %8.1f MiB\n%-50s %8.1f MiB   <= 64\n", "of it pinned slots", slots / 1048576, "peak without slots", (peak - slots) / 1048576
+}'
+[ -z "$warm" ] || printf '%-50s %8s       0\n' "loader buffers grown after warm-up" "$warm"
+
+allocations() { # STEPS RECORDING...
+    local steps=$1
+    shift
+    MALLOC_COUNT_FILE=$PWD/$W/mallocs LD_PRELOAD=$PWD/$B/tests/tools/libmalloccount.so \
+        $PP run "$DATA" --workers 2 --batch-size 16 --step none --steps "$steps" --quiet "$@" >/dev/null 2>$W/err
+    cat $W/mallocs
+}
+for mode in "$RECORD" --no-record; do
+    # shellcheck disable=SC2086
+    short=$(allocations 60 $mode) long=$(allocations 120 $mode)
+    echo "$short $long" | awk -v mode="$([ "$mode" = --no-record ] && echo "not recording" || echo recording)" '{
+        printf "%-50s %8.3f       0\n", "allocations per image by workers, " mode, ($4 - $2) / (60 * 16)
+        printf "%-50s %8.3f\n", "  by all threads, file and report included", ($3 - $1) / (60 * 16) }'
+done
+
+for extra in $B/tests/bench/bench_*; do
+    case $extra in *.o | *.d | */bench_raw) continue ;; esac
+    [ -x "$extra" ] || continue
+    printf '\n%s\n' "$(basename "$extra")"
+    "$extra"
+done

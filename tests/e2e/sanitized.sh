@@ -1,0 +1,46 @@
+#!/bin/bash
+# The whole program under AddressSanitizer + UBSan and under ThreadSanitizer, on every kind of data set, damaged files and a Ctrl-C included.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+"$MAKE_DATASET" "$T/images" --n 48 --size 120x100 --odd --classes 4 >/dev/null
+"$MAKE_DATASET" "$T/shards" --n 48 --size 120x100 --tar 3 >/dev/null
+"$MAKE_DATASET" --tokens "$T/tokens.npy" --n 100000
+shards="$T/shards/shard-{000000..000002}.tar"
+
+# Thread sanitizer maps its shadow at fixed addresses, see tests/run.sh.
+plain_layout=
+setarch "$(uname -m)" -R true 2>/dev/null && plain_layout="setarch $(uname -m) -R"
+
+clean() { # NAME CODES ARGUMENTS...
+    local name=$1 codes=$2
+    shift 2
+    # shellcheck disable=SC2086
+    run timeout --preserve-status ${stop:--k 5 120} $prefix "$binary" "$@"
+    if ! grep -qw -- "$rc" <<<"$codes"; then fail "$name: exit code $rc" < <(last_run)
+    elif grep -qE 'Sanitizer|runtime error' "$ERR"; then fail "$name: a report" < <(grep -E -A 25 'Sanitizer|runtime error' "$ERR")
+    else pass "$name"; fi
+}
+
+for variant in address-undefined thread; do
+    binary=$PWD/build/$variant/pipeprobe prefix=
+    [ $variant = thread ] && prefix=$plain_layout
+    if [ ! -x "$binary" ]; then skip "$variant" "$binary is not built"; continue; fi
+    common="--workers 3 --batch-size 8 --quiet --force -o $T/run.sqlite"
+    # shellcheck disable=SC2086
+    {
+        clean "$variant: folder with damaged files" "0 3" run "$T/images" $common --epochs 2 --step-ms 1
+        clean "$variant: substitutes, out of order" "0 3" run "$T/images" $common --epochs 1 --on-error substitute --out-of-order
+        clean "$variant: fails on the first error" "2 4" run "$T/images" $common --on-error fail --sampler sequential
+        clean "$variant: shards" "0 3" run "$shards" $common --epochs 2
+        clean "$variant: shards, streaming" "0 3" run "$shards" $common --epochs 2 --stream --shuffle-buffer 10
+        clean "$variant: tokens" "0 3" run "$T/tokens.npy" $common --steps 30 --pageable
+        clean "$variant: synthetic" "0 3" run --synthetic n=100,read=1ms $common --steps 20 --sync-every-step
+        clean "$variant: not recorded" "0" run "$T/images" --workers 3 --batch-size 8 --quiet --no-record --epochs 1
+        clean "$variant: report" "0 3" report "$T/run.sqlite"
+        clean "$variant: report as JSON" "0 3" report --json "$T/run.sqlite"
+        clean "$variant: no such path" "2" run "$T/nowhere" $common
+        stop="-s INT 3" clean "$variant: interrupted" "130" run "$T/images" $common --duration 60 --step-ms 5
+    }
+done
+done_testing

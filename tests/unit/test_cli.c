@@ -1,0 +1,130 @@
+/* The front hall's common parts: --help, usage errors, colour, progress. The child's stderr and stdout are read back through files. */
+#include "tui/cli/cli.h"
+#include "tui/cli/help.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fields {
+    int64_t workers;
+};
+static const struct pp_opt opts[] = {
+    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .arg = "N", .min = 1, .max = 8, .dflt = "1", .group = "Options", .help = "how many"},
+    {.name = NULL},
+};
+static const struct pp_command cmd = {
+    .name = "try", .summary = "Tries.", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
+};
+
+/* Runs pp_cli_parse with stdout and stderr going to text. */
+static int parse(int argc, char **argv, struct fields *f, const char **operands, char *text, size_t size)
+{
+    struct pp_opt_set set = {.table = opts, .fields = f};
+    int n, out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    int rc = pp_cli_parse(&cmd, &set, argc, argv, operands, &n);
+    fflush(stdout);
+    fflush(stderr);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    close(out);
+    close(err);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return rc;
+}
+
+static void test_parse(void **state)
+{
+    struct fields f = {0};
+    const char *operands[8];
+    char text[4096];
+    char *good[] = {"try", "data", "-w", "3", NULL}, *wrong[] = {"try", "-w", "9", NULL}, *help[] = {"try", "--bad", "--help", NULL}, *after[] = {"try", "--", "--help", NULL};
+    assert_int_equal(parse(4, good, &f, operands, text, sizeof(text)), -1);
+    assert_string_equal(text, "");
+    assert_int_equal(f.workers, 3);
+    assert_string_equal(operands[0], "data");
+    assert_int_equal(parse(3, wrong, &f, operands, text, sizeof(text)), 2);
+    assert_string_equal(text, "pipeprobe try: --workers: 9 is out of range; allowed are 1 to 8\n");
+    assert_int_equal(parse(3, help, &f, operands, text, sizeof(text)), 0); /* whoever asks for help gets it, whatever else is wrong */
+    assert_string_equal(text, "Usage: pipeprobe try FILE\nTries.\n\nOptions:\n  -w, --workers N  how many [1]\n\nA note.\n\nExamples:\n  pipeprobe try a\n  pipeprobe try b -w 2\n");
+    assert_int_equal(parse(3, after, &f, operands, text, sizeof(text)), -1);
+    assert_string_equal(operands[0], "--help");
+}
+
+static void test_help_all(void **state)
+{
+    const struct pp_command *const commands[] = {&cmd, NULL};
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    pp_help_all(commands, out);
+    fclose(out);
+    assert_non_null(strstr(text, "  try       Tries.\n"));
+    int lines = 0;
+    for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++)
+        assert_in_range(end - line, 0, 80);
+    assert_in_range(lines, 10, 24);
+    static const char *const codes[] = {"  0 ", "  1 ", "  2 ", "  3 ", "  4 ", "  130 "};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        assert_non_null(strstr(text, codes[i]));
+    free(text);
+}
+
+static void test_color(void **state)
+{
+    FILE *file = tmpfile();
+    setenv("TERM", "xterm", 1);
+    assert_int_equal(pp_cli_use_color(PP_COLOR_AUTO, file), 0); /* no terminal */
+    assert_int_equal(pp_cli_use_color(PP_COLOR_ALWAYS, file), 1);
+    setenv("NO_COLOR", "1", 1);
+    assert_int_equal(pp_cli_use_color(PP_COLOR_ALWAYS, file), 1); /* asked for on the command line wins */
+    assert_int_equal(pp_cli_use_color(PP_COLOR_NEVER, file), 0);
+    assert_int_equal(pp_cli_columns(file), 80);
+    unsetenv("NO_COLOR");
+    fclose(file);
+}
+
+/* Without a terminal not a byte is written; with one, the line is cut to its width. */
+static void test_progress(void **state)
+{
+    struct pp_progress p;
+    char text[256];
+    int err = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    pp_progress_begin(&p, 0);
+    pp_progress_line(&p, "%d %%", 10);
+    pp_progress_clear(&p);
+    assert_int_equal(ftell(file), 0);
+    assert_int_equal(lseek(fileno(file), 0, SEEK_END), 0);
+    p = (struct pp_progress){.on = 1, .width = 11};
+    pp_progress_line(&p, "%s", "0123456789abc");
+    pp_progress_clear(&p);
+    pp_progress_clear(&p);
+    dup2(err, STDERR_FILENO);
+    close(err);
+    rewind(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    assert_string_equal(text, "\r0123456789\033[K\r\033[K");
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

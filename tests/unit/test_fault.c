@@ -1,0 +1,139 @@
+#include "probe/base/clock.h"
+#include "probe/loader/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct pp_faults *parse(const char *spec)
+{
+    struct pp_faults *f;
+    struct pp_err err = {0};
+    if (pp_faults_parse(&spec, 1, 1, &f, &err) != PP_OK)
+        fail_msg("%s: %s", spec, err.text);
+    return f;
+}
+
+static void every_fault_of_the_table_parses(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s", "open-latency=1ms", "read-bandwidth=20MB,after=2s",
+                                        "slow-shard=10ms,of=8", "read-errors=0.03,fails=2", "straggler=0.02,cost=40ms", "slow-worker=5ms,worker=1",
+                                        "decode-cost=3", "transform-cost=2ms", "collate-cost=4ms", "global-lock", "startup-cost=1s"};
+    const char *name, *args;
+    int n = 0;
+    while (pp_faults_help(n, &name, &args))
+        n++;
+    assert_int_equal(n, sizeof(specs) / sizeof(specs[0]));
+    for (int i = 0; i < n; i++)
+        pp_faults_destroy(parse(specs[i]));
+}
+
+static void bad_specs_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *word;
+    } rows[] = {{"read-latncy=5ms", "read-latency"}, {"read-latency", "read-latency="}, {"read-latency=fast", "fast"},
+                {"read-latency=5ms,of=3", "of"},     {"read-errors=1.5", "1.5"},        {"slow-shard=1ms,of=0", "of"},       {"global-lock=3", "3"},            {"", "list"},
+                {"read-latency=5ms,tail=0.1", "tail"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_faults *f = (void *)1;
+        struct pp_err err = {0};
+        pp_status st = pp_faults_parse(&rows[i].spec, 1, 1, &f, &err);
+        assert_int_equal(st, PP_E_USAGE);
+        assert_null(f);
+        if (!strstr(err.text, rows[i].word))
+            fail_msg("'%s' does not name '%s'", err.text, rows[i].word);
+    }
+}
+
+static void latency_blocks_without_cpu(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("read-latency=20ms");
+    struct pp_fault_at at = {.sample = 3};
+    uint64_t t0 = pp_now_ns(), cpu0 = pp_thread_cpu_ns();
+    assert_int_equal(pp_fault_before_read(f, &at, 0, NULL), PP_OK);
+    assert_true(pp_now_ns() - t0 >= 20000000);
+    assert_true(pp_thread_cpu_ns() - cpu0 < 5000000);
+    pp_faults_destroy(f);
+}
+
+static void costs_burn_cpu(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("transform-cost=10ms");
+    struct pp_fault_at at = {0};
+    uint64_t cpu0 = pp_thread_cpu_ns();
+    pp_fault_transform(f, &at);
+    assert_true(pp_thread_cpu_ns() - cpu0 >= 10000000);
+    pp_faults_destroy(f);
+}
+
+static void bandwidth_is_shared_and_exact(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("read-bandwidth=10MB");
+    uint64_t t0 = pp_now_ns();
+    for (int i = 0; i < 5; i++)
+        pp_fault_after_read(f, 100000);
+    assert_true(pp_now_ns() - t0 >= 50000000);
+    pp_faults_destroy(f);
+}
+
+static void errors_hit_their_share_and_pass_after_n_tries(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("read-errors=0.25,fails=2");
+    int hit = 0;
+    for (uint64_t i = 0; i < 4000; i++) {
+        struct pp_fault_at at = {.sample = i};
+        struct pp_err err;
+        pp_status first = pp_fault_before_read(f, &at, 0, &err);
+        hit += first == PP_E_TRANSIENT;
+        assert_int_equal(pp_fault_before_read(f, &at, 1, &err), first); /* a function of the sample, not of luck */
+        assert_int_equal(pp_fault_before_read(f, &at, 2, &err), PP_OK);
+    }
+    assert_in_range(hit, 1000 - 137, 1000 + 137); /* 5 standard deviations of a binomial(4000, 1/4) */
+    pp_faults_destroy(f);
+}
+
+static void after_waits_for_its_time(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("read-latency=30ms,after=1h");
+    struct pp_fault_at at = {0};
+    uint64_t cpu0 = pp_now_ns();
+    for (int i = 0; i < 100; i++)
+        pp_fault_before_read(f, &at, 0, NULL);
+    assert_true(pp_now_ns() - cpu0 < 2000000000u); /* 100 x 30 ms would be 3 s */
+    pp_faults_destroy(f);
+}
+
+static void nothing_happens_without_faults(void **state)
+{
+    (void)state;
+    struct pp_fault_at at = {0};
+    assert_int_equal(pp_fault_before_read(NULL, &at, 0, NULL), PP_OK);
+    pp_fault_after_read(NULL, 1u << 30);
+    pp_fault_decode_end(NULL, &at, pp_fault_decode_begin(NULL));
+    pp_fault_transform(NULL, &at);
+    pp_fault_collate(NULL);
+    pp_fault_start(NULL);
+    pp_faults_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_fault_of_the_table_parses), cmocka_unit_test(bad_specs_are_named),
+        cmocka_unit_test(latency_blocks_without_cpu),      cmocka_unit_test(costs_burn_cpu),
+        cmocka_unit_test(bandwidth_is_shared_and_exact),   cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
+        cmocka_unit_test(after_waits_for_its_time),        cmocka_unit_test(nothing_happens_without_faults),
+    };
+    return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* Replay against what can be worked out by hand: the laws of one bottleneck at a time. */
+#include "report/replay.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const struct pp_replay_setup base = {.workers = 4, .prefetch = 2, .copy_buffers = 2, .in_order = 1, .batch_size = 8, .cpus = 8, .copy_ns = 1000};
+
+static double rate(struct pp_replay_setup s, struct pp_replay_sample x, struct pp_replay_result *out)
+{
+    struct pp_replay_result r;
+    struct pp_err err;
+    if (pp_replay(&s, &x, 1, 400, &r, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    if (out)
+        *out = r;
+    return r.samples_per_s;
+}
+
+static void near(double got, double want, double tolerance)
+{
+    if (!(fabs(got / want - 1) <= tolerance))
+        fail_msg("%g instead of %g", got, want);
+}
+
+static void latency_scales_with_workers(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 10e6f};
+    for (s.workers = 1; s.workers <= 16; s.workers *= 2)
+        near(rate(s, x, NULL), s.workers * 100.0, 0.01);
+}
+
+static void cpu_is_shared_not_multiplied(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_result r;
+    s.cpus = 2;
+    for (s.workers = 2; s.workers <= 8; s.workers *= 2)
+        near(rate(s, (struct pp_replay_sample){.work_cpu = 2e6f}, &r), 1000, 0.01);
+    near(r.cpu_share, 1, 0.02);
+    s.cpus = 0.5;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 2e6f}, NULL), 250, 0.01);
+}
+
+static void slow_trainer_never_waits(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_result r;
+    s.step_ns = 50e6;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, &r), 160, 0.001);
+    assert_true(r.data_wait_share < 0.001);
+    assert_true(r.slot_wait_share > 0.9);
+}
+
+static void bandwidth_is_shared_whatever_the_workers(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.storage_bytes_per_s = 20e6;
+    for (s.workers = 1; s.workers <= 16; s.workers *= 4)
+        near(rate(s, (struct pp_replay_sample){.bytes = 100000, .work_cpu = 1e5f}, NULL), s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
+}
+
+static void one_lock_serves_one_at_a_time(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.workers = 8;
+    near(rate(s, (struct pp_replay_sample){.serial_cpu = 1e6f, .read_cpu = 1e5f}, NULL), 1000, 0.01);
+}
+
+static void one_device_buffer_adds_copy_and_step(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.work_cpu = 1e5f};
+    s.copy_ns = 10e6;
+    s.step_ns = 10e6;
+    s.copy_buffers = 1;
+    near(rate(s, x, NULL), 8 / 20e-3, 0.01);
+    s.copy_buffers = 2;
+    near(rate(s, x, NULL), 8 / 10e-3, 0.01);
+}
+
+static void spinning_trainer_takes_a_cpu_from_the_workers(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.cpus = 2;
+    s.step_cpu_ns = 100e6; /* a CPU for 100 ms per batch, shared with 4 workers on 2 CPUs */
+    struct pp_replay_result r;
+    rate(s, (struct pp_replay_sample){.work_cpu = 100e6f}, &r);
+    near(r.cpu_share, 1, 0.02);
+    near(r.samples_per_s, 8 / ((8 * 0.1 + 0.1) / 2), 0.02);
+}
+
+/* One sample in 50 costs 40 times as much: in order, the batch behind it waits though it is ready. */
+static void order_costs_under_stragglers(void **state)
+{
+    (void)state;
+    struct pp_replay_sample x[200];
+    struct pp_replay_result in, out;
+    struct pp_replay_setup s = base;
+    for (int i = 0; i < 200; i++)
+        x[i] = (struct pp_replay_sample){.read_blocked = i % 50 == 7 ? 40e6f : 1e6f};
+    s.prefetch = 1;
+    assert_int_equal(pp_replay(&s, x, 200, 400, &in, NULL), PP_OK);
+    s.in_order = 0;
+    assert_int_equal(pp_replay(&s, x, 200, 400, &out, NULL), PP_OK);
+    assert_true(out.samples_per_s >= in.samples_per_s);
+    assert_true(in.samples_per_s > 4 * 200 / (196e-3 + 160e-3) * 0.5);
+}
+
+static void same_input_same_output(void **state)
+{
+    (void)state;
+    struct pp_replay_result a, b;
+    struct pp_replay_setup s = base;
+    s.step_ns = 3e6;
+    s.cpus = 1.3;
+    rate(s, (struct pp_replay_sample){.work_cpu = 3e5f, .read_blocked = 1e6f}, &a);
+    rate(s, (struct pp_replay_sample){.work_cpu = 3e5f, .read_blocked = 1e6f}, &b);
+    assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    struct pp_replay_sample x = {0};
+    struct pp_replay_result r;
+    struct pp_replay_setup s = base;
+    s.cpus = 0;
+    assert_int_equal(pp_replay(&s, &x, 1, 10, &r, NULL), PP_E_USAGE);
+    assert_int_equal(pp_replay(&base, &x, 0, 10, &r, NULL), PP_E_USAGE);
+    assert_int_equal(pp_replay(&base, &x, 1, 10, &r, NULL), PP_OK); /* no cost at all: ends, and only the link takes time */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(slow_trainer_never_waits),
+        cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
+        cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
+        cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+}

@@ -1,0 +1,598 @@
+/* The file: what is written is read, live and finished; what is damaged or foreign is refused in words. */
+#include "collectors/store/reader.h"
+#include "collectors/store/writer.h"
+
+#include "probe/base/rng.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[64], path[96];
+
+static int setup(void **state)
+{
+    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char cmd[192];
+    snprintf(cmd, sizeof(cmd), "chmod u+w '%s'; rm -rf '%s'", dir, dir);
+    return system(cmd);
+}
+
+static struct pp_store *create(uint64_t max_rows)
+{
+    struct pp_store *s = NULL;
+    struct pp_err err;
+    if (pp_store_create(&(struct pp_store_opts){.path = path, .max_rows = max_rows}, &s, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static struct pp_reader *open_reader(void)
+{
+    struct pp_reader *r = NULL;
+    struct pp_err err;
+    if (pp_reader_open(path, &r, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static double query(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    double v = sqlite3_column_double(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+static int check_integrity(void)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL), SQLITE_OK);
+    int ok = sqlite3_step(st) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return ok;
+}
+
+/* n laps of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans make a batch. */
+static void fill(struct pp_span *s, uint64_t from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = from + i;
+        static const uint8_t phases[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_STEP};
+        s[i] = (struct pp_span){
+            .start_ns = 100000000000u + k * 1000000, .dur_ns = 1000000, .sample = k / 4, .bytes = 10, .cpu_ns = 600000, .run_delay_ns = 100000,
+            .batch = (uint32_t)(k / 16), .epoch = 1, .phase = phases[k % 4], .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY,
+        };
+    }
+}
+
+static void append(struct pp_store *s, uint64_t from, size_t n)
+{
+    struct pp_span *spans = malloc(n * sizeof(*spans));
+    fill(spans, from, n);
+    assert_int_equal(pp_store_append(s, 0, spans, n), PP_OK);
+    free(spans);
+}
+
+struct seen {
+    uint64_t n, next, wrong;
+};
+
+static int see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct seen *seen = ctx;
+    for (size_t i = 0; i < n; i++) {
+        struct pp_span want;
+        fill(&want, seen->next++, 1);
+        seen->wrong += thread != 0 || memcmp(&want, &spans[i], sizeof(want)) != 0;
+    }
+    seen->n += n;
+    return 0;
+}
+
+static uint64_t count_spans(struct pp_reader *r, uint64_t *bad)
+{
+    struct seen seen = {0};
+    struct pp_err err;
+    if (pp_reader_each_chunk(r, see, &seen, bad, &err))
+        fail_msg("%s", err.text);
+    if (!bad || !*bad)
+        assert_int_equal(seen.wrong, 0);
+    return seen.n;
+}
+
+static void collect_error(void *ctx, const struct pp_error_row *e)
+{
+    *(struct pp_error_row *)ctx = *e;
+    assert_string_equal(e->path, "a/b.jpg");
+    assert_string_equal(e->kind, "corrupt");
+    assert_string_equal(e->action, "skipped");
+    assert_string_equal(e->reason, "premature end");
+}
+
+static void collect_queue(void *ctx, const struct pp_queue_row *q)
+{
+    ++*(int *)ctx;
+    assert_string_equal(q->name, "ready");
+    assert_int_equal(q->capacity, 4);
+    assert_int_equal(q->get_wait_ns, 22);
+    assert_true(q->share_empty == 0.25);
+}
+
+static void collect_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    ++*(int *)ctx;
+    assert_int_equal(t_ns, 5);
+    assert_string_equal(name, "rss_bytes");
+    assert_true(value == 1e9);
+}
+
+static void collect_loss(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    *(uint64_t *)ctx += count;
+    assert_string_equal(what, "spans");
+    assert_string_equal(why, "ring full");
+}
+
+static void collect_meta(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    static const char *const want[][3] = {{"workers", "2", ""}, {"link", "2.5", "GB/s"}, {"dataset", "x", ""}};
+    int i = (*(int *)ctx)++;
+    assert_string_equal(key, want[i][0]);
+    assert_string_equal(value, want[i][1]);
+    assert_string_equal(unit ? unit : "", want[i][2]);
+    assert_int_equal(numeric, i < 2);
+}
+
+static void test_everything_comes_back(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct pp_error_row e = {0};
+    const struct pp_thread_row *threads;
+    int queues = 0, counters = 0, metas = 0;
+    uint64_t lost = 0;
+    double v = -1;
+    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0", .pid = 1, .tid = 2});
+    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0", .pid = 1, .tid = 2, .recorded = 10000, .dropped = 3});
+    pp_store_name(s, 3, "custom");
+    append(s, 0, 10000);
+    assert_int_equal(pp_store_meta_num(s, "config", "workers", 1, NULL), PP_OK);
+    pp_store_meta_num(s, "config", "link", 2.5, "GB/s");
+    pp_store_meta_text(s, "config", "dataset", "x");
+    pp_store_meta_num(s, "config", "workers", 2, NULL);
+    pp_store_error(s, &(struct pp_store_error){.t_ns = 9, .thread = 0, .batch = PP_NO_BATCH, .sample = 77, .path = "a/b.jpg", .kind = "corrupt", .action = "skipped", .reason = "premature end"});
+    pp_store_queue(s, &(struct pp_store_queue){.name = "ready", .capacity = 4, .get_wait_ns = 22, .share_empty = 0.25});
+    pp_store_counter(s, 5, "rss_bytes", 1e9);
+    pp_store_counter(s, 6, "unknown", 0.0 / 0.0);
+    pp_store_loss(s, "spans", 3, "ring full");
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    assert_int_equal(pp_store_append(s, 0, NULL, 0), PP_E_USAGE);
+    pp_store_close(s);
+
+    struct pp_reader *r = open_reader();
+    uint64_t bad = 99;
+    assert_int_equal(count_spans(r, &bad), 10000);
+    assert_int_equal(bad, 0);
+    assert_int_equal(pp_reader_threads(r, &threads), 1);
+    assert_int_equal(threads[0].lane, PP_LANE_WORKER);
+    assert_string_equal(threads[0].name, "w0");
+    assert_int_equal(threads[0].recorded, 10000);
+    assert_int_equal(threads[0].dropped, 3);
+    assert_string_equal(pp_reader_name(r, 3), "custom");
+    assert_null(pp_reader_name(r, 4));
+    assert_string_equal(pp_reader_meta(r, "config", "dataset"), "x");
+    assert_null(pp_reader_meta(r, "config", "absent"));
+    assert_int_equal(pp_reader_meta_num(r, "config", "workers", &v), 1);
+    assert_true(v == 2);
+    assert_int_equal(pp_reader_meta_num(r, "config", "dataset", &v), 0);
+    assert_true(v == 2);
+    assert_int_equal(pp_reader_each_meta(r, "config", collect_meta, &metas, &err), PP_OK);
+    assert_int_equal(metas, 3);
+    assert_int_equal(pp_reader_each_error(r, collect_error, &e, &err), PP_OK);
+    assert_int_equal(e.sample, 77);
+    assert_int_equal(e.batch, PP_NO_BATCH);
+    assert_int_equal(e.count, 1);
+    assert_int_equal(pp_reader_each_queue(r, collect_queue, &queues, &err), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, collect_counter, &counters, &err), PP_OK);
+    assert_int_equal(pp_reader_each_loss(r, collect_loss, &lost, &err), PP_OK);
+    assert_int_equal(queues, 1);
+    assert_int_equal(counters, 1);
+    assert_int_equal(lost, 3);
+    pp_reader_close(r);
+}
+
+/* One ordinary file a person can ask: rows, views and roll-ups agree with each other. */
+static void test_plain_sql(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    char wal[128];
+    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0"});
+    append(s, 0, 5000);
+    pp_store_commit(s, &err);
+    append(s, 5000, 5000);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    pp_store_close(s);
+    snprintf(wal, sizeof(wal), "%s-wal", path);
+    assert_int_not_equal(access(wal, F_OK), 0);
+    assert_true(check_integrity());
+    assert_true(query("SELECT count(*) FROM span") == 10000);
+    assert_true(query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") == 16);
+    assert_true(query("SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") == 2500);
+    assert_true(query("SELECT sum(n) FROM rollup_second") == 10000);
+    assert_true(query("SELECT sum(n) FROM rollup_second WHERE second = 105") == 1000);
+    assert_true(query("SELECT count FROM v_phase_summary WHERE phase = 'read'") == 2500);
+    assert_true(query("SELECT abs(cpu_s - 1.5) < 1e-9 FROM v_phase_summary WHERE phase = 'read'") == 1);
+    assert_true(query("SELECT n FROM rollup_batch WHERE batch = 312 AND phase = 3") == 4); /* 5000 lies within batch 312 */
+    assert_true(query("SELECT count(*) FROM v_batch") == 625);
+    assert_true(query("SELECT step_ms FROM v_batch WHERE batch = 312") == 4);
+    assert_true(query("SELECT count(*) FROM v_worker") == 4);
+    assert_true(query("SELECT count(*) FROM v_second") > 10);
+    assert_true(query("SELECT count(*) FROM v_stall") == 0);
+    assert_true(query("SELECT count(*) FROM v_error") == 0);
+    assert_true(query("SELECT count(*) FROM phase") == PP_PHASE_COUNT - 1);
+    assert_true(query("SELECT value FROM meta WHERE section = 'run' AND key = 'span_rows'") == 10000);
+}
+
+static void test_rows_are_sampled_by_batch(void **state)
+{
+    struct pp_store *s = create(2000);
+    struct pp_err err;
+    append(s, 0, 10000);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    pp_store_close(s);
+    double rows = query("SELECT count(*) FROM span");
+    assert_true(rows > 1200 && rows < 2800);
+    assert_true(query("SELECT count(*) FROM (SELECT batch, count(*) c FROM span GROUP BY batch) WHERE c NOT IN (16)") == 0);
+    assert_true(query("SELECT count FROM loss WHERE what = 'span_rows'") == 10000 - rows);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 10000);
+    pp_reader_close(r);
+}
+
+static void test_counters_in_spans(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct pp_span c = {.start_ns = 5, .bytes = 17, .name = 2, .phase = PP_PHASE_COUNTER, .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE};
+    pp_store_name(s, 2, "depth");
+    pp_store_append(s, 0, &c, 1);
+    pp_store_counter(s, 6, "rss_bytes", 3);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    pp_store_close(s);
+    assert_true(query("SELECT value FROM counter WHERE name = 'depth' AND t_ns = 5") == 17);
+    assert_true(query("SELECT count(*) FROM counter") == 2);
+    assert_true(query("SELECT count(*) FROM span") == 0);
+}
+
+static void test_live_reading(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    int64_t last = 0;
+    struct seen seen = {0};
+    append(s, 0, 100);
+    pp_store_commit(s, &err);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 100);
+    append(s, 100, 5000);
+    assert_int_equal(count_spans(r, NULL), 100); /* cut but not committed is not there */
+    pp_store_commit(s, &err);
+    assert_int_equal(count_spans(r, NULL), 5100);
+    assert_int_equal(pp_reader_each_chunk_after(r, &last, see, &seen, NULL, &err), PP_OK);
+    assert_int_equal(seen.n, 5100);
+    append(s, 5100, 10);
+    pp_store_commit(s, &err);
+    assert_int_equal(pp_reader_each_chunk_after(r, &last, see, &seen, NULL, &err), PP_OK);
+    assert_int_equal(seen.n, 5110);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK); /* with the reader still at it */
+    assert_int_equal(count_spans(r, NULL), 5110);
+    pp_reader_close(r);
+    pp_store_close(s);
+    assert_true(check_integrity());
+}
+
+static void test_close_without_finish(void **state)
+{
+    struct pp_store *s = create(0);
+    append(s, 0, 777);
+    pp_store_close(s);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 777);
+    pp_reader_close(r);
+    assert_true(query("SELECT count(*) FROM span") == 0);
+}
+
+struct second_sum {
+    uint64_t n;
+    struct pp_hist hist;
+    int bad;
+};
+
+static void add_second(void *ctx, const struct pp_second_row *row)
+{
+    struct second_sum *sum = ctx;
+    sum->n += row->n;
+    sum->bad += !pp_second_hist(row, &sum->hist);
+}
+
+/* The blob keeps every duration within its bucket: sums of counts and the bucket of a known value. */
+static void test_rollup_histogram(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct pp_rng rng = pp_rng_key(1, 1, 1, 1);
+    struct second_sum *sum = calloc(1, sizeof(*sum));
+    uint64_t in_ms = 0;
+    sum->hist.min = UINT64_MAX;
+    for (int i = 0; i < 3000; i++) {
+        uint64_t dur = pp_rng_next(&rng) >> (20 + pp_rng_next(&rng) % 44);
+        struct pp_span span = {.start_ns = 1000000000u, .dur_ns = dur, .phase = PP_PHASE_READ, .batch = PP_NO_BATCH};
+        in_ms += dur < 100;
+        pp_store_append(s, 0, &span, 1);
+    }
+    pp_store_commit(s, &err);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(pp_reader_each_second(r, 0, add_second, sum, &err), PP_OK);
+    assert_int_equal(sum->n, 3000);
+    assert_int_equal(sum->bad, 0);
+    assert_int_equal(sum->hist.count, 3000);
+    uint64_t below = 0;
+    for (int i = 0; i < 100; i++)
+        below += sum->hist.bucket[i]; /* exact below 128 */
+    assert_int_equal(below, in_ms);
+    struct pp_second_row lie = {.n = 1, .hist = (const uint8_t *)"\xff\xff\xff", .hist_bytes = 3};
+    assert_int_equal(pp_second_hist(&lie, &sum->hist), 0);
+    pp_reader_close(r);
+    pp_store_close(s);
+    free(sum);
+}
+
+static void test_errors_beyond_the_limit(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    for (int i = 0; i < 100050; i++)
+        pp_store_error(s, &(struct pp_store_error){.thread = 1, .sample = (uint64_t)i, .path = "p", .kind = i & 1 ? "io" : "corrupt", .action = "skipped", .reason = "r"});
+    assert_int_equal(pp_store_commit(s, &err), PP_OK);
+    pp_store_close(s);
+    assert_true(query("SELECT sum(count) FROM error") == 100050);
+    assert_true(query("SELECT count(*) FROM error") == 100002);
+    assert_true(query("SELECT sum(count) FROM error WHERE kind = 'io'") == 50025);
+}
+
+static void expect_create(const char *p, int force, pp_status want, const char *words)
+{
+    struct pp_store *s = NULL;
+    struct pp_err err = {.code = PP_OK};
+    pp_status got = pp_store_create(&(struct pp_store_opts){.path = p, .force = force}, &s, &err);
+    if (got != want)
+        fail_msg("%s: got %s (%s), wanted %s", p, pp_status_name(got), err.text, pp_status_name(want));
+    assert_null(s);
+    assert_non_null(strstr(err.text, words));
+}
+
+static void test_places_that_do_not_work(void **state)
+{
+    char p[160];
+    struct pp_store *s = create(0);
+    append(s, 0, 10);
+    pp_store_close(s);
+    expect_create(path, 0, PP_E_EXISTS, "--force");
+    expect_create(dir, 1, PP_E_USAGE, "is a directory");
+    expect_create("", 0, PP_E_USAGE, "needs a file name");
+    snprintf(p, sizeof(p), "%s/none/x.sqlite", dir);
+    expect_create(p, 0, PP_E_NOT_FOUND, "none");
+    snprintf(p, sizeof(p), "%s/x.sqlite", path);
+    expect_create(p, 0, PP_E_NOT_FOUND, "not a directory");
+    if (geteuid() != 0) {
+        chmod(dir, 0500);
+        snprintf(p, sizeof(p), "%s/x.sqlite", dir);
+        expect_create(p, 0, PP_E_ACCESS, "not writable");
+        chmod(dir, 0700);
+    }
+    struct pp_err err;
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err), PP_OK);
+    pp_store_close(s);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 0); /* replaced, not appended to */
+    pp_reader_close(r);
+}
+
+static void expect_open(const char *p, pp_status want, const char *words)
+{
+    struct pp_reader *r = NULL;
+    struct pp_err err = {.code = PP_OK};
+    pp_status got = pp_reader_open(p, &r, &err);
+    if (got != want)
+        fail_msg("%s: got %s (%s), wanted %s", p, pp_status_name(got), err.text, pp_status_name(want));
+    if (want)
+        assert_non_null(strstr(err.text, words));
+    pp_reader_close(r);
+}
+
+static void put(const char *name, const void *bytes, size_t n, char *p, size_t size)
+{
+    snprintf(p, size, "%s/%s", dir, name);
+    FILE *f = fopen(p, "w");
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void sql(const char *p, const char *text)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(p, &db), SQLITE_OK);
+    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", text, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static void test_files_that_are_not_runs(void **state)
+{
+    char p[160];
+    static char zeros[5000];
+    expect_open("/nonexistent/run.sqlite", PP_E_NOT_FOUND, "/nonexistent/run.sqlite");
+    expect_open(dir, PP_E_USAGE, "is not a file");
+    put("empty", "", 0, p, sizeof(p));
+    expect_open(p, PP_E_EMPTY, "empty");
+    put("text", "hello, this is no database", 26, p, sizeof(p));
+    expect_open(p, PP_E_CORRUPT, "not an SQLite file");
+    put("zeros", zeros, sizeof(zeros), p, sizeof(p));
+    expect_open(p, PP_E_CORRUPT, "not an SQLite file");
+    snprintf(p, sizeof(p), "%s/foreign", dir);
+    sql(p, "CREATE TABLE meta(x)");
+    expect_open(p, PP_E_UNSUPPORTED, "not a pipeprobe run");
+    struct pp_store *s = create(0);
+    append(s, 0, 100);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    expect_open(path, PP_OK, "");
+    sql(path, "PRAGMA user_version=99");
+    expect_open(path, PP_E_VERSION, "newer");
+    sql(path, "PRAGMA user_version=1; DROP TABLE meta");
+    expect_open(path, PP_E_SYSTEM, "meta");
+}
+
+static long file_size(const char *p)
+{
+    struct stat st;
+    return stat(p, &st) == 0 ? (long)st.st_size : -1;
+}
+
+/* A file cut at any point is refused or read as far as it goes. */
+static void test_cut_files(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_reader *r;
+    struct pp_err err;
+    append(s, 0, 20000);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    long size = file_size(path);
+    for (long cut = size - 1; cut > 0; cut -= 1 + size / 37) {
+        assert_int_equal(truncate(path, cut), 0);
+        pp_status status = pp_reader_open(path, &r, &err);
+        assert_int_equal(status, PP_E_CORRUPT);
+        assert_true(err.text[0]);
+    }
+}
+
+/* Bytes changed anywhere: no crash, and whatever walks past the checksum is what was written. */
+static void test_damaged_files(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_rng rng = pp_rng_key(3, 1, 4, 1);
+    char copy[160], cmd[400];
+    uint64_t bad_total = 0, refused = 0;
+    for (int i = 0; i < 20; i++) {
+        append(s, (uint64_t)i * 500, 500);
+        pp_store_commit(s, NULL);
+    }
+    pp_store_close(s);
+    snprintf(copy, sizeof(copy), "%s/copy.sqlite", dir);
+    for (int trial = 0; trial < 60; trial++) {
+        snprintf(cmd, sizeof(cmd), "cp '%s' '%s'", path, copy);
+        assert_int_equal(system(cmd), 0);
+        int fd = open(copy, O_RDWR);
+        for (int k = 0; k < 20; k++) {
+            uint8_t b = (uint8_t)pp_rng_next(&rng);
+            assert_int_equal(pwrite(fd, &b, 1, (off_t)(100 + pp_rng_below(&rng, (uint64_t)file_size(copy) - 100))), 1);
+        }
+        close(fd);
+        struct pp_reader *r;
+        struct pp_err err;
+        const struct pp_thread_row *threads;
+        uint64_t bad = 0;
+        struct seen seen = {0};
+        if (pp_reader_open(copy, &r, &err)) {
+            assert_true(err.text[0]);
+            refused++;
+            continue;
+        }
+        if (pp_reader_each_chunk(r, see, &seen, &bad, &err))
+            refused++;
+        bad_total += bad;
+        pp_reader_threads(r, &threads);
+        pp_reader_meta(r, "run", "journal_mode");
+        pp_reader_close(r);
+    }
+    assert_true(bad_total > 0);
+}
+
+static void test_damaged_chunk_is_counted(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct seen seen = {0};
+    uint64_t bad = 0;
+    for (int i = 0; i < 3; i++) {
+        append(s, (uint64_t)i * 100, 100);
+        pp_store_commit(s, &err);
+    }
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    sql(path, "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = 2");
+    struct pp_reader *r = open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    assert_int_equal(bad, 1);
+    assert_int_equal(seen.n, 200);
+    pp_reader_close(r);
+    sql(path, "UPDATE chunk SET seq0 = seq0 + 1 WHERE id = 3"); /* a sound body in the wrong place */
+    r = open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    assert_int_equal(bad, 2);
+    pp_reader_close(r);
+}
+
+static void test_read_only_directory(void **state)
+{
+    struct pp_store *s = create(0);
+    append(s, 0, 100);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    chmod(path, 0400);
+    chmod(dir, 0500);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 100);
+    pp_reader_close(r);
+    chmod(dir, 0700);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
+        TEST(test_close_without_finish), TEST(test_rollup_histogram), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
+        TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

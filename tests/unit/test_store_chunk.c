@@ -1,0 +1,172 @@
+/* The columnar codec: round trip on random and realistic spans, size, and arbitrary bytes. */
+#include "collectors/store/chunk.h"
+
+#include "probe/base/rng.h"
+
+#include <pipeprobe/phase.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t next(struct pp_rng *r)
+{
+    return pp_rng_next(r);
+}
+
+/* Any width of number, also the extremes. */
+static uint64_t wild(struct pp_rng *r)
+{
+    uint64_t v = next(r) >> (next(r) & 63);
+    return next(r) % 7 == 0 ? UINT64_MAX - (v & 3) : v;
+}
+
+static void fill_wild(struct pp_rng *r, struct pp_span *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        s[i] = (struct pp_span){
+            .start_ns = wild(r), .dur_ns = wild(r), .sample = wild(r), .bytes = wild(r), .cpu_ns = wild(r), .run_delay_ns = wild(r),
+            .batch = (uint32_t)wild(r), .cache_hit_kib = (uint32_t)wild(r), .epoch = (uint16_t)wild(r), .name = (uint16_t)wild(r),
+            .phase = (uint8_t)wild(r), .flags = (uint16_t)wild(r),
+        };
+}
+
+/* A worker's life: wait, read, decode, transform for samples in random order, laps that touch. */
+static void fill_worker(struct pp_rng *r, struct pp_span *s, size_t n, int resources)
+{
+    static const uint8_t phases[] = {PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM};
+    static const uint64_t typical[] = {2000, 150000, 4000000, 700000};
+    uint64_t t = 1000000000000u, sample = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = i % 4;
+        uint64_t dur = typical[k] / 2 + next(r) % typical[k];
+        if (k == 0)
+            sample = next(r) % 1281167;
+        s[i] = (struct pp_span){.start_ns = t, .dur_ns = dur, .sample = PP_NO_SAMPLE, .batch = (uint32_t)(i / 256), .phase = phases[k]};
+        if (resources) {
+            s[i].sample = sample;
+            s[i].cpu_ns = k == 0 ? 1000 : dur - dur / 50;
+            s[i].run_delay_ns = next(r) % 10 == 0 ? dur / 60 : 0;
+            s[i].bytes = k == 1 ? 110000 + next(r) % 40000 : k == 3 ? 602112 : 0;
+            s[i].cache_hit_kib = k == 1 ? (uint32_t)(s[i].bytes / 1024) : 0;
+            s[i].flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (k == 1 ? PP_SPAN_HAS_CACHE : 0);
+        }
+        t += dur;
+    }
+}
+
+static size_t check_round_trip(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress)
+{
+    size_t size, got;
+    const uint8_t *body = pp_chunk_encode(c, spans, n, compress, &size);
+    assert_non_null(body);
+    uint8_t *copy = malloc(size);
+    memcpy(copy, body, size);
+    const struct pp_span *back = pp_chunk_decode(c, copy, size, &got);
+    assert_non_null(back);
+    assert_int_equal(got, n);
+    assert_memory_equal(back, spans, n * sizeof(*spans));
+    free(copy);
+    return size;
+}
+
+static void test_round_trip(void **state)
+{
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(1, 2, 3, 4);
+    struct pp_span *s = malloc(4096 * sizeof(*s));
+    static const size_t sizes[] = {1, 2, 3, 4, 63, 1000, 4096};
+    for (int trial = 0; trial < 20; trial++) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            fill_wild(&r, s, sizes[i]);
+            check_round_trip(c, s, sizes[i], trial & 1);
+            fill_worker(&r, s, sizes[i], trial & 1);
+            check_round_trip(c, s, sizes[i], trial & 2);
+        }
+    }
+    memset(s, 0, 4096 * sizeof(*s));
+    assert_true(check_round_trip(c, s, 4096, 0) < 64); /* twelve constant columns */
+    free(s);
+    pp_chunk_codec_free(c);
+}
+
+static void test_size(void **state)
+{
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(5, 6, 7, 8);
+    struct pp_span *s = malloc(4096 * sizeof(*s));
+    fill_worker(&r, s, 4096, 0);
+    double lean = (double)check_round_trip(c, s, 4096, 0) / 4096, packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
+    fill_worker(&r, s, 4096, 1);
+    double full = (double)check_round_trip(c, s, 4096, 0) / 4096, full_packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
+    print_message("# bytes per span: lean %.2f (zstd %.2f), all resource fields %.2f (zstd %.2f)\n", lean, packed, full, full_packed);
+    assert_true(lean <= 8);
+    assert_true(packed <= 4.5);
+    assert_true(full <= 20 && full_packed <= full);
+    free(s);
+    pp_chunk_codec_free(c);
+}
+
+static void test_refuses(void **state)
+{
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_span s = {0};
+    size_t n, size;
+    assert_null(pp_chunk_encode(c, &s, 0, 0, &size));
+    assert_null(pp_chunk_encode(c, &s, PP_CHUNK_SPANS_MAX + 1, 0, &size));
+    assert_null(pp_chunk_decode(c, (const uint8_t *)"", 0, &n));
+    /* says 65536 spans in 12 bytes of columns, then 4 billion of them */
+    uint8_t lie[24] = {1, 0, 0, 0, 0, 0, 1, 0, 12, 0, 0, 0};
+    assert_null(pp_chunk_decode(c, lie, sizeof(lie), &n));
+    memset(lie + 4, 0xff, 8);
+    assert_null(pp_chunk_decode(c, lie, sizeof(lie), &n));
+    pp_chunk_codec_free(c);
+}
+
+/* Arbitrary bytes: changed, cut and random bodies either decode to some spans or are refused; the sanitizers watch. */
+static void test_arbitrary_bytes(void **state)
+{
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(9, 9, 9, 9);
+    struct pp_span s[64];
+    size_t size, n, refused = 0, decoded = 0;
+    for (int trial = 0; trial < 20000; trial++) {
+        size_t count = 1 + next(&r) % 64;
+        fill_worker(&r, s, count, trial & 1);
+        const uint8_t *body = pp_chunk_encode(c, s, count, trial & 2, &size);
+        size_t cut = next(&r) % 3 == 0 ? next(&r) % (size + 1) : size;
+        uint8_t *m = malloc(cut ? cut : 1); /* exactly as long, so that an overrun is seen */
+        memcpy(m, body, cut);
+        for (uint64_t k = next(&r) % 4; k && cut; k--)
+            m[next(&r) % cut] = (uint8_t)next(&r);
+        const struct pp_span *got = pp_chunk_decode(c, m, cut, &n);
+        assert_true(got ? n > 0 : n == 0);
+        got ? decoded++ : refused++;
+        free(m);
+    }
+    assert_true(refused > 1000 && decoded > 1000);
+    pp_chunk_codec_free(c);
+}
+
+static void test_checksum_binds_place(void **state)
+{
+    const uint8_t body[] = "some columns";
+    uint64_t x = pp_chunk_checksum(1, 100, 5, body, sizeof(body));
+    assert_int_equal(x, pp_chunk_checksum(1, 100, 5, body, sizeof(body)));
+    assert_int_not_equal(x, pp_chunk_checksum(2, 100, 5, body, sizeof(body)));
+    assert_int_not_equal(x, pp_chunk_checksum(1, 101, 5, body, sizeof(body)));
+    assert_int_not_equal(x, pp_chunk_checksum(1, 100, 6, body, sizeof(body)));
+    assert_int_not_equal(x, pp_chunk_checksum(1, 100, 5, body, sizeof(body) - 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_checksum_binds_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

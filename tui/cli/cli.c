@@ -1,0 +1,50 @@
+#include "tui/cli/cli.h"
+
+#include "tui/cli/help.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
+{
+    const char *text = err->text[0] ? err->text : pp_status_text(err->code);
+    fprintf(stderr, "pipeprobe %s: %s\n", cmd->name, text);
+    return pp_status_exit_code(err->code);
+}
+
+static int asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return 1;
+    return 0;
+}
+
+int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands)
+{
+    struct pp_err err = {0};
+    if (asks_for_help(argc, argv)) {
+        pp_help_command(cmd, stdout);
+        return 0;
+    }
+    if (pp_opts_parse(set, cmd->name, argc, argv, operands, n_operands, &err) != PP_OK)
+        return pp_cli_fail(cmd, &err);
+    return -1;
+}
+
+/* https://no-color.org: any non-empty value of NO_COLOR counts. */
+int pp_cli_use_color(enum pp_color when, FILE *out)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (when != PP_COLOR_AUTO)
+        return when == PP_COLOR_ALWAYS;
+    return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+}
+
+int pp_cli_columns(FILE *out)
+{
+    struct winsize size;
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}

@@ -1,0 +1,211 @@
+#include "tui/cli/doctor_checks.h"
+
+#include "collectors/environment.h"
+#include "probe/base/text.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <jpeglib.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    f->answer = answer;
+    vsnprintf(f->value, sizeof(f->value), fmt, ap);
+    va_end(ap);
+}
+
+/* ---- this build ---- */
+
+static void look_jpeg(struct pp_finding *f)
+{
+#if defined(WITH_SIMD)
+    int simd = 1;
+#else
+    int simd = 0;
+#endif
+    found(f, simd ? PP_YES : PP_NO, "libjpeg-turbo %s, %s", TEXT(LIBJPEG_TURBO_VERSION), simd ? "SIMD" : "built without SIMD");
+}
+
+static void look_sqlite(struct pp_finding *f)
+{
+    found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
+}
+
+static void look_nvtx(struct pp_finding *f)
+{
+#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
+    found(f, PP_YES, "found when this was compiled");
+#else
+    found(f, PP_NO, "not there when this was compiled");
+#endif
+}
+
+/* ---- CPUs and memory ---- */
+
+static void look_avx2(struct pp_finding *f)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    int yes = __builtin_cpu_supports("avx2");
+    found(f, yes ? PP_YES : PP_NO, "%s", yes ? "this CPU has it" : "this CPU does not have it");
+#else
+    found(f, PP_NO, "not an x86 CPU");
+#endif
+}
+
+static void look_cpus(struct pp_finding *f)
+{
+    struct pp_cpus c = {0};
+    pp_cpus_read(&c);
+    char quota[40] = "no cgroup quota";
+    if (c.quota > 0)
+        snprintf(quota, sizeof(quota), "cgroup quota %.3g", c.quota);
+    found(f, c.usable >= c.online ? PP_YES : PP_NO, "%.3g usable of %d online (affinity %d, %s)", c.usable, c.online, c.affinity, quota);
+}
+
+static void look_memory(struct pp_finding *f)
+{
+    char text[32];
+    uint64_t bytes = pp_memory_available();
+    if (bytes)
+        found(f, PP_YES, "%s available", pp_text_bytes(text, sizeof(text), (double)bytes));
+    else
+        found(f, PP_CANNOT_TELL, "neither /proc/meminfo nor a cgroup says");
+}
+
+static void look_memlock(struct pp_finding *f)
+{
+    struct rlimit limit;
+    char text[32];
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+        found(f, PP_CANNOT_TELL, "getrlimit: %s", strerror(errno));
+    else if (limit.rlim_cur == RLIM_INFINITY)
+        found(f, PP_YES, "no limit");
+    else
+        found(f, limit.rlim_cur >= (rlim_t)256 << 20 ? PP_YES : PP_NO, "ulimit -l is %s", pp_text_bytes(text, sizeof(text), (double)limit.rlim_cur));
+}
+
+static void look_shm(struct pp_finding *f)
+{
+    struct statvfs s;
+    char text[32];
+    if (statvfs("/dev/shm", &s) != 0) {
+        found(f, PP_NO, "/dev/shm: %s", strerror(errno));
+        return;
+    }
+    double bytes = (double)s.f_bavail * (double)s.f_frsize;
+    found(f, bytes >= 64 << 20 ? PP_YES : PP_NO, "/dev/shm has %s free", pp_text_bytes(text, sizeof(text), bytes));
+}
+
+/* The first line of path into line; when there is none, why, and 0. */
+static int first_line(const char *path, char *line, size_t size)
+{
+    FILE *in = fopen(path, "re");
+    int ok = in && fgets(line, (int)size, in);
+    if (ok)
+        line[strcspn(line, "\n")] = '\0';
+    else
+        snprintf(line, size, "%s", in ? "empty" : strerror(errno));
+    if (in)
+        fclose(in);
+    return ok;
+}
+
+static void look_tsc(struct pp_finding *f)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    unsigned a, b, c, d = 0;
+    char source[64];
+    int invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+    int known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
+    found(f, invariant ? PP_YES : PP_NO, "%s; the kernel's clock source is %s", invariant ? "invariant" : "not declared invariant", known ? source : "unknown");
+#else
+    found(f, PP_NO, "not an x86 CPU");
+#endif
+}
+
+/* ---- what the kernel tells ---- */
+
+static void look_file(struct pp_finding *f, const char *path)
+{
+    char line[128];
+    int ok = first_line(path, line, sizeof(line));
+    found(f, ok ? PP_YES : PP_NO, "%s%s%s", path, ok ? " is readable" : ": ", ok ? "" : line);
+}
+
+static void look_schedstat(struct pp_finding *f)
+{
+    look_file(f, "/proc/thread-self/schedstat");
+}
+
+static void look_psi(struct pp_finding *f)
+{
+    look_file(f, "/proc/pressure/cpu");
+}
+
+/* Reads back a page just written, which the cache must hold, in an unnamed file of the current directory. */
+static void look_nowait(struct pp_finding *f)
+{
+    char page[4096] = {0};
+    struct iovec v = {page, sizeof(page)};
+    int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page)) {
+        found(f, PP_CANNOT_TELL, "no scratch file can be made here: %s", strerror(errno));
+    } else {
+        ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
+        int told = n >= 0 || errno == EAGAIN;
+        found(f, told ? PP_YES : PP_NO, "%s%s", told ? "RWF_NOWAIT works in this directory" : "RWF_NOWAIT in this directory: ", told ? "" : strerror(errno));
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static void look_cuda(struct pp_finding *f)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!lib) {
+        found(f, PP_NO, "no libcuda.so.1 on this machine");
+        return;
+    }
+    int version = 0, (*get_version)(int *);
+    *(void **)&get_version = dlsym(lib, "cuDriverGetVersion"); /* the form POSIX gives for function pointers */
+    if (get_version && get_version(&version) == 0)
+        found(f, PP_YES, "driver for CUDA %d.%d", version / 1000, version % 1000 / 10);
+    else
+        found(f, PP_NO, "libcuda.so.1 is there but does not tell its version");
+    dlclose(lib);
+}
+
+const struct pp_check pp_checks[] = {
+    {"JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower than it could be"},
+    {"recordings", look_sqlite, "recordings are read and written", "STRICT tables need SQLite 3.37: recordings cannot be written"},
+    {"AVX2", look_avx2, "resize and normalise use it", "resize and normalise take the portable path: same bits, slower"},
+    {"all CPUs usable", look_cpus, "workers can use every CPU of the machine", "--workers auto goes by the usable ones"},
+    {"memory", look_memory, "batch slots are kept within it", "batch slots cannot be checked against what is free"},
+    {"page-locked batches", look_memlock, "batch slots can be locked in memory", "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
+    {"shared memory", look_shm, "rings of spans live there and survive a kill", "recordings go through temporary files instead"},
+    {"run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking", "oversubscription cannot be told from slow work: causes stay open"},
+    {"page-cache hits", look_nowait, "each read says how much came from the page cache", "whether storage was read or the cache cannot be told here"},
+    {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded", "pressure of the whole machine is not recorded"},
+    {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
+    {"CUDA driver", look_cuda, "found, but this version copies over the host stand-in", "copies go over the host stand-in: a link of stated bandwidth"},
+    {"NVTX headers", look_nvtx, "compiled in, but this version announces no phases through them", "phases are not announced through NVTX"},
+};
+const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);

@@ -1,0 +1,39 @@
+#include "tui/cli/help.h"
+
+#include <sqlite3.h>
+
+void pp_help_version(FILE *out)
+{
+    fprintf(out, "pipeprobe %s (SQLite %s)\n", PP_VERSION, sqlite3_libversion());
+}
+
+void pp_help_all(const struct pp_command *const *commands, FILE *out)
+{
+    fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
+          "Usage: pipeprobe COMMAND [options]\n\nCommands:\n", out);
+    for (; *commands; commands++)
+        fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+    fputs("  help      this list, or 'pipeprobe help COMMAND'\n\n"
+          "Options:\n  --help     this list; after a command, its options\n  --version  the version\n\n"
+          "Exit codes:\n"
+          "  0    fine\n"
+          "  1    a regression, or a finding above the asked threshold\n"
+          "  2    usage: an option, argument or path does not make sense\n"
+          "  3    inconclusive, or not comparable\n"
+          "  4    could not measure\n"
+          "  130  interrupted\n\n"
+          "Options also come from PIPEPROBE_NAME variables and from [command] sections of\n"
+          "~/.config/pipeprobe/config; the command line wins.\n", out);
+}
+
+void pp_help_command(const struct pp_command *cmd, FILE *out)
+{
+    fprintf(out, "Usage: pipeprobe %s\n%s\n\n", cmd->usage, cmd->summary);
+    pp_opts_help(cmd->opts, out);
+    if (cmd->notes)
+        fprintf(out, "\n%s\n", cmd->notes);
+    fputs("\nExamples:\n", out);
+    for (int i = 0; i < 2; i++)
+        if (cmd->examples[i])
+            fprintf(out, "  %s\n", cmd->examples[i]);
+}

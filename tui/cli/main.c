@@ -1,0 +1,61 @@
+/* The front hall: finds the command by its name and lets it run. */
+#include "tui/cli/cli.h"
+#include "tui/cli/help.h"
+
+#include <string.h>
+
+static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_report, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+
+static const struct pp_command *find(const char *name)
+{
+    for (const struct pp_command *const *c = commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    enum { KNOWN = sizeof(commands) / sizeof(*commands) };
+    const char *names[KNOWN + 1];
+    for (int i = 0; i < KNOWN - 1; i++)
+        names[i] = commands[i]->name;
+    names[KNOWN - 1] = "help";
+    names[KNOWN] = NULL;
+    const char *near = pp_nearest(name + strspn(name, "-"), names);
+    fprintf(stderr, "pipeprobe: %s: no such %s", name, name[0] == '-' ? "option" : "command");
+    if (near)
+        fprintf(stderr, "; did you mean %s?\n", near);
+    else
+        fputs("; 'pipeprobe --help' lists them\n", stderr);
+    return pp_status_exit_code(PP_E_USAGE);
+}
+
+static int help(const char *name)
+{
+    const struct pp_command *c = name ? find(name) : NULL;
+    if (name && !c)
+        return unknown(name);
+    if (c)
+        pp_help_command(c, stdout);
+    else
+        pp_help_all(commands, stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "help";
+    const struct pp_command *c = find(name);
+    if (c)
+        return c->run(argc - 1, argv + 1);
+    if (strcmp(name, "help") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return help(NULL);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        pp_help_version(stdout);
+        return 0;
+    }
+    return unknown(name);
+}

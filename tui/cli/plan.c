@@ -1,0 +1,268 @@
+/* `pipeprobe plan`: which sample comes at which position of one (epoch, rank), before anything is read. */
+#include "tui/cli/cli.h"
+
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+#include "probe/loader/dataset.h"
+#include "probe/loader/sampler.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define BLOCK 1024      /* positions drawn at a time */
+#define PATH_SIZE 4352  /* the longest path and a shard's key */
+#define MANY 9e15
+
+struct plan_opts {
+    const char *synthetic, *index_dir, *weights;
+    int64_t n, window, token_bytes;
+    int sampler, drop_last, json;
+    int64_t seed, epoch, rank, world_size, start, limit;
+};
+
+static const struct pp_opt_choice sampler_choices[] = {
+    {"sequential", "dataset order"},
+    {"random", "a new permutation every epoch, in O(1) memory"},
+    {"torch", "exactly the order of PyTorch's DistributedSampler"},
+    {"weighted", "with replacement, by --weights"},
+    {NULL, NULL},
+};
+
+#define AT(field) offsetof(struct plan_opts, field)
+
+static const struct pp_opt plan_opt_table[] = {
+    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data", .help = "made-up images instead of DATASET: n=10000,size=500x375"},
+    {.name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1, .max = (double)PP_SAMPLER_MAX_N, .arg = "N", .help = "no data at all: N samples, indexes only"},
+    {.name = "index-dir", .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR", .help = "where shard indexes are kept (default: beside them)"},
+    {.name = "window", .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9, .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
+    {.name = "token-bytes", .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4, .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+
+    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices, .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
+    {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE", .help = "one weight per sample, for --sampler weighted"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0", .help = "of the order"},
+    {.name = "epoch", .type = PP_OPT_INT, .offset = AT(epoch), .min = 0, .max = MANY, .arg = "E", .dflt = "0", .help = "the first is 0"},
+    {.name = "rank", .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R", .dflt = "0", .help = "this rank of --world-size"},
+    {.name = "world-size", .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6, .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
+    {.name = "drop-last", .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0", .help = "cut the epoch to a multiple of W instead of padding it"},
+
+    {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0", .group = "Output", .help = "begin at position P, as a resumed run does"},
+    {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N", .help = "print N positions (default: to the end of the epoch)"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "one JSON document instead of lines"},
+    {.name = NULL},
+};
+
+/* What is printed: positions [at, end) of order, with paths where there is a dataset. */
+struct plan {
+    struct pp_dataset *dataset; /* NULL with --n */
+    struct pp_sampler *sampler;
+    struct pp_order *order;
+    uint64_t n, at, end;
+    char path[PATH_SIZE];
+};
+
+/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+
+static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    char a[32], b[32];
+    pp_text_count(a, sizeof(a), (double)done);
+    if (total)
+        pp_progress_line(ctx, "%s: %s of %s", what, a, pp_text_count(b, sizeof(b), (double)total));
+    else
+        pp_progress_line(ctx, "%s: %s", what, a);
+    return 0;
+}
+
+static pp_status open_data(struct plan *p, const struct plan_opts *o, const char *path, struct pp_err *err)
+{
+    struct pp_progress progress;
+    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path, .synthetic = o->synthetic != NULL, .window = (uint64_t)o->window,
+                                .token_bytes = (int)o->token_bytes, .index_dir = o->index_dir, .progress = on_open_progress, .progress_ctx = &progress};
+    const char *warning;
+    pp_status st;
+
+    if ((path != NULL) + (o->synthetic != NULL) + (o->n > 0) != 1)
+        return pp_fail(err, PP_E_USAGE, "one of DATASET, --synthetic SPEC and --n N says what to plan for, %s", path || o->synthetic || o->n > 0 ? "not two" : "and none is given");
+    if (o->n > 0) {
+        p->n = (uint64_t)o->n;
+        return PP_OK;
+    }
+    pp_progress_begin(&progress, 0);
+    st = pp_dataset_open(&d, &p->dataset, err);
+    pp_progress_clear(&progress);
+    if (st != PP_OK)
+        return st;
+    for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
+        fprintf(stderr, "warning    %s\n", warning);
+    p->n = pp_dataset_len(p->dataset);
+    return PP_OK;
+}
+
+static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp_err *err)
+{
+    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = p->n, .seed = (uint64_t)o->seed, .rank = (uint64_t)o->rank,
+                                .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    double *weights = NULL;
+    pp_status st = PP_OK;
+
+    if ((s.kind == PP_SAMPLER_WEIGHTED) != (o->weights != NULL))
+        return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->weights)
+        st = pp_weights_load(o->weights, p->n, &weights, err);
+    s.weights = weights;
+    if (st == PP_OK)
+        st = pp_sampler_create(&s, &p->sampler, err);
+    if (st == PP_OK)
+        st = pp_order_create(p->sampler, (uint64_t)o->epoch, &p->order, err);
+    free(weights);
+    return st;
+}
+
+static pp_status choose_range(struct plan *p, const struct plan_opts *o, struct pp_err *err)
+{
+    uint64_t len = pp_sampler_len(p->sampler), left;
+    if ((uint64_t)o->start > len)
+        return pp_fail(err, PP_E_USAGE, "--start %" PRId64 " is beyond the %" PRIu64 " samples that this rank has in an epoch", o->start, len);
+    p->at = (uint64_t)o->start;
+    left = len - p->at;
+    p->end = p->at + (o->limit >= 0 && (uint64_t)o->limit < left ? (uint64_t)o->limit : left);
+    return PP_OK;
+}
+
+/* ---- print ----------------------------------------------------------------------------------------------------------------- */
+
+typedef void print_fn(struct plan *p, struct pp_json *json, uint64_t index);
+
+/* printf would cost several times what drawing the index does, which shows in a plan of 1e9 lines. */
+static char *put_decimal(char *end, uint64_t value)
+{
+    do
+        *--end = (char)('0' + value % 10);
+    while (value /= 10);
+    return end;
+}
+
+static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
+{
+    char digits[24], *end = digits + sizeof(digits), *begin;
+    *--end = p->dataset ? '\t' : '\n';
+    begin = put_decimal(end, index);
+    fwrite_unlocked(begin, 1, (size_t)(end + 1 - begin), stdout);
+    if (p->dataset) {
+        fputs_unlocked(pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)), stdout);
+        putc_unlocked('\n', stdout);
+    }
+}
+
+static void print_item(struct plan *p, struct pp_json *json, uint64_t index)
+{
+    pp_json_object(json);
+    pp_json_key(json, "index"), pp_json_uint(json, index);
+    if (p->dataset)
+        pp_json_key(json, "path"), pp_json_str(json, pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
+    pp_json_object_end(json);
+}
+
+/* Stops early once stdout has failed; print_status finds out. */
+static void print_samples(struct plan *p, struct pp_json *json, print_fn *print)
+{
+    uint64_t index[BLOCK];
+    while (p->at < p->end && !ferror(stdout)) {
+        size_t count = p->end - p->at < BLOCK ? (size_t)(p->end - p->at) : BLOCK;
+        pp_order_fill(p->order, p->at, index, count);
+        for (size_t i = 0; i < count; i++)
+            print(p, json, index[i]);
+        p->at += count;
+    }
+}
+
+static void print_json(struct plan *p, const struct plan_opts *o)
+{
+    struct pp_json j;
+    pp_json_begin(&j, stdout, 0);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.plan/1");
+    pp_json_key(&j, "sampler"), pp_json_str(&j, pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+    pp_json_key(&j, "n"), pp_json_uint(&j, p->n);
+    pp_json_key(&j, "seed"), pp_json_int(&j, o->seed);
+    pp_json_key(&j, "epoch"), pp_json_int(&j, o->epoch);
+    pp_json_key(&j, "rank"), pp_json_int(&j, o->rank);
+    pp_json_key(&j, "world_size"), pp_json_int(&j, o->world_size);
+    pp_json_key(&j, "drop_last"), pp_json_bool(&j, o->drop_last);
+    pp_json_key(&j, "rank_samples"), pp_json_uint(&j, pp_sampler_len(p->sampler));
+    pp_json_key(&j, "start"), pp_json_uint(&j, p->at);
+    pp_json_key(&j, "samples"), pp_json_array(&j);
+    print_samples(p, &j, print_item);
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    pp_json_end(&j);
+}
+
+/* A reader that has seen enough (`| head`) closes the pipe: that is no failure. */
+static pp_status print_plan(struct plan *p, const struct plan_opts *o, struct pp_err *err)
+{
+    signal(SIGPIPE, SIG_IGN);
+    errno = 0;
+    if (o->json)
+        print_json(p, o);
+    else
+        print_samples(p, NULL, print_line);
+    if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
+        return PP_OK;
+    return pp_fail_errno(err, errno ? errno : EIO, "the plan is not whole: writing it to stdout failed");
+}
+
+static int plan_main(int argc, char **argv)
+{
+    struct plan_opts o = {.limit = -1};
+    struct pp_opt_set set = {.table = plan_opt_table, .fields = &o};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    struct plan *p = calloc(1, sizeof(*p));
+    struct pp_err err;
+    int n_operands = 0, code;
+    pp_status st = PP_OK;
+
+    pp_err_clear(&err);
+    if (!operands || !p) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        code = pp_cli_fail(&pp_cmd_plan, &err);
+        goto out;
+    }
+    if ((code = pp_cli_parse(&pp_cmd_plan, &set, argc, argv, operands, &n_operands)) >= 0)
+        goto out;
+    if (n_operands > 1)
+        st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: \"%s\" is one too many", operands[1]);
+    if (st == PP_OK)
+        st = open_data(p, &o, operands[0], &err);
+    if (st == PP_OK)
+        st = open_order(p, &o, &err);
+    if (st == PP_OK)
+        st = choose_range(p, &o, &err);
+    if (st == PP_OK)
+        st = print_plan(p, &o, &err);
+    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_plan, &err);
+out:
+    if (p) {
+        pp_order_destroy(p->order);
+        pp_sampler_destroy(p->sampler);
+        pp_dataset_close(p->dataset);
+    }
+    free(p);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_plan = {
+    .name = "plan",
+    .summary = "print which sample comes at which position of an epoch",
+    .usage = "plan DATASET [options]   or   plan --n N [options]",
+    .opts = plan_opt_table,
+    .notes = "One line per position: the sample's index, a tab and its path (the index alone with --n). What\n"
+             "`pipeprobe run` with the same options delivers, whatever its number of workers.",
+    .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --seed 0 --epoch 3 --rank 2 --world-size 8",
+                 "pipeprobe plan --n 1281167 --sampler torch --limit 10"},
+    .run = plan_main,
+};

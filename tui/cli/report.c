@@ -1,0 +1,109 @@
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "report/render.h"
+#include "tui/cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    int format, color, json, force;
+    const char *output;
+};
+enum { TEXT, JSON };
+
+#define AT(field) offsetof(struct options, field)
+static const struct pp_opt_choice formats[] = {{"text", NULL}, {"json", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
+static const struct pp_opt opts[] = {
+    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .dflt = "text", .group = "Options", .help = "for people, or one document of schema pipeprobe.report/1"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "write there instead of to standard output"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = NULL},
+};
+
+static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
+{
+    if (n == 0)
+        return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
+    if (n > 1)
+        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n, operands[0], operands[1], n > 2 ? ", ..." : "");
+    return PP_OK;
+}
+
+static pp_status check_output(const struct options *o, const char *input, struct pp_err *err)
+{
+    if (!o->output)
+        return PP_OK;
+    if (strcmp(o->output, input) == 0)
+        return pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
+    if (!o->force && access(o->output, F_OK) == 0)
+        return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", o->output);
+    return PP_OK;
+}
+
+static int render(const struct options *o, const struct pp_report *r, FILE *out)
+{
+    if (o->format == JSON || o->json)
+        return pp_render_json(r, out);
+    /* a file is read elsewhere: 80 columns, and no colour unless asked for */
+    int color = o->output ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
+    return pp_render_text(r, out, color, o->output ? 80 : pp_cli_columns(out));
+}
+
+static pp_status write_file(const struct options *o, const struct pp_report *r, struct pp_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output);
+    int failed = render(o, r, out);
+    failed |= fclose(out);
+    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output) : pp_io_write_atomic(o->output, text, size, err);
+    free(text);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    struct pp_report *report = NULL;
+    int n, exit_code = 0;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_report, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    if (status == PP_OK)
+        status = read_operand(operands, n, &err);
+    if (status == PP_OK)
+        status = check_output(&o, operands[0], &err);
+    if (status == PP_OK)
+        status = pp_report_build(operands[0], &report, &err);
+    if (status == PP_OK && o.output)
+        status = write_file(&o, report, &err);
+    else if (status == PP_OK && render(&o, report, stdout) != 0)
+        status = pp_fail_errno(&err, errno, "cannot write the report to standard output");
+    exit_code = status == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
+out:
+    pp_report_free(report);
+    free(operands);
+    return exit_code;
+}
+
+const struct pp_command pp_cmd_report = {
+    .name = "report",
+    .summary = "Say what bounds a recorded run, with the evidence.",
+    .usage = "report FILE [options]",
+    .opts = opts,
+    .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
+             "little was recorded to judge, 4 when FILE is damaged or no recording.",
+    .examples = {"pipeprobe report run.sqlite", "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
+    .run = run,
+};
