@@ -34,8 +34,5 @@ install-inject: $(INJECT)
 
 -include $(INJECT_OBJ:.o=.d)
 
-# Another tool, for the tests of chaining.
-$(B)/tests/inject/fake_tool.so: tests/inject/fake_tool.c collectors/inject/nvtx_abi.h
-	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -Wl,-z,nodelete -o $@ $<
-unit helpers: $(B)/tests/inject/fake_tool.so
+# The tests of chaining load another tool (tests/tools/libfake_tool.c).
+unit: $(B)/tests/tools/libfake_tool.so

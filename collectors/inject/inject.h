@@ -4,6 +4,7 @@
  *   init.c     the entry point: joins the session once per process, installs our functions in each client's slots
  *   slots.c    the functions that stand in the slots: arguments -> calls below, and on to the next tool when there is one
  *   ranges.c   open ranges: a stack per thread, a table of start/end ids; a closed range becomes a span
+ *   accounts.c CPU time and run-queue delay of a range
  *   names.c    texts -> labels (an interned name and its phase), domains, handles given to the client
  *   process.c  the one state of the process: session, threads, fork, counters
  *   chain.c    the next tool: what it put into the slots, and its handles as keys of ours
@@ -16,6 +17,8 @@
 #include "collectors/inject/process_file.h"
 #include "collectors/namemap.h"
 #include "probe/trace/trace.h"
+
+#include <sys/types.h>
 
 /* ---- names.c ---------------------------------------------------------------------------------------------------------------- */
 
@@ -46,9 +49,18 @@ void *inject_handle_for_next(void *handle);
 
 struct open_range {
     uint64_t start_ns; /* 0: opened before a fork, so it is its parent's to record */
-    uint64_t cpu_ns;   /* of the thread at start; 0: not measured */
+    uint64_t cpu_ns, run_delay_ns; /* the thread's clocks at the start */
     uint32_t domain, batch;
     struct label label;
+    uint16_t measured; /* PP_SPAN_HAS_CPU, PP_SPAN_HAS_DELAY */
+};
+
+/* What a thread's CPU accounting needs (accounts.c). */
+struct accounts {
+    int fd; /* its schedstat; -1: not to be had */
+    dev_t dev;
+    ino_t ino;
+    uint8_t brief[PP_PHASE_COUNT]; /* the last range of the phase was too short to be worth measuring */
 };
 
 struct inject_thread {
@@ -57,6 +69,7 @@ struct inject_thread {
     uint64_t fork_count; /* of the process when it registered */
     int64_t tid;
     int lane_rank;
+    struct accounts accounts;
     unsigned depth, beyond;     /* beyond: pushed deeper than INJECT_DEPTH_MAX */
     uint16_t in_phase[PP_PHASE_COUNT]; /* open ranges of each mapped phase */
     struct open_range stack[INJECT_DEPTH_MAX];
@@ -76,6 +89,14 @@ void inject_unfinished(struct inject_thread *t);
 void inject_unfinished_started(struct inject_thread *t);
 /* In a forked child: what is open was opened by the parent. */
 void inject_disown(struct inject_thread *t);
+
+/* ---- accounts.c ------------------------------------------------------------------------------------------------------------- */
+
+/* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread lasted under 50 us. */
+void inject_accounts_open(struct accounts *a); /* by the thread itself */
+void inject_accounts_close(struct accounts *a);
+void inject_account_begin(struct accounts *a, struct open_range *r);
+void inject_account_end(struct accounts *a, const struct open_range *r, struct pp_span *s);
 
 /* ---- process.c -------------------------------------------------------------------------------------------------------------- */
 

@@ -119,6 +119,7 @@ static void end_thread(void *arg)
         forget(t);
         pp_thread_retire(t->trace);
     }
+    inject_accounts_close(&t->accounts);
     munmap(t, sizeof(*t));
 }
 
@@ -155,10 +156,12 @@ static struct inject_thread *begin_thread(struct inject_thread *t)
         t = p == MAP_FAILED ? NULL : p;
     } else {
         inject_disown(t);
+        inject_accounts_close(&t->accounts);
     }
     if (t) {
         t->fork_count = inject_process.fork_count;
         t->lane_rank = 0;
+        inject_accounts_open(&t->accounts);
         register_thread(t);
         pthread_setspecific(at_thread_exit, t);
         self.thread = t;

@@ -39,19 +39,16 @@ static int is_mapped(struct label l)
     return l.phase != PP_PHASE_USER;
 }
 
-/* cpu_now: the thread's CPU clock, 0 when it is not of the thread that opened the range. */
-static void put(struct inject_thread *t, const struct open_range *r, uint64_t end_ns, uint64_t cpu_now, uint16_t flags)
+static void put(struct inject_thread *t, const struct open_range *r, uint64_t end_ns, uint16_t flags)
 {
     struct pp_span s = {
         .start_ns = r->start_ns, .dur_ns = end_ns - r->start_ns, .sample = PP_NO_SAMPLE, .batch = r->batch,
         .name = r->label.name, .phase = r->label.phase, .flags = flags,
     };
-    if (r->cpu_ns && cpu_now) {
-        s.cpu_ns = cpu_now - r->cpu_ns;
-        s.flags |= PP_SPAN_HAS_CPU;
-    }
-    if (is_mapped(r->label))
+    if (is_mapped(r->label)) {
         inject_lane(t, pp_phase_info(r->label.phase)->lane);
+        inject_account_end(&t->accounts, r, &s);
+    }
     pp_span_put(t->trace, &s);
 }
 
@@ -59,7 +56,7 @@ void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_
 {
     label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
     struct open_range r = {.start_ns = pp_now_ns(), .batch = batch_of(a, enclosing_batch(t)), .label = label};
-    put(t, &r, r.start_ns, 0, 0);
+    put(t, &r, r.start_ns, 0);
 }
 
 /* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain -------------------------------- */
@@ -72,8 +69,7 @@ static int level_in(const struct inject_thread *t, unsigned domain)
     return n;
 }
 
-/* A phase inside itself (`decode` around `decode_jpeg`) counts once: the inner range keeps its name alone. CPU time costs two readings of
- * 250 ns, so only ranges that stand for a phase have it. */
+/* A phase inside itself (`decode` around `decode_jpeg`) counts once: the inner range keeps its name alone. */
 int inject_push(struct inject_thread *t, unsigned domain, struct label label, const struct nvtx_attributes *a)
 {
     int level = level_in(t, domain);
@@ -90,7 +86,9 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
     r->batch = batch_of(a, enclosing_batch(t));
     r->domain = domain;
     r->label = label;
-    r->cpu_ns = is_mapped(label) ? pp_thread_cpu_ns() : 0;
+    r->measured = 0;
+    if (is_mapped(label))
+        inject_account_begin(&t->accounts, r);
     r->start_ns = pp_now_ns();
     t->depth++;
     return level;
@@ -114,7 +112,7 @@ int inject_pop(struct inject_thread *t, unsigned domain)
     if (is_mapped(r.label))
         t->in_phase[r.label.phase]--;
     if (r.start_ns)
-        put(t, &r, now, r.cpu_ns ? pp_thread_cpu_ns() : 0, 0);
+        put(t, &r, now, 0);
     return level_in(t, domain);
 }
 
@@ -124,7 +122,7 @@ void inject_unfinished(struct inject_thread *t)
     while (t->depth) {
         const struct open_range *r = &t->stack[--t->depth];
         if (r->start_ns)
-            put(t, r, now, 0, PP_SPAN_UNFINISHED);
+            put(t, r, now, PP_SPAN_UNFINISHED);
     }
     memset(t->in_phase, 0, sizeof(t->in_phase));
 }
@@ -197,7 +195,7 @@ static void finish(struct inject_thread *t, struct started *s, uint16_t flags)
     struct open_range r = s->range;
     __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim */
     if (t)
-        put(t, &r, now, 0, flags);
+        put(t, &r, now, flags);
 }
 
 void inject_end(struct inject_thread *t, uint64_t id)

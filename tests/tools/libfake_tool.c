@@ -1,4 +1,4 @@
-/* A tool as another profiler would be: handles of its own, and it checks that it gets back none but those. What it saw goes to the file of FAKE_TOOL_LOG:
+/* tests/tools/libfake_tool.so: a tool as another profiler would be: handles of its own, and it checks that it gets back none but those. What it saw goes to the file of FAKE_TOOL_LOG:
  * one number per kind of call, and how many handles were not its own. */
 #include "collectors/inject/nvtx_abi.h"
 

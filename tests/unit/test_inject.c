@@ -235,9 +235,18 @@ static void mapped(void)
     tiny_push("decode_jpeg"); /* inside a decode: counts once */
     tiny_pop();
     tiny_pop();
-    tiny_push("decode_again");
-    for (volatile int i = 0; i < 3000000; i++) {
+    for (int k = 0; k < 2; k++) {
+        tiny_push(k ? "decode_again" : "decode_long");
+        for (volatile int i = 0; i < 3000000; i++) {
+        }
+        tiny_pop();
     }
+    tiny_push("decode_asleep");
+    usleep(20000);
+    tiny_pop();
+    tiny_push("decode_brief");
+    tiny_pop();
+    tiny_push("decode_after_brief");
     tiny_pop();
     tiny_push("io"); /* the map names it in the domain alone */
     tiny_pop();
@@ -670,8 +679,14 @@ static void a_map_gives_phases(void **state)
     assert_int_equal(find(r, "decode_started")->span.phase, PP_PHASE_DECODE);
     assert_int_equal(find(r, "decode_mark")->span.phase, PP_PHASE_USER);
     const struct pp_span *busy = &find(r, "decode_again")->span;
-    assert_int_equal(busy->flags, PP_SPAN_HAS_CPU);
-    assert_true(busy->cpu_ns > 0 && busy->cpu_ns < busy->dur_ns + 1000000);
+    const struct pp_span *asleep = &find(r, "decode_asleep")->span;
+    int delay = access("/proc/thread-self/schedstat", R_OK) == 0 ? PP_SPAN_HAS_DELAY : 0;
+    assert_int_equal(busy->flags, PP_SPAN_HAS_CPU | delay);
+    assert_true(busy->cpu_ns > 100000 && busy->cpu_ns < busy->dur_ns + 1000000);
+    assert_true(busy->run_delay_ns < busy->dur_ns + 1000000);
+    assert_int_equal(asleep->flags, PP_SPAN_HAS_CPU | delay);
+    assert_true(asleep->cpu_ns < asleep->dur_ns / 4);
+    assert_int_equal(find(r, "decode_after_brief")->span.flags, 0); /* not worth measuring */
     assert_int_equal(find(r, "decode_started")->span.flags, 0); /* it may end on another thread */
     struct pp_ring_info info;
     pp_session_ring_info(r->session, 0, &info);
@@ -732,7 +747,7 @@ static void another_tool_sees_everything_too(void **state)
     char log[] = "/tmp/pp-fake-XXXXXX", line[256] = "", tool[PATH_MAX + 64];
     close(mkstemp(log));
     setenv("FAKE_TOOL_LOG", log, 1);
-    snprintf(tool, sizeof(tool), "%s", beside("tests/inject/fake_tool.so"));
+    snprintf(tool, sizeof(tool), "%s", beside("tests/tools/libfake_tool.so"));
     struct result *r = run_with("chained", NULL, tool, 1024);
     assert_int_equal(r->status, 0);
     FILE *in = fopen(log, "r");
@@ -759,7 +774,7 @@ static void another_tool_that_does_not_load(void **state)
     assert_int_equal(r->process[0].chained, 2);
     done(r);
     char tool[PATH_MAX + 64];
-    snprintf(tool, sizeof(tool), "%s", beside("tests/inject/fake_tool.so"));
+    snprintf(tool, sizeof(tool), "%s", beside("tests/tools/libfake_tool.so"));
     setenv("FAKE_TOOL_REFUSES", "1", 1);
     r = run_with("keeps_errno", NULL, tool, 1024);
     unsetenv("FAKE_TOOL_REFUSES");
