@@ -1,3 +1,4 @@
+#include "probe/trace/observe.h"
 #include "probe/trace/run_delay.h"
 #include "probe/trace/session.h"
 
@@ -83,6 +84,7 @@ void pp_lap_start(struct pp_thread *t)
 
 void pp_lap_skip(struct pp_thread *t)
 {
+    pp_lap_observed_end();
     if (!t || !t->recording)
         return;
     uint64_t now = pp_stamp_now(t->tsc);
@@ -95,6 +97,7 @@ void pp_lap_skip(struct pp_thread *t)
 void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    pp_lap_observed_end();
     if (!t || !t->recording)
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
