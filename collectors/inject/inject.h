@@ -113,15 +113,26 @@ void inject_lane(struct inject_thread *t, pp_lane lane); /* the thread does work
 struct inject_process {
     struct pp_session *session;
     struct pp_namemap *map;
-    struct pp_process_file *file; /* never NULL once begun */
-    uint64_t fork_count;
+    struct pp_process_file *file; /* atomic; never NULL once begun */
+    uint64_t fork_count;          /* atomic; forks between the process that began and this one */
 };
 extern struct inject_process inject_process;
 /* The process's lock: interning, registering. Taken in the fork handlers too. */
 void inject_lock(void);
 void inject_unlock(void);
 
-#define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_process.file->counter, 1, __ATOMIC_RELAXED))
+static inline struct pp_process_file *inject_file(void)
+{
+    return __atomic_load_n(&inject_process.file, __ATOMIC_ACQUIRE); /* pairs with the release in register_thread */
+}
+
+/* Relaxed: it changes only in a forked child, before that has a second thread. */
+static inline uint64_t inject_fork_count(void)
+{
+    return __atomic_load_n(&inject_process.fork_count, __ATOMIC_RELAXED);
+}
+
+#define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_file()->counter, 1, __ATOMIC_RELAXED))
 
 /* ---- slots.c, chain.c ------------------------------------------------------------------------------------------------------- */
 

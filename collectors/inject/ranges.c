@@ -154,7 +154,7 @@ static struct started *claim(void)
         struct started *s = &started[(from + i) % INJECT_OPEN_MAX];
         uint32_t is = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
         /* What was started before a fork was the parent's. */
-        int stale = is == SLOT_OPEN && s->fork_count != inject_process.fork_count;
+        int stale = is == SLOT_OPEN && s->fork_count != inject_fork_count();
         /* acquire: pairs with the release that freed the slot */
         if ((is == SLOT_FREE || stale) && __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return s;
@@ -170,7 +170,7 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
         return 0;
     }
     s->turn++;
-    s->fork_count = inject_process.fork_count;
+    s->fork_count = inject_fork_count();
     s->next_id = 0;
     s->range = (struct open_range){.start_ns = pp_now_ns(), .label = label, .batch = batch_of(a, enclosing_batch(t))};
     uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
@@ -182,7 +182,7 @@ static struct started *slot_of(uint64_t id)
 {
     struct started *s = &started[id % INJECT_OPEN_MAX];
     int open = id && __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == SLOT_OPEN; /* pairs with the release in inject_start */
-    return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_process.fork_count ? s : NULL;
+    return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_fork_count() ? s : NULL;
 }
 
 /* The span lies in the ring of the thread that ends the range: no other may write there. */
@@ -208,7 +208,7 @@ void inject_end(struct inject_thread *t, uint64_t id)
 void inject_unfinished_started(struct inject_thread *t)
 {
     for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++)
-        if (started[i].fork_count == inject_process.fork_count)
+        if (started[i].fork_count == inject_fork_count())
             finish(t, &started[i], PP_SPAN_UNFINISHED);
 }
 

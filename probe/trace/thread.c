@@ -17,6 +17,12 @@ void pp_session_wake_once(struct pp_session_file *f)
         syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
+static inline int is_recording(const struct pp_thread *t)
+{
+    return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
+}
+
 /* Reached at half full, at full, and at every further record while full. */
 static __attribute__((noinline)) int look_for_room(struct pp_thread *t)
 {
@@ -73,7 +79,7 @@ static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t t
 
 void pp_lap_start(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     if (t->resources) {
         advance_cpu(t);
@@ -85,7 +91,7 @@ void pp_lap_start(struct pp_thread *t)
 void pp_lap_skip(struct pp_thread *t)
 {
     pp_lap_observed_end();
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
@@ -98,7 +104,7 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     pp_lap_observed_end();
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
     uint64_t cpu_ns = 0, run_delay_ns = 0;
@@ -166,12 +172,12 @@ out:
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 {
-    return t && t->recording && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+    return is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
 void pp_span_put(struct pp_thread *t, const struct pp_span *span)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     struct pp_span *s = slot(t);
     if (!s)
@@ -183,7 +189,7 @@ void pp_span_put(struct pp_thread *t, const struct pp_span *span)
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     struct pp_span *s = slot(t);
     if (!s)
@@ -197,8 +203,8 @@ void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 
 void pp_thread_retire(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
-    t->recording = 0;
+    __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&t->ring->retired, 1, __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
 }
