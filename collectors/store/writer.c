@@ -373,3 +373,8 @@ void pp_store_close(struct pp_store *s)
     free(s->path);
     free(s);
 }
+
+const char *pp_store_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}

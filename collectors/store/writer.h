@@ -83,6 +83,8 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
 struct pp_store_cost {
     uint64_t spans, chunks, chunk_bytes;
 };
+/* Of the library that writes the file. */
+const char *pp_store_sqlite_version(void);
 void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);
 
 #endif

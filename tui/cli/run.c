@@ -210,6 +210,13 @@ static int list_faults(void)
     return 0;
 }
 
+/* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like a mistyped option. */
+static int could_not_measure(const struct pp_err *err)
+{
+    pp_cli_fail(&pp_cmd_run, err);
+    return 4;
+}
+
 static int run_main(int argc, char **argv)
 {
     uint64_t started_ns = pp_now_ns();
@@ -267,9 +274,9 @@ static int run_main(int argc, char **argv)
 
     code = 0;
     if (run_st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
     if (end_st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &end_err);
+        code = could_not_measure(&end_err);
     st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
                   : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     if (interrupted())

@@ -194,7 +194,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
 {
     struct opening opening = {progress, interrupted};
     struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
-    pp_status st = pp_transform_parse(o->transform, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
