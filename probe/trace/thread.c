@@ -213,5 +213,8 @@ void pp_thread_retire(struct pp_thread *t)
     if (!t || !t->recording)
         return;
     t->recording = 0;
+    if (t->schedstat_fd >= 0)
+        close(t->schedstat_fd);
+    t->schedstat_fd = -1;
     __atomic_store_n(&t->ring->retired, 1, __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
 }
