@@ -84,16 +84,19 @@ void *pp_reader_main(void *arg)
     pp_lap_start(r.trace);
     pp_err_clear(&err);
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
-        uint64_t skip = r.epoch == o->start_epoch ? o->start_position : 0;
+        int first = r.epoch == o->start_epoch, from_cursor = first && o->from_cursor;
+        uint64_t skip = first && !from_cursor ? o->start_position : 0;
         struct pp_stream_opts so = {.seed = o->seed, .epoch = r.epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
                                     .rank = o->rank, .world_size = o->world_size, .skip = skip};
+        if (from_cursor)
+            so.from = o->start_cursor;
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         r.samples = 0;
         if (st == PP_OK)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
         r.stream = NULL;
-        if (st == PP_END && !r.samples && !skip)
+        if (st == PP_END && !r.samples && !skip && !from_cursor)
             st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)r.epoch);
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)

@@ -82,8 +82,9 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     if (p->transform)
         fprintf(stderr, "transform  %s, %s\n", pp_transform_text(p->transform), pp_dtype_name((enum pp_dtype)o->dtype));
     if (l->streaming)
-        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; a resume replays the stream to its place: no sample repeated or skipped\n",
-                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer);
+        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+                        "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
+                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer, (unsigned long long)l->shuffle_buffer);
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
@@ -167,8 +168,9 @@ static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
     struct pp_loader_state s = p->state;
     s.epoch = r->epoch;
     s.consumed = r->position;
-    s.shard = r->stream_shard;
-    s.offset = r->stream_offset;
+    s.shard = r->cursor.shard;
+    s.offset = r->cursor.offset;
+    s.number = r->cursor.number;
     return pp_state_save(o->save_state, &s, err);
 }
 

@@ -68,6 +68,8 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
         return st;
     p->loader.start_epoch = state.epoch;
     p->loader.start_position = state.consumed;
+    p->loader.from_cursor = o->resume_cursor;
+    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard, .offset = state.offset, .delivered = state.consumed, .number = state.number};
     if (o->epochs && state.epoch >= (uint64_t)o->epochs)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
                        (unsigned long long)state.epoch, (long long)o->epochs);
