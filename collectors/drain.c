@@ -23,7 +23,6 @@ struct pp_drain {
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
     struct pp_counters *counters;
     struct pp_span *piece;
-    uint32_t declared; /* threads 0..declared-1 have a row */
     uint32_t named;    /* names 1..named are stored */
     struct pp_drain_stats stats;
 };
@@ -40,6 +39,8 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
 {
     struct pp_ring_info info;
     pp_session_ring_info(d->opts.session, id, &info);
+    if (!info.pid) /* its ring is being made, or could not be */
+        return PP_OK;
     return pp_store_thread(d->opts.store, &(struct pp_store_thread){
         .id = id, .lane = info.lane, .name = info.name, .pid = info.pid, .tid = info.tid, .recorded = info.recorded, .dropped = info.dropped,
     });
@@ -64,8 +65,8 @@ static void drain_and_commit(struct pp_drain *d)
     uint64_t moved = 0;
     if (d->stats.first_failure)
         return;
-    for (; d->declared < threads && !status; d->declared++)
-        status = put_thread(d, d->declared);
+    for (uint32_t i = 0; i < threads && !status; i++)
+        status = put_thread(d, i); /* each time: a live view wants the counts */
     if (!status)
         status = put_new_names(d);
     for (uint32_t i = 0; i < threads && !status; i++) {

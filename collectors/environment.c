@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <jpeglib.h>
 #include <stdlib.h>
@@ -119,7 +118,7 @@ static void store_cpus(struct pp_store *s)
 {
     struct pp_cpus c;
     pp_cpus_read(&c);
-    number(s, "cpus_usable", c.usable, "CPUs");
+    number(s, "usable_cpus", c.usable, "CPUs");
     number(s, "cpus_affinity", c.affinity, "CPUs");
     number(s, "cpus_online", c.online, "CPUs");
     if (c.quota > 0)
@@ -171,7 +170,7 @@ static void store_versions(struct pp_store *s)
 {
     text(s, "pipeprobe_version", PP_VERSION);
     text(s, "compiler", __VERSION__);
-    text(s, "sqlite_version", sqlite3_libversion());
+    text(s, "sqlite_version", pp_store_sqlite_version());
     text(s, "zstd_version", ZSTD_versionString());
 #ifdef LIBJPEG_TURBO_VERSION
     text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));

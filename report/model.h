@@ -25,7 +25,8 @@ struct pp_report_phase {
 struct pp_report_worker {
     uint32_t thread;
     const char *name;
-    uint64_t samples, errors, retries, bytes;
+    uint64_t samples, bytes;  /* in the window */
+    uint64_t errors, retries; /* of the whole run: none may go unseen */
     double busy_share, wait_share, cpu_share, run_delay_share; /* of the window's wall time */
     double samples_per_s;
 };

@@ -55,14 +55,15 @@ static struct pp_tally_phase *phase_of(struct pass *p, pp_lane lane, unsigned ph
 
 static void finish_sample(struct pp_tally_thread *t)
 {
-    t->samples += (uint64_t)(t->in_hand && !t->failed);
+    t->samples += (uint64_t)(t->in_hand && t->in_window && !t->failed);
     t->errors += (uint64_t)(t->in_hand && t->failed);
     t->in_hand = 0;
 }
 
-/* Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny dataset) back at an earlier
+/* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are taken from.
+ * Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny dataset) back at an earlier
  * phase. A retried read is still the same sample; what its last phase says is what counts. */
-static void count_sample(struct pp_tally_thread *t, const struct pp_span *s)
+static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int in_window)
 {
     int failed = (s->flags & PP_SPAN_ERROR) != 0;
     if (s->phase == PP_PHASE_RETRY)
@@ -73,6 +74,7 @@ static void count_sample(struct pp_tally_thread *t, const struct pp_span *s)
     if (!t->in_hand || s->sample != t->sample || s->batch != t->batch || again)
         finish_sample(t);
     t->in_hand = 1;
+    t->in_window = in_window;
     t->sample = s->sample;
     t->batch = s->batch;
     t->last_phase = s->phase;
@@ -102,6 +104,9 @@ static void add_span(struct pass *p, struct pp_tally_thread *t, const struct pp_
         p->tally->unknown_phase++;
         return;
     }
+    int in_window = s->start_ns >= tl->start_ns && s->start_ns < tl->end_ns && !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP));
+    if (s->phase != PP_PHASE_COUNTER)
+        count_sample(t, s, in_window);
     if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns || s->start_ns >= tl->end_ns)
         return;
     struct pp_tally_phase *ph = phase_of(p, t->lane, s->phase);
@@ -112,11 +117,10 @@ static void add_span(struct pass *p, struct pp_tally_thread *t, const struct pp_
     add_split(&ph->inside, s, part);
     add_split(&t->inside, s, part);
     *(info->kind == PP_KIND_WORK ? &t->busy_ns : &t->wait_ns) += (double)(to - from);
-    if (s->start_ns >= tl->start_ns && !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP))) {
+    if (in_window) {
         pp_hist_add(&ph->hist, s->dur_ns);
         add_split(&ph->whole, s, 1);
         add_bytes(ph, t, s);
-        count_sample(t, s);
     }
     if (tl->n_stalls && s->dur_ns) {
         uint64_t before = pp_timeline_stalled_before(tl, s->start_ns, &t->cursor);

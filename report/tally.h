@@ -37,7 +37,7 @@ struct pp_tally_thread {
     uint64_t sample;
     uint32_t batch;
     unsigned last_phase;
-    int in_hand, failed;
+    int in_hand, in_window, failed;
     size_t cursor;
 };
 

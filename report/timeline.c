@@ -108,12 +108,13 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
 {
     struct pp_timeline *tl = p->tl;
     struct batch *b = &p->batch;
-    if (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_CHECKPOINT) {
+    int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP))
             tl->boundary_ns += s->dur_ns;
         return;
     }
-    if (s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
+    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
         return;
     if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
         return; /* the wait that the end of the run, not a batch, ended */
@@ -123,7 +124,10 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     b->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
     if ((s->flags & PP_SPAN_COUNT) && s->sample > b->samples)
         b->samples = s->sample;
-    if (s->phase == PP_PHASE_DATA_WAIT) {
+    if (boundary) { /* the wait for an epoch's first batch: the batch counts, its wait is kept apart */
+        b->boundary = 1;
+        b->wait_ns += s->dur_ns;
+    } else if (s->phase == PP_PHASE_DATA_WAIT) {
         if (tl->first_batch_ns == 0)
             tl->first_batch_ns = b->end_ns;
         b->wait_ns += s->dur_ns;

@@ -20,10 +20,11 @@ tui/cli:          *
 samples:          *
 tests:            *
 '
-# Libraries that only some rooms may know: nothing but the door speaks SQL, nothing but the dashboard draws screens (the front hall
+# Libraries that only some rooms may know: the reading half and the pipeline speak no SQL, nothing but the
+# dashboard draws screens (the front hall
 # sees all, and names their versions).
 libraries='
-sqlite3.h: collectors/store tui/cli tests
+sqlite3.h: collectors collectors/store tui/cli tests
 ncurses.h: tui/cli tui/dash
 curses.h:  tui/cli tui/dash
 '

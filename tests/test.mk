@@ -63,7 +63,7 @@ bench-built: all bench-bins helpers
 
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
-	$(Q)PP_GOLDEN=write $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
+	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
 	$(Q)git --no-pager diff --stat -- tests || true
 
 install: all

@@ -183,6 +183,20 @@ static void predict(const struct pp_span *spans, size_t n, const struct column *
     }
 }
 
+/* The field of most columns of a lean span is 0 (or "none") throughout; then so is what any step between equals leaves. */
+static int all_nothing(const struct column *col, uint64_t *v, size_t n)
+{
+    uint64_t nothing = col->predictor != DELTA_NONE ? 0 : col->width == 8 ? UINT64_MAX : UINT32_MAX, differs = 0;
+    if (col->predictor == AFTER_LAST)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        differs |= v[i] ^ nothing;
+    if (differs)
+        return 0;
+    memset(v, 0, n * sizeof(*v));
+    return 1;
+}
+
 static uint8_t *put_column(uint8_t *p, const uint64_t *v, size_t n)
 {
     uint64_t differs = 0;
@@ -224,7 +238,8 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
     uint8_t *p = c->raw;
     for (size_t i = 0; i < COLUMNS; i++) {
         load(spans, n, &columns[i], c->value);
-        predict(spans, n, &columns[i], c->value);
+        if (!all_nothing(&columns[i], c->value, n))
+            predict(spans, n, &columns[i], c->value);
         p = put_column(p, c->value, n);
     }
     size_t raw = (size_t)(p - c->raw), packed = compress ? try_zstd(c, raw) : 0;

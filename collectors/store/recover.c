@@ -156,6 +156,7 @@ static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
 static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
 {
     pp_status status = PP_OK;
+    struct pp_clock_reader clock = pp_clock_reader(r->file);
     uint64_t i = from;
     while (i < ring->head && !status) {
         uint64_t at = i & (ring->capacity - 1), n = ring->capacity - at;
@@ -165,7 +166,7 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, 
         if (read_at(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
             return PP_E_IO;
         for (uint64_t k = 0; k < n; k++)
-            pp_ring_record_to_span(r->file, &piece[k]);
+            pp_ring_record_to_span(&clock, &piece[k]);
         status = pp_store_append(s, ring->thread, piece, (size_t)n);
         i += n;
     }

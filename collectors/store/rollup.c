@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECOND_NS 1000000000u
 #define PHASES 256
 #define BATCH_SLOTS 8192u               /* a power of two, */
 #define BATCH_PAIRS (BATCH_SLOTS / 2)   /* at most half full */
@@ -33,6 +34,7 @@ struct pp_rollup {
     sqlite3_stmt *second, *batch;
     struct phase_part phase[PHASES];
     struct batch_part *batches;
+    struct batch_part *latest; /* of batches, NULL: none; neighbours mostly share it */
     size_t n_batches;
     int gave_up;
     uint8_t *blob;
@@ -193,6 +195,10 @@ static int give_up_batches(struct pp_rollup *r)
 static int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
 {
     uint64_t key = (uint64_t)span->batch << 9 | (uint64_t)span->phase << 1 | 1;
+    if (r->latest && r->latest->key == key) {
+        add(&r->latest->sums, span);
+        return SQLITE_OK;
+    }
     uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
     while (r->batches[i].key && r->batches[i].key != key)
         i = (i + 1) & (BATCH_SLOTS - 1);
@@ -202,7 +208,8 @@ static int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
         r->n_batches++;
         r->batches[i].key = key;
     }
-    add(&r->batches[i].sums, span);
+    r->latest = &r->batches[i];
+    add(&r->latest->sums, span);
     return SQLITE_OK;
 }
 
@@ -212,12 +219,13 @@ int pp_rollup_chunk(struct pp_rollup *r, uint32_t thread, const struct pp_span *
     int code = SQLITE_OK;
     for (size_t i = 0; i < n && code == SQLITE_OK; i++) {
         const struct pp_span *s = &spans[i];
-        uint64_t end_second = (s->start_ns + s->dur_ns) / 1000000000u;
+        uint64_t end = s->start_ns + s->dur_ns;
         if (s->phase == PP_PHASE_COUNTER)
             continue;
-        if (end_second != second)
+        if (end - second * SECOND_NS >= SECOND_NS) { /* also when it wraps, for an earlier one */
             code = flush_second(r, second, thread);
-        second = end_second;
+            second = end / SECOND_NS;
+        }
         if (code == SQLITE_OK)
             code = add_to_phase(&r->phase[s->phase], s);
         if (code == SQLITE_OK && s->batch != PP_NO_BATCH && !r->gave_up)
@@ -240,6 +248,7 @@ int pp_rollup_commit(struct pp_rollup *r)
         code = run(r->batch);
     }
     memset(r->batches, 0, BATCH_SLOTS * sizeof(*r->batches));
+    r->latest = NULL;
     r->n_batches = 0;
     return code;
 }

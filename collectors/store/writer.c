@@ -363,8 +363,10 @@ void pp_store_close(struct pp_store *s)
 {
     if (!s)
         return;
-    if (s->db && s->rollup)
-        pp_store_flush(s);
+    if (s->db && s->rollup && pp_store_flush(s) == PP_OK) {
+        sqlite3_busy_timeout(s->db, 200); /* a live reader may keep the log alive; then it stays */
+        pp_db_journal_mode(s->db, "delete");
+    }
     pp_store_release_db(s);
     for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
         free(s->pending[i].spans);
@@ -372,4 +374,9 @@ void pp_store_close(struct pp_store *s)
     pthread_mutex_destroy(&s->lock);
     free(s->path);
     free(s);
+}
+
+const char *pp_store_sqlite_version(void)
+{
+    return sqlite3_libversion();
 }

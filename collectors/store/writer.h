@@ -2,7 +2,8 @@
  *
  * While the run goes, spans are appended as columnar, checksummed chunks in WAL mode (plain rows cost 12-33x more, see
  * docs/FORMAT.md); pp_store_finish writes the plain `span` table from them and leaves one ordinary file.
- * Thread safety: every call takes the store's own lock; the loader's threads may report errors while the drain appends. */
+ * Thread safety: every call takes the store's own lock; the loader's threads may report errors while the drain appends (and then
+ * may wait for a commit to end). After the first failure nothing more is written: every call returns that failure, the run goes on. */
 #ifndef PP_STORE_WRITER_H
 #define PP_STORE_WRITER_H
 
@@ -21,6 +22,9 @@ struct pp_store_opts {
     uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
 };
 
+/* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name are removed, so create the store before the
+ * session. PP_E_EXISTS also while another process records into it. Where a write-ahead log does not work, commits go through a rollback journal and
+ * the file says so. SIGXFSZ is ignored from here on if nobody handles it. */
 pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **out, struct pp_err *err);
 /* Finishes what is open, without the rows if finish was not called; frees. NULL is fine. */
 void pp_store_close(struct pp_store *s);
@@ -83,6 +87,8 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
 struct pp_store_cost {
     uint64_t spans, chunks, chunk_bytes;
 };
+/* Of the library that writes the file. */
+const char *pp_store_sqlite_version(void);
 void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);
 
 #endif

@@ -117,13 +117,43 @@ static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t 
     return pp_clock_apply(s, tick);
 }
 
+/* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in the newest segment. */
+struct pp_clock_reader {
+    const struct pp_session_file *file;
+    struct pp_clock_segment newest;
+    uint64_t tick, ns; /* the last one converted */
+};
+
+static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_file *f)
+{
+    struct pp_clock_reader c;
+    uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE);
+    c.file = f;
+    c.newest.tick0 = UINT64_MAX / 2; /* no segment: every tick goes the long way */
+    c.newest.ns0 = c.newest.mult = 0;
+    if (n)
+        c.newest = f->segment[(n - 1) % PP_CLOCK_SEGMENTS];
+    c.tick = c.newest.tick0;
+    c.ns = pp_clock_ns_of(f, c.tick);
+    return c;
+}
+
+static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
+{
+    if (tick != c->tick) {
+        c->ns = (int64_t)(tick - c->newest.tick0) >= 0 ? pp_clock_apply(&c->newest, tick) : pp_clock_ns_of(c->file, tick);
+        c->tick = tick;
+    }
+    return c->ns;
+}
+
 /* Turns a record as it lies in a ring into a span as it is stored. */
-static inline void pp_ring_record_to_span(const struct pp_session_file *f, struct pp_span *span)
+static inline void pp_ring_record_to_span(struct pp_clock_reader *c, struct pp_span *span)
 {
     if (span->reserved == PP_STAMP_TICKS) {
-        uint64_t end = pp_clock_ns_of(f, span->start_ns + span->dur_ns);
-        span->start_ns = pp_clock_ns_of(f, span->start_ns);
-        span->dur_ns = end - span->start_ns;
+        uint64_t end_tick = span->start_ns + span->dur_ns;
+        span->start_ns = pp_clock_read(c, span->start_ns);
+        span->dur_ns = pp_clock_read(c, end_tick) - span->start_ns;
     }
     span->reserved = 0;
 }

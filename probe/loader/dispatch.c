@@ -247,7 +247,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     }
     struct pp_item *item = d->item_count ? d->item_queue[d->item_head] : NULL;
     if (d->open && (!item || item->epoch != d->open->epoch)) {
-        close_short(d, claim); /* never empty: a batch is opened and gets its first row under one hold of the lock */
+        close_short(d, claim); /* never empty: the look after opening a batch, under the same hold of the lock, gives it its first row */
         return PP_OK;
     }
     if (!item || (!d->open && !may_open(d))) {
@@ -259,9 +259,8 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
             d->epoch = item->epoch;
             d->position = 0;
         }
-        open_batch(d, t);
-        if (!d->open)
-            return PP_OK;
+        open_batch(d, t); /* may have waited: the item seen above may be somebody else's by now, so look again */
+        return PP_OK;
     }
     d->item_head = (d->item_head + 1) % d->n_items;
     pp_meter_set(&d->item_meter, --d->item_count, pp_now_ns());

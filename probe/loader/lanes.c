@@ -6,20 +6,59 @@
 
 /* ---- reader: shards -> items, in stream order, epoch after epoch ---------------------------------------------------------- */
 
-/* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
-static pp_status read_epoch(struct pp_loader *l, struct pp_thread *t, struct pp_stream *stream, uint64_t epoch, uint64_t *samples, struct pp_err *err)
+struct reader {
+    struct pp_loader *l;
+    struct pp_thread *trace;
+    struct pp_stream *stream;
+    uint64_t epoch, samples;
+};
+
+static struct pp_lap reader_lap(const struct reader *r)
 {
+    return (struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch};
+}
+
+/* A place in a shard that cannot be read. The stream goes on behind it, or at the same place after a passing failure. PP_OK: go on. */
+static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_status st, const struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &r->l->opts;
+    struct pp_lap lap = reader_lap(r);
+    lap.flags = PP_SPAN_ERROR;
+    pp_lap_end(r->trace, PP_PHASE_READ, &lap);
+    if (st == PP_E_TRANSIENT) {
+        atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
+        pp_sleep_until_ns(pp_now_ns() + o->retry_backoff_ns);
+        lap.flags = PP_SPAN_RETRY;
+        pp_lap_end(r->trace, PP_PHASE_RETRY, &lap);
+        return PP_OK;
+    }
+    atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
+    if (o->events.error)
+        o->events.error(o->events.ctx, &(struct pp_loader_error){
+            .t_ns = pp_now_ns(), .sample = PP_NO_SAMPLE, .thread = pp_thread_id(r->trace), .batch = PP_NO_BATCH, .path = item->path,
+            .kind = pp_status_name(st), .action = o->on_error == PP_ON_ERROR_FAIL ? "failed" : "skipped", .reason = err->text});
+    return o->on_error == PP_ON_ERROR_FAIL ? st : PP_OK;
+}
+
+/* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
+static pp_status read_epoch(struct reader *r, struct pp_err *err)
+{
+    struct pp_dispatch *d = &r->l->dispatch;
     for (;;) {
         struct pp_item *item;
-        pp_lap_skip(t);
-        if (pp_dispatch_item_get(&l->dispatch, &item) != PP_OK)
+        struct pp_lap lap = reader_lap(r);
+        pp_lap_skip(r->trace);
+        if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
-        struct pp_lap lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)epoch};
-        pp_lap_end(t, PP_PHASE_PUT_WAIT, &lap);
-        pp_status st = pp_stream_next(stream, &item->sample, item->path, sizeof(item->path), err);
+        pp_lap_end(r->trace, PP_PHASE_PUT_WAIT, &lap);
+        item->path[0] = '\0';
+        pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
         if (st != PP_OK) {
-            pp_dispatch_item_done(&l->dispatch, item);
-            return st;
+            pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
+            pp_dispatch_item_done(d, item);
+            if (go_on != PP_OK)
+                return go_on;
+            continue;
         }
         lap.sample = item->sample.index;
         lap.bytes = item->sample.size;
@@ -27,11 +66,11 @@ static pp_status read_epoch(struct pp_loader *l, struct pp_thread *t, struct pp_
             lap.flags |= PP_SPAN_HAS_CACHE;
             lap.cache_hit_kib = (uint32_t)((item->sample.cache_hit_bytes + 512) >> 10);
         }
-        pp_lap_end(t, PP_PHASE_READ, &lap);
-        item->epoch = epoch;
-        pp_stream_cursor(stream, &item->cursor);
-        pp_dispatch_item_put(&l->dispatch, item);
-        ++*samples;
+        pp_lap_end(r->trace, PP_PHASE_READ, &lap);
+        item->epoch = r->epoch;
+        pp_stream_cursor(r->stream, &item->cursor);
+        pp_dispatch_item_put(d, item);
+        r->samples++;
     }
 }
 
@@ -41,20 +80,24 @@ void *pp_reader_main(void *arg)
     const struct pp_loader_opts *o = &l->opts;
     struct pp_err err;
     pthread_setname_np(pthread_self(), "pp-reader-0");
-    struct pp_thread *t = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0");
-    pp_lap_start(t);
+    struct reader r = {.l = l, .trace = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0"), .epoch = o->start_epoch};
+    pp_lap_start(r.trace);
     pp_err_clear(&err);
-    for (uint64_t epoch = o->start_epoch; !o->max_epochs || epoch < o->max_epochs; epoch++) {
-        uint64_t samples = 0, skip = epoch == o->start_epoch ? o->start_position : 0;
-        struct pp_stream *stream = NULL;
-        struct pp_stream_opts so = {.seed = o->seed, .epoch = epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
+    for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
+        int first = r.epoch == o->start_epoch, from_cursor = first && o->from_cursor;
+        uint64_t skip = first && !from_cursor ? o->start_position : 0;
+        struct pp_stream_opts so = {.seed = o->seed, .epoch = r.epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
                                     .rank = o->rank, .world_size = o->world_size, .skip = skip};
-        pp_status st = pp_stream_open(o->dataset, &so, &stream, &err);
+        if (from_cursor)
+            so.from = o->start_cursor;
+        pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
+        r.samples = 0;
         if (st == PP_OK)
-            st = read_epoch(l, t, stream, epoch, &samples, &err);
-        pp_stream_close(stream);
-        if (st == PP_END && !samples && !skip)
-            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)epoch);
+            st = read_epoch(&r, &err);
+        pp_stream_close(r.stream);
+        r.stream = NULL;
+        if (st == PP_END && !r.samples && !skip && !from_cursor)
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)r.epoch);
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
                 pp_loader_fail(l, st, &err);
@@ -62,7 +105,7 @@ void *pp_reader_main(void *arg)
         }
     }
     pp_dispatch_item_put(&l->dispatch, NULL);
-    pp_thread_retire(t);
+    pp_thread_retire(r.trace);
     return NULL;
 }
 

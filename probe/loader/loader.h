@@ -66,6 +66,8 @@ struct pp_loader_opts {
     int streaming;
     int shuffle_shards;
     uint64_t shuffle_buffer, rank, world_size;
+    int from_cursor;                   /* start_epoch begins at start_cursor instead of being gone through up to start_position */
+    struct pp_stream_cursor start_cursor;
 };
 
 struct pp_loader_queue {
@@ -79,7 +81,7 @@ struct pp_loader_result {
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic */
     uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
-    uint64_t stream_shard, stream_offset;
+    struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered */
     uint64_t allocations_warm; /* buffers grown after warm-up */
     uint64_t slot_bytes, slots, footprint_bytes; /* pinned slots apart from the rest */
     struct pp_loader_queue queue[4];

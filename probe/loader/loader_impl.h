@@ -40,6 +40,7 @@ struct pp_loader {
     int copy_started, reader_started;
     void *slot_data;
     size_t row_bytes, n_slots;
+    atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
     atomic_int stop; /* pp_loader_stop: finish the batch in hand */
 
     pthread_mutex_t failure_lock;

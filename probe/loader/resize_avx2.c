@@ -70,31 +70,46 @@ INLINE void store_pixel(uint8_t *to, __m128i v, int which)
     memcpy(to, &word, sizeof(word));
 }
 
-AVX2 void pp_resize_rows_avx2(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4])
+/* pairs apart from the axis, so that a constant unrolls the loop. */
+INLINE void resize_rows(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4], int pairs)
 {
-    int pairs = axis->taps / 2;
+    /* In locals, for a byte stored might else be part of a pointer. */
+    const uint8_t *from0 = from[0], *from1 = from[1], *from2 = from[2], *from3 = from[3];
+    uint8_t *to0 = to[0], *to1 = to[1], *to2 = to[2], *to3 = to[3];
     const struct pp_weight_pair *w = axis->pair;
-    for (int x = 0; x < axis->count; x++) {
-        size_t at = (size_t)axis->start[x] * 4;
+    const int *start = axis->start;
+    int count = axis->count;
+    for (int x = 0; x < count; x++, to0 += 3, to1 += 3, to2 += 3, to3 += 3) {
+        size_t at = (size_t)start[x] * 4;
         struct sums s = {_mm256_setzero_si256(), half(), _mm256_setzero_si256(), half()};
         int p = 0;
         for (; p + 2 <= pairs; p += 2, at += 16, w += 2) {
-            __m256i rows01 = load_two_rows_16(from[0] + at, from[1] + at), rows23 = load_two_rows_16(from[2] + at, from[3] + at);
+            __m256i rows01 = load_two_rows_16(from0 + at, from1 + at), rows23 = load_two_rows_16(from2 + at, from3 + at);
             add_pair(&s, pair_words(rows01, 0), pair_words(rows23, 0), w);
             add_pair(&s, pair_words(rows01, 1), pair_words(rows23, 1), w + 1);
         }
         if (p < pairs) {
-            __m256i rows01 = load_two_rows_8(from[0] + at, from[1] + at), rows23 = load_two_rows_8(from[2] + at, from[3] + at);
+            __m256i rows01 = load_two_rows_8(from0 + at, from1 + at), rows23 = load_two_rows_8(from2 + at, from3 + at);
             add_pair(&s, pair_words(rows01, 0), pair_words(rows23, 0), w++);
         }
         /* Low lane: rows 0 and 2, high lane: rows 1 and 3. */
         __m256i words = _mm256_packs_epi32(finish(s.high01, s.low01), finish(s.high23, s.low23));
         __m256i bytes = _mm256_packus_epi16(words, words);
         __m128i even = _mm256_castsi256_si128(bytes), odd = _mm256_extracti128_si256(bytes, 1);
-        store_pixel(to[0] + (size_t)x * 3, even, 0);
-        store_pixel(to[1] + (size_t)x * 3, odd, 0);
-        store_pixel(to[2] + (size_t)x * 3, even, 1);
-        store_pixel(to[3] + (size_t)x * 3, odd, 1);
+        store_pixel(to0, even, 0);
+        store_pixel(to1, odd, 0);
+        store_pixel(to2, even, 1);
+        store_pixel(to3, odd, 1);
+    }
+}
+
+AVX2 void pp_resize_rows_avx2(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4])
+{
+    switch (axis->taps) {
+    case 2: resize_rows(axis, from, to, 1); break;
+    case 4: resize_rows(axis, from, to, 2); break;
+    case 6: resize_rows(axis, from, to, 3); break;
+    default: resize_rows(axis, from, to, axis->taps / 2);
     }
 }
 

@@ -70,8 +70,7 @@ static void note_position(struct pp_loader_result *r, const struct pp_device_bat
     *highest = b->batch;
     r->epoch = b->epoch;
     r->position = b->end_position;
-    r->stream_shard = b->cursor.shard;
-    r->stream_offset = b->cursor.offset;
+    r->cursor = b->cursor;
 }
 
 static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)

@@ -103,9 +103,10 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
     uint64_t left = head - m->peeked;
     size_t n = left < max ? (size_t)left : max;
     pp_session_anchor(s);
+    struct pp_clock_reader clock = pp_clock_reader(s->file);
     for (size_t i = 0; i < n; i++) {
         out[i] = slots[(m->peeked + i) & (r->capacity - 1)];
-        pp_ring_record_to_span(s->file, &out[i]);
+        pp_ring_record_to_span(&clock, &out[i]);
     }
     m->peeked += n;
     return n;

@@ -206,5 +206,8 @@ void pp_thread_retire(struct pp_thread *t)
     if (!is_recording(t))
         return;
     __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
+    if (t->schedstat_fd >= 0)
+        close(t->schedstat_fd);
+    t->schedstat_fd = -1;
     __atomic_store_n(&t->ring->retired, 1, __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
 }

@@ -1,16 +1,17 @@
 #!/bin/bash
-# tests/bench/bench.sh [--rounds N] [--seconds S] [--images N]: the numbers pipeprobe promises, as tables.
+# tests/bench/bench.sh [--rounds N] [--seconds S] [--images N] [--parts yes|no]: the numbers pipeprobe promises, as tables.
 #
 # Repetitions run outside, variants inside, so that a slow minute of the machine hits all variants alike; every ratio is taken
 # within its round and the median of these is shown with its range. Absolute rates are of this machine and this hour.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-rounds=5 seconds=6 images=1000
+rounds=5 seconds=6 images=1000 parts=yes
 while [ $# -gt 1 ]; do
     case $1 in
     --rounds) rounds=$2 ;;
     --seconds) seconds=$2 ;;
     --images) images=$2 ;;
+    --parts) parts=$2 ;; # the benchmarks of single parts after the tables
     *) echo "bench.sh: unknown option $1" >&2; exit 2 ;;
     esac
     shift 2
@@ -132,9 +133,10 @@ for mode in "$RECORD" --no-record; do
         printf "%-50s %8.3f\n", "  by all threads, file and report included", ($3 - $1) / (60 * 16) }'
 done
 
-for extra in $B/tests/bench/bench_*; do
-    case $extra in *.o | *.d | */bench_raw) continue ;; esac
-    [ -x "$extra" ] || continue
-    printf '\n%s\n' "$(basename "$extra")"
-    "$extra"
+[ "$parts" = yes ] || exit 0
+for source in tests/bench/bench_*.c; do
+    part=$(basename "$source" .c)
+    case $part in bench_raw) continue ;; bench_decode) arguments=$DATA ;; *) arguments= ;; esac
+    printf '\n%s\n' "$part"
+    $B/tests/bench/$part $arguments
 done

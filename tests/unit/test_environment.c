@@ -125,7 +125,7 @@ static void test_stored(void **state)
     assert_string_equal(pp_reader_meta(r, "environment", "RANK"), "3");
     assert_string_equal(pp_reader_meta(r, "environment", "SLURM_JOB_ID"), "77");
     assert_string_equal(pp_reader_meta(r, "environment", "data_path"), dir);
-    assert_int_equal(pp_reader_meta_num(r, "environment", "cpus_usable", &v), 1);
+    assert_int_equal(pp_reader_meta_num(r, "environment", "usable_cpus", &v), 1);
     assert_true(v > 0);
     assert_int_equal(pp_reader_meta_num(r, "environment", "memory_total", &v), 1);
     assert_int_equal(pp_reader_meta_num(r, "environment", "page_size", &v), 1);

@@ -135,6 +135,29 @@ static void test_epoch_boundaries_are_apart(void **state)
     fake_free(f);
 }
 
+/* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts in every rate, with a step or without. */
+static void test_first_batches_of_epochs_count(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 20;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->phase = PP_PHASE_NONE;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        near(r->boundary_s, 0.06, 1e-9);
+        near(r->samples_per_s, 50 * 8 / r->window_s, 1e-6);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 static void test_first_batch_is_never_steady(void **state)
 {
     struct fake_pipeline p = base();
@@ -465,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_and_totals), cmocka_unit_test(test_lane_shares_add_up), cmocka_unit_test(test_epoch_boundaries_are_apart),
+        cmocka_unit_test(test_first_batches_of_epochs_count),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
         cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),

@@ -82,8 +82,9 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     if (p->transform)
         fprintf(stderr, "transform  %s, %s\n", pp_transform_text(p->transform), pp_dtype_name((enum pp_dtype)o->dtype));
     if (l->streaming)
-        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; a resume replays the stream to its place: no sample repeated or skipped\n",
-                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer);
+        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+                        "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
+                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer, (unsigned long long)l->shuffle_buffer);
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
@@ -167,8 +168,9 @@ static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
     struct pp_loader_state s = p->state;
     s.epoch = r->epoch;
     s.consumed = r->position;
-    s.shard = r->stream_shard;
-    s.offset = r->stream_offset;
+    s.shard = r->cursor.shard;
+    s.offset = r->cursor.offset;
+    s.number = r->cursor.number;
     return pp_state_save(o->save_state, &s, err);
 }
 
@@ -208,6 +210,13 @@ static int list_faults(void)
         printf("%s\n    %s\n", spec, help);
     }
     return 0;
+}
+
+/* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like a mistyped option. */
+static int could_not_measure(const struct pp_err *err)
+{
+    pp_cli_fail(&pp_cmd_run, err);
+    return 4;
 }
 
 static int run_main(int argc, char **argv)
@@ -267,9 +276,9 @@ static int run_main(int argc, char **argv)
 
     code = 0;
     if (run_st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
     if (end_st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &end_err);
+        code = could_not_measure(&end_err);
     st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
                   : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     if (interrupted())

@@ -46,8 +46,8 @@ const struct pp_opt run_opt_table[] = {
      .help = "samples per batch (auto: 64, less for less data)"},
     {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N", .dflt = "auto", .has_auto = 1,
      .help = "batches in flight per worker (auto: 2, as memory allows)"},
-    {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC", .dflt = "rrc:224,hflip,normalize=imagenet",
-     .help = "or resize:256,center:224,normalize=imagenet"},
+    {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
+     .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
     {.name = "dtype", .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices, .arg = "f32|f16|u8", .dflt = "f32", .help = "of the batches"},
     {.name = "out-of-order", .type = PP_OPT_FLAG, .offset = AT(out_of_order), .dflt = "0", .help = "deliver batches as they are finished"},
     {.name = "drop-last", .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0", .help = "drop the short last batch (and the ranks' padding)"},
@@ -67,6 +67,7 @@ const struct pp_opt run_opt_table[] = {
      .help = "batches kept apart (auto: one filling of the prefetch)"},
     {.name = "save-state", .type = PP_OPT_STRING, .offset = AT(save_state), .arg = "FILE", .help = "write where the run stands at its end"},
     {.name = "resume", .type = PP_OPT_STRING, .offset = AT(resume), .arg = "FILE", .help = "go on from there"},
+    {.name = "resume-cursor", .type = PP_OPT_FLAG, .offset = AT(resume_cursor), .dflt = "0", .help = "--stream: from its shard and offset, not through the epoch"},
 
     {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = 0.001, .max = 1e7, .arg = "MS", .group = "Trainer and device",
      .help = "what your GPU takes per batch, without waiting"},
@@ -124,6 +125,8 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--step none has no length; leave out --step-ms or use --step sleep");
     if (o->stream && run_opt_given(set, "sampler"))
         return pp_fail(err, PP_E_USAGE, "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
+    if (o->resume_cursor && !(o->stream && o->resume))
+        return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
     if (!o->record && (o->output || o->force))

@@ -23,6 +23,7 @@ struct run_opts {
     uint64_t duration_ns;
     int64_t steps, epochs, warmup;
     const char *save_state, *resume;
+    int resume_cursor;
     /* errors */
     int on_error;
     int64_t retries;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RING_SPANS 65536 /* 4 MiB a thread: 6 s of a worker at 2,000 samples/s before anything could be lost */
+#define RING_SPANS 16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain looks every 100 ms */
 
 static void default_name(char *buf, size_t size)
 {
@@ -156,5 +156,5 @@ void run_record_free(struct run_record *r)
     if (r->drain)
         pp_drain_stop(r->drain, &r->drained);
     pp_store_close(r->store);
-    pp_session_close(r->session, 0);
+    pp_session_close(r->session, 1); /* rings that still hold spans stay beside the file for recovery */
 }

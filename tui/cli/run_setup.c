@@ -68,6 +68,8 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
         return st;
     p->loader.start_epoch = state.epoch;
     p->loader.start_position = state.consumed;
+    p->loader.from_cursor = o->resume_cursor;
+    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard, .offset = state.offset, .delivered = state.consumed, .number = state.number};
     if (o->epochs && state.epoch >= (uint64_t)o->epochs)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
                        (unsigned long long)state.epoch, (long long)o->epochs);
@@ -194,7 +196,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
 {
     struct opening opening = {progress, interrupted};
     struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
-    pp_status st = pp_transform_parse(o->transform, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
