@@ -15,18 +15,17 @@ probe/loader:     include/pipeprobe probe/base probe/trace probe/device
 collectors/store: include/pipeprobe probe/base
 collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
+report/export:    include/pipeprobe probe/base collectors/store/reader.h
 tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report
 tui/cli:          *
 samples:          *
 tests:            *
 '
-# Libraries that only some rooms may know: the reading half and the pipeline speak no SQL, nothing but the
-# dashboard draws screens (the front hall
-# sees all, and names their versions).
+# Libraries that only some rooms may know: nothing but the door (and the exporter whose format is SQLite) speaks SQL, nothing but the dashboard draws screens.
 libraries='
-sqlite3.h: collectors collectors/store tui/cli tests
-ncurses.h: tui/cli tui/dash
-curses.h:  tui/cli tui/dash
+sqlite3.h: collectors/store report/export tests
+ncurses.h: tui/dash
+curses.h:  tui/dash
 '
 
 # file:line:include, quoted includes resolved beside the file first, then from the root.
