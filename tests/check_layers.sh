@@ -21,11 +21,12 @@ tui/cli:          *
 samples:          *
 tests:            *
 '
-# Libraries that only some rooms may know: nothing but the door (and the exporter whose format is SQLite) speaks SQL, nothing but the dashboard draws screens.
+# Libraries that only some rooms may know: the reading half (but for the exporter whose format it is) and the pipeline speak no SQL,
+# nothing but the dashboard draws screens (the front hall sees all, and names their versions).
 libraries='
-sqlite3.h: collectors/store report/export tests
-ncurses.h: tui/dash
-curses.h:  tui/dash
+sqlite3.h: collectors collectors/store report/export tui/cli tests
+ncurses.h: tui/cli tui/dash
+curses.h:  tui/cli tui/dash
 '
 
 # file:line:include, quoted includes resolved beside the file first, then from the root.

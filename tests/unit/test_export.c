@@ -310,6 +310,24 @@ static void what_is_unknown_still_goes_through(void **state)
     fx_end(&f);
 }
 
+static void processes_have_the_name_of_what_ran(void **state)
+{
+    static const struct { const char *command_line, *program; } rows[] = {
+        {"pipeprobe run a -- b", "pipeprobe"}, {"pipeprobe exec -- /usr/bin/python3 train.py a/b", "python3"}, {"pipeprobe exec -o x -- ./loader", "loader"},
+        {"pipeprobe exec -- dir/", "pipeprobe"}, {NULL, "pipeprobe"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_export f;
+        struct pp_err err;
+        fx_begin(&f);
+        if (rows[i].command_line)
+            fake_text(f.run, "run", "command_line", rows[i].command_line);
+        assert_int_equal(watch(&f, NULL, &err), PP_OK);
+        assert_string_equal(seen.run.program, rows[i].program);
+        fx_end(&f);
+    }
+}
+
 static void an_empty_run_is_walked_too(void **state)
 {
     struct fake_export f = {.run = calloc(1, sizeof(*f.run))};
@@ -512,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_range_that_comes_late_keeps_its_times),
         cmocka_unit_test(a_batch_flows_over_the_phases_there_are),
         cmocka_unit_test(what_is_unknown_still_goes_through),
+        cmocka_unit_test(processes_have_the_name_of_what_ran),
         cmocka_unit_test(an_empty_run_is_walked_too),
         cmocka_unit_test(a_failing_hook_ends_the_walk),
         cmocka_unit_test(an_interrupted_export_leaves_nothing),

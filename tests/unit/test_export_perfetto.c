@@ -283,16 +283,23 @@ static void counters_overlaps_errors_and_losses_have_their_place(void **state)
     fx_span(&f, FX_COPY, PP_PHASE_H2D, 10, 30, 1);
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0, "rss_bytes", 7};
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 1, "queue_ready_batches", 2};
+    f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 1, "cpu_ns_total", 2};
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 2, "rss_bytes", 9.5};
     f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 20, .thread = FX_WORKER, .path = "a.jpg", .kind = "corrupt", .reason = NULL, .count = 1};
     f.run->loss[f.run->n_losses++] = (typeof(f.run->loss[0])){"spans", "the ring was full", 12};
     load(&f);
-    assert_true(find_track(0, "rss_bytes", 2, &track) && nth_event(4, 2, &e));
+    assert_true(find_track(0, "cpu_ns_total", 2, &track) && find(track.bytes, track.n, 8, 0, &value));
+    assert_int_equal(number_of(&value, 3, 0), 1); /* nanoseconds */
+    assert_true(find_track(0, "queue_ready_batches", 2, &track) && find(track.bytes, track.n, 8, 0, &value));
+    assert_int_equal(number_of(&value, 3, 0), 2); /* a count */
+    assert_true(find_track(0, "rss_bytes", 2, &track) && find(track.bytes, track.n, 8, 0, &value));
+    assert_int_equal(number_of(&value, 3, 0), 3); /* bytes */
+    assert_true(nth_event(4, 3, &e));
     assert_int_equal(e.track, number_of(&track, 1, 0));
     assert_true(find(e.event.bytes, e.event.n, 44, 0, &value));
     memcpy(&v, &value.value, sizeof(v));
     assert_true(v == 9.5 && e.t_ns == FX_T0 + 2);
-    assert_false(nth_event(4, 3, &e));
+    assert_false(nth_event(4, 4, &e));
     assert_true(find_track(0, "pp-copy (overlapping 1)", 2, &track) && nth_event(1, 1, &e));
     assert_int_equal(e.track, number_of(&track, 1, 0));
     assert_true(nth_event(3, 0, &e) && text_is(&e.event, 23, "lost"));

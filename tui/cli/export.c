@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 struct options {
-    const char *to, *output;
-    int force, quiet;
+    const char *output;
+    int to, force, quiet;
 };
+
+#define ROW(name, help) {#name, help},
+static const struct pp_opt_choice formats[] = {{"auto", "by the suffix of --output"}, PP_EXPORT_FORMATS(ROW) {NULL, NULL}};
+#undef ROW
 
 #define AT(field) offsetof(struct options, field)
 static const struct pp_opt opts[] = {
-    {.name = "to", .letter = 't', .type = PP_OPT_STRING, .offset = AT(to), .arg = "FORMAT", .group = "Options", .help = "see below; default: by the suffix of --output"},
+    {.name = "to", .letter = 't', .type = PP_OPT_CHOICE, .offset = AT(to), .arg = "FORMAT", .choices = formats, .dflt = "auto", .group = "Options", .help = "what to write"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "default: FILE with the format's suffix; - is standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .help = "nothing on standard error but failures"},
@@ -53,29 +57,13 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- what to export, as what, to where ------------------------------------------------------------------------------------- */
 
-static pp_status unknown_format(const char *name, struct pp_err *err)
-{
-    const char *names[16], *near;
-    size_t n = 0;
-    for (; pp_exporters[n] && n < 15; n++)
-        names[n] = pp_exporters[n]->name;
-    names[n] = NULL;
-    near = pp_nearest(name, names);
-    return near ? pp_fail(err, PP_E_USAGE, "--to %s: no such format; did you mean %s?", name, near)
-                : pp_fail(err, PP_E_USAGE, "--to %s: no such format; there are nsys, nvtxt, perfetto, chrome and csv", name);
-}
-
 static pp_status choose_format(const struct options *o, const struct pp_exporter **to, struct pp_err *err)
 {
-    if (o->to) {
-        *to = pp_exporter_by_name(o->to);
-        return *to ? PP_OK : unknown_format(o->to, err);
-    }
-    *to = o->output ? pp_exporter_by_suffix(o->output) : NULL;
+    *to = o->to ? pp_exporters[o->to - 1] : o->output ? pp_exporter_by_suffix(o->output) : NULL; /* choice 0 is "auto" */
     if (*to)
         return PP_OK;
-    return o->output ? pp_fail(err, PP_E_USAGE, "%s does not tell the format; give --to nsys, nvtxt, perfetto, chrome or csv", o->output)
-                     : pp_fail(err, PP_E_USAGE, "which format? Give --to nsys, nvtxt, perfetto, chrome or csv, or -o with a suffix that tells it");
+    return o->output ? pp_fail(err, PP_E_USAGE, "%s does not tell the format; give --to, 'pipeprobe export --help' lists the formats", o->output)
+                     : pp_fail(err, PP_E_USAGE, "which format? Give --to, or -o with a suffix that tells it; 'pipeprobe export --help' lists them");
 }
 
 static int has_suffix(const char *path, const char *suffix)
@@ -208,12 +196,7 @@ const struct pp_command pp_cmd_export = {
     .summary = "Write a recorded run in another tool's format.",
     .usage = "export FILE --to FORMAT [-o OUT] [options]",
     .opts = opts,
-    .notes = "Formats: nsys      .sqlite   Nsight Systems' SQLite: nsys stats, nsys analyze\n"
-             "         nvtxt     .nvtxt    text for ImportNvtxt: the Nsight Systems GUI\n"
-             "         perfetto  .pftrace  protobuf: ui.perfetto.dev, trace_processor\n"
-             "         chrome    .json     trace events: chrome://tracing, ui.perfetto.dev\n"
-             "         csv       .csv      one row per span\n"
-             "OUT appears only when it is complete. docs/EXPORT.md says what goes where.",
+    .notes = "OUT appears only when it is complete. docs/EXPORT.md says what goes where.",
     .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
     .run = export_main,
 };
