@@ -167,7 +167,7 @@ static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct
     for (const struct pp_thread_row *u = c->run->threads; u < t; u++)
         first &= pid_of(u) != pid_of(t);
     if (first)
-        put_name(c, "process_name", pid_of(t), tid_of(t), "pipeprobe");
+        put_name(c, "process_name", pid_of(t), tid_of(t), c->run->program);
     put_name(c, "thread_name", pid_of(t), tid_of(t), t->name);
     begin_event(c, 'M', pid_of(t), tid_of(t));
     pp_out_str(&c->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
@@ -308,7 +308,6 @@ static pp_status chrome_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_chrome = {
     .name = "chrome",
     .suffixes = {".json"},
-    .help = "trace-event JSON, for chrome://tracing and ui.perfetto.dev",
     .next = "open %s in chrome://tracing or ui.perfetto.dev",
     .streams = 1,
     .open = chrome_open,

@@ -92,7 +92,6 @@ static pp_status csv_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_csv = {
     .name = "csv",
     .suffixes = {".csv"},
-    .help = "one row per span, units in the header",
     .streams = 1,
     .open = csv_open,
     .span = csv_span,

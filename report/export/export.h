@@ -52,6 +52,7 @@ struct pp_export_run {
     size_t n_threads;
     struct pp_export_loss *losses; /* as every report shows them, and chunks that cannot be read */
     size_t n_losses;
+    char program[64];           /* what the processes are called: "pipeprobe", or the program that was run by exec */
     const char *recovery;       /* NULL, or "recovered 12 spans from the ring files of a killed run" */
     int device_rows;            /* copies went to a CUDA device, or to the fixture that stands in for one in tests */
     int pinned;                 /* batch memory was page-locked: 1, 0; -1 unknown */
@@ -85,7 +86,6 @@ struct pp_export_counter {
 struct pp_exporter {
     const char *name;
     const char *suffixes[3];    /* of file names; the first is what a default name gets */
-    const char *help;
     const char *next;           /* what to do with the result, %s standing for its name; NULL: nothing to say */
     int streams;                /* writes place->fd from front to back; else it makes the file place->path itself */
     /* *self is passed to close even when open fails; it may then be NULL. */
@@ -98,8 +98,18 @@ struct pp_exporter {
     pp_status (*close)(void *self, int complete, struct pp_err *err);
 };
 
-extern const struct pp_exporter pp_export_nsys, pp_export_nvtxt, pp_export_perfetto, pp_export_chrome, pp_export_csv;
-extern const struct pp_exporter *const pp_exporters[]; /* ends with NULL */
+/* The formats: X(name, what it is for). pp_exporters, --to and its help follow from this list. */
+#define PP_EXPORT_FORMATS(X)                                                  \
+    X(nsys, "Nsight Systems' SQLite: nsys stats, nsys analyze")               \
+    X(nvtxt, "text for ImportNvtxt: the Nsight Systems GUI")                  \
+    X(perfetto, "protobuf: ui.perfetto.dev, trace_processor")                 \
+    X(chrome, "trace events in JSON: chrome://tracing, ui.perfetto.dev")      \
+    X(csv, "one row per span, units in the header")
+
+#define PP_EXPORT_DECLARE(name, help) extern const struct pp_exporter pp_export_##name;
+PP_EXPORT_FORMATS(PP_EXPORT_DECLARE)
+#undef PP_EXPORT_DECLARE
+extern const struct pp_exporter *const pp_exporters[]; /* in the order of the list; ends with NULL */
 
 /* NULL when there is none. */
 const struct pp_exporter *pp_exporter_by_name(const char *name);

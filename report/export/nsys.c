@@ -207,7 +207,8 @@ static pp_status put_text_event(struct nsys *n, int64_t start, int type, int cat
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
-    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,'pipeprobe')", "ii", global_pid(t), (int64_t)pp_nsight_pid(t));
+    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis", global_pid(t), (int64_t)pp_nsight_pid(t),
+                            n->run->program);
     if (st == PP_OK)
         st = put_text_event(n, 0, NSYS_DOMAIN, CATEGORY_NONE, t, "pipeprobe", err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
@@ -369,7 +370,6 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_nsys = {
     .name = "nsys",
     .suffixes = {".sqlite"},
-    .help = "SQLite as nsys exports it: nsys stats and nsys analyze read it",
     .next = "nsys stats --report nvtxsum,nvtxppsum %s   (2023 and newer: nvtx_sum,nvtx_pushpop_sum)",
     .open = nsys_open,
     .thread = nsys_thread,

@@ -4,15 +4,20 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static pp_status fail(const struct nsys_db *d, struct pp_err *err)
 {
     int code = d->db ? sqlite3_errcode(d->db) : SQLITE_NOMEM, os = d->db ? sqlite3_system_errno(d->db) : 0;
     const char *why = d->db ? sqlite3_errmsg(d->db) : "no memory";
+    struct rlimit limit;
     if ((code & 0xff) == SQLITE_FULL)
         return pp_fail(err, PP_E_NO_SPACE, "writing %s failed: the disk or the quota is full", d->label);
     if ((code & 0xff) == SQLITE_NOMEM)
         return pp_fail(err, PP_E_NO_MEMORY, "writing %s failed: no memory", d->label);
+    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
+    if (sqlite3_extended_errcode(d->db) == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return pp_fail(err, PP_E_NO_SPACE, "writing %s failed: a file-size limit of %llu bytes is in force (ulimit -f)", d->label, (unsigned long long)limit.rlim_cur);
     if ((code & 0xff) == SQLITE_IOERR && os)
         return pp_fail_errno(err, os, "writing %s failed", d->label);
     return pp_fail(err, PP_E_IO, "writing %s failed: %s", d->label, why);

@@ -116,7 +116,6 @@ static pp_status nvtxt_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_nvtxt = {
     .name = "nvtxt",
     .suffixes = {".nvtxt"},
-    .help = "text that Nsight Systems' ImportNvtxt turns into an .nsys-rep for its GUI",
     .next = "ImportNvtxt --cmd create -n %s -o NAME.nsys-rep   (it lies beside nsys-ui; see docs/EXPORT.md)",
     .streams = 1,
     .open = nvtxt_open,

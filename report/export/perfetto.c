@@ -157,7 +157,7 @@ static pp_status put_process(struct perfetto *p, size_t number, const struct pp_
     pp_proto_uint(&p->proto, TRACK_UUID, PROCESS_TRACKS + number);
     process = pp_proto_begin(&p->proto, TRACK_PROCESS);
     pp_proto_int(&p->proto, PROCESS_PID, pid_of(t));
-    pp_proto_str(&p->proto, PROCESS_NAME, "pipeprobe");
+    pp_proto_str(&p->proto, PROCESS_NAME, p->run->program);
     if (command)
         pp_proto_str(&p->proto, PROCESS_CMDLINE, command);
     pp_proto_end(&p->proto, process);
@@ -192,10 +192,15 @@ static pp_status put_track_beside(struct perfetto *p, const struct pp_thread_row
     return end_packet(p, packet, err);
 }
 
-static int ends_in(const char *s, const char *end)
+/* The unit is in the name: rss_bytes, process_cpu_ns_total. */
+static unsigned unit_of(const char *name)
 {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
+    size_t n = strlen(name), total = strlen("_total");
+    if (n > total && strcmp(name + n - total, "_total") == 0)
+        n -= total;
+    if (n > 3 && strncmp(name + n - 3, "_ns", 3) == 0)
+        return UNIT_TIME_NS;
+    return n > 6 && strncmp(name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES : UNIT_COUNT;
 }
 
 static pp_status put_counter_track(struct perfetto *p, size_t number, struct pp_err *err)
@@ -208,7 +213,7 @@ static pp_status put_counter_track(struct perfetto *p, size_t number, struct pp_
         pp_proto_uint(&p->proto, TRACK_PARENT, PROCESS_TRACKS + process_of(p, t));
     pp_proto_str(&p->proto, TRACK_NAME, c->name);
     counter = pp_proto_begin(&p->proto, TRACK_COUNTER);
-    pp_proto_uint(&p->proto, COUNTER_UNIT, ends_in(c->name, "_ns") ? UNIT_TIME_NS : ends_in(c->name, "_bytes") ? UNIT_SIZE_BYTES : UNIT_COUNT);
+    pp_proto_uint(&p->proto, COUNTER_UNIT, unit_of(c->name));
     pp_proto_end(&p->proto, counter);
     pp_proto_end(&p->proto, track);
     return end_packet(p, packet, err);
@@ -440,7 +445,6 @@ static pp_status perfetto_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_perfetto = {
     .name = "perfetto",
     .suffixes = {".pftrace", ".perfetto-trace"},
-    .help = "protobuf track events, for ui.perfetto.dev and trace_processor",
     .next = "open %s in ui.perfetto.dev",
     .streams = 1,
     .open = perfetto_open,

@@ -123,6 +123,19 @@ static void choose_flow(struct pp_export_run *run)
         run->phase_flow[present[i]] = i == 0 ? PP_FLOW_START : i == n - 1 ? PP_FLOW_END : PP_FLOW_STEP;
 }
 
+/* "pipeprobe exec -- /usr/bin/python3 train.py" was run in processes of python3. */
+static void name_program(struct pp_export_run *run)
+{
+    const char *line = run->source->meta(run->source->ctx, "run", "command_line");
+    const char *foreign = line && strncmp(line, "pipeprobe exec ", 15) == 0 ? strstr(line, " -- ") : NULL;
+    size_t n = foreign ? strcspn(foreign + 4, " ") : 0;
+    const char *slash = foreign ? memrchr(foreign + 4, '/', n) : NULL;
+    const char *name = slash ? slash + 1 : foreign ? foreign + 4 : "";
+    snprintf(run->program, sizeof(run->program), "%.*s", (int)strcspn(name, " "), name);
+    if (!*run->program)
+        strcpy(run->program, "pipeprobe");
+}
+
 static void read_meta(struct pp_export_run *run)
 {
     const struct pp_export_source *src = run->source;
@@ -138,6 +151,7 @@ static void read_meta(struct pp_export_run *run)
     run->device_rows = kind && (strcmp(kind, "cuda") == 0 || strcmp(kind, "fake") == 0);
     run->device_name = src->meta(src->ctx, "config", "device_name");
     run->recovery = src->meta(src->ctx, "run", "recovery");
+    name_program(run);
 }
 
 static pp_status declared_threads(struct scan *s, struct pp_err *err)

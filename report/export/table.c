@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-const struct pp_exporter *const pp_exporters[] = {&pp_export_nsys, &pp_export_nvtxt, &pp_export_perfetto, &pp_export_chrome, &pp_export_csv, NULL};
+#define ROW(name, help) &pp_export_##name,
+const struct pp_exporter *const pp_exporters[] = {PP_EXPORT_FORMATS(ROW) NULL};
+#undef ROW
 
 const struct pp_exporter *pp_exporter_by_name(const char *name)
 {

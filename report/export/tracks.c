@@ -10,14 +10,21 @@ struct pp_track {
     unsigned depth;
 };
 
-/* Open spans end in the order inside out, so that those over at start_ns are on top. */
-static int fits(struct pp_track *t, uint64_t start_ns, uint64_t end_ns)
+/* Open spans end in the order inside out, so that those over at start_ns are on top. They go only when the span is taken: one that is
+ * refused here may be followed by an earlier one. */
+static int take(struct pp_track *t, uint64_t start_ns, uint64_t end_ns)
 {
+    unsigned depth = t->depth;
     if (start_ns < t->last_start_ns)
         return 0;
-    while (t->depth && t->end_ns[t->depth - 1] <= start_ns)
-        t->depth--;
-    return t->depth < DEPTH_MAX && (!t->depth || end_ns <= t->end_ns[t->depth - 1]);
+    while (depth && t->end_ns[depth - 1] <= start_ns)
+        depth--;
+    if (depth == DEPTH_MAX || (depth && end_ns > t->end_ns[depth - 1]))
+        return 0;
+    t->last_start_ns = start_ns;
+    t->end_ns[depth] = end_ns;
+    t->depth = depth + 1;
+    return 1;
 }
 
 static int grow(struct pp_tracks *t)
@@ -33,24 +40,17 @@ static int grow(struct pp_tracks *t)
 
 unsigned pp_tracks_place(struct pp_tracks *t, uint64_t start_ns, uint64_t end_ns, int *ok)
 {
-    struct pp_track *at;
-    unsigned i = 0;
-    while (i < t->n && !fits(&t->track[i], start_ns, end_ns))
-        i++;
-    if (i == PP_TRACKS_MAX)
+    for (unsigned i = 0; i < t->n; i++)
+        if (take(&t->track[i], start_ns, end_ns))
+            return i;
+    if (t->n == PP_TRACKS_MAX)
         return PP_TRACKS_MAX - 1;
-    if (i == t->cap && !grow(t)) {
+    if (t->n == t->cap && !grow(t)) {
         *ok = 0;
         return 0;
     }
-    at = &t->track[i];
-    if (i == t->n) {
-        at->depth = 0;
-        t->n++;
-    }
-    at->last_start_ns = start_ns;
-    at->end_ns[at->depth++] = end_ns;
-    return i;
+    t->track[t->n] = (struct pp_track){.last_start_ns = start_ns, .end_ns = {end_ns}, .depth = 1};
+    return t->n++;
 }
 
 void pp_tracks_free(struct pp_tracks *t)
