@@ -48,7 +48,7 @@ void *inject_handle_for_next(void *handle);
 #define INJECT_OPEN_MAX 4096 /* start/end ranges open at once in a process */
 
 struct open_range {
-    uint64_t start_ns; /* 0: opened before a fork, so it is its parent's to record */
+    uint64_t start; /* a stamp (trace/join.h); 0: not ours to record: opened before a fork, or by a thread without a ring */
     uint64_t cpu_ns, run_delay_ns; /* the thread's clocks at the start */
     uint32_t domain, batch;
     struct label label;
@@ -96,7 +96,7 @@ void inject_disown(struct inject_thread *t);
 void inject_accounts_open(struct accounts *a); /* by the thread itself */
 void inject_accounts_close(struct accounts *a);
 void inject_account_begin(struct accounts *a, struct open_range *r);
-void inject_account_end(struct accounts *a, const struct open_range *r, struct pp_span *s);
+void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s);
 
 /* ---- process.c -------------------------------------------------------------------------------------------------------------- */
 

@@ -1,3 +1,4 @@
+#include "probe/trace/join.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/run_delay.h"
 #include "probe/trace/session.h"
@@ -175,7 +176,7 @@ uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
     return is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
-void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
     if (!is_recording(t))
         return;
@@ -183,8 +184,28 @@ void pp_span_put(struct pp_thread *t, const struct pp_span *span)
     if (!s)
         return;
     *s = *span;
-    s->reserved = PP_STAMP_NS;
+    s->reserved = unit;
     publish(t);
+}
+
+void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, PP_STAMP_NS);
+}
+
+uint64_t pp_thread_stamp(const struct pp_thread *t)
+{
+    return pp_stamp_now(t->tsc);
+}
+
+uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
+{
+    return ticks_to_ns(t, from, to);
+}
+
+void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, t && t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS);
 }
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
