@@ -203,6 +203,6 @@ const struct pp_check pp_checks[] = {
     {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded", "pressure of the whole machine is not recorded"},
     {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
     {"CUDA driver", look_cuda, "found, but this version copies over the host stand-in", "copies go over the host stand-in: a link of stated bandwidth"},
-    {"NVTX headers", look_nvtx, "compiled in, but this version announces no phases through them", "phases are not announced through NVTX"},
+    {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase", "phases are not announced through NVTX"},
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);

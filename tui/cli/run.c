@@ -5,6 +5,7 @@
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
 
+#include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -258,6 +259,7 @@ static int run_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_run, &err);
         goto out;
     }
+    pp_nvtx_start(); /* before the threads that record */
     say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
 
     events.store = rec.store;
