@@ -158,6 +158,24 @@ static void test_first_batches_of_epochs_count(void **state)
     }
 }
 
+/* Ranges of a foreign program without batch numbers: a batch is what lies between one step and the next. */
+static void test_batches_without_numbers(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *numbered = build(f);
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        f->span[0][i].batch = PP_NO_BATCH;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->batches, numbered->batches);
+    assert_int_equal(r->window_batches, numbered->window_batches);
+    near(r->data_wait_share, numbered->data_wait_share, 1e-9);
+    assert_string_equal(r->verdict.l0, numbered->verdict.l0);
+    pp_report_free(r);
+    pp_report_free(numbered);
+    fake_free(f);
+}
+
 static void test_first_batch_is_never_steady(void **state)
 {
     struct fake_pipeline p = base();
@@ -488,7 +506,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_and_totals), cmocka_unit_test(test_lane_shares_add_up), cmocka_unit_test(test_epoch_boundaries_are_apart),
-        cmocka_unit_test(test_first_batches_of_epochs_count),
+        cmocka_unit_test(test_first_batches_of_epochs_count), cmocka_unit_test(test_batches_without_numbers),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
         cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),

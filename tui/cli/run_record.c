@@ -3,43 +3,18 @@
 #include "collectors/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "tui/cli/recording_name.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #define RING_SPANS 16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain looks every 100 ms */
 
-static void default_name(char *buf, size_t size)
-{
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    snprintf(buf, size, "pipeprobe-%s.sqlite", stamp);
-    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
-        snprintf(buf, size, "pipeprobe-%s-%d.sqlite", stamp, i);
-}
-
 pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
 {
-    char copy[sizeof(r->path)];
-    if (o->output && strlen(o->output) >= sizeof(r->path) - 8)
-        return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(o->output));
-    if (o->output)
-        snprintf(r->path, sizeof(r->path), "%s", o->output);
-    else
-        default_name(r->path, sizeof(r->path));
-    if (!o->force && access(r->path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", r->path);
-    memcpy(copy, r->path, sizeof(copy));
-    const char *dir = dirname(copy);
-    if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", r->path, dir);
-    snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
-    return PP_OK;
+    pp_status st = pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
+    if (st == PP_OK)
+        snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
+    return st;
 }
 
 static void store_config(struct pp_store *s, const struct pp_opt_set *set, const struct run_parts *p, const char *data_path)
