@@ -37,7 +37,7 @@ static int help(const char *name)
     if (name && !c)
         return unknown(name);
     if (c)
-        pp_help_command(c, stdout);
+        pp_help_command(c, stdout, 0);
     else
         pp_help_all(commands, stdout);
     return 0;
