@@ -231,11 +231,14 @@ static void judge(struct build *b)
     struct pp_owner owner;
     pp_attribute(t, &b->tally, &owner);
     const struct pp_report_pair *batch_size = config(b, "batch_size");
+    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any other. */
+    int has_step = b->r->has_step;
     struct pp_facts f = {
-        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = b->r->has_step, .has_steady_state = t->has_steady_state,
+        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
+        .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
         .owner_known = owner.known, .owner = owner.phase,
         .metric = {
-            [PP_METRIC_DATA_WAIT] = pp_timeline_wait_share(t),
+            [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
             [PP_METRIC_OWNER_SHARE] = owner.share,
             [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
             [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
@@ -245,7 +248,7 @@ static void judge(struct build *b)
             [PP_METRIC_COPY_BUSY] = owner.copy_busy,
             [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
             [PP_METRIC_LOSS] = b->loss_share,
-            [PP_METRIC_BATCHES] = (double)t->judged_batches,
+            [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches : (double)t->window_batches,
             [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
             [PP_METRIC_WORKERS] = (double)b->tally.lane_threads[PP_LANE_WORKER],
             [PP_METRIC_CPUS] = b->usable_cpus,

@@ -288,7 +288,7 @@ static int run_main(int argc, char **argv)
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
 out:
     run_record_free(&rec);
     run_parts_free(&parts);

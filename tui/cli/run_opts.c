@@ -3,7 +3,12 @@
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
 
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct pp_opt_choice sampler_choices[] = {
     {"sequential", "dataset order"},
@@ -107,6 +112,23 @@ int run_opt_given(const struct pp_opt_set *set, const char *name)
     return 0;
 }
 
+/* A file that is written when the run has ended: a name that cannot be written must not cost the run first. */
+static pp_status check_destination(const char *option, const char *path, struct pp_err *err)
+{
+    char copy[PATH_MAX];
+    struct stat info;
+    if (!path)
+        return PP_OK;
+    if (strlen(path) >= sizeof(copy))
+        return pp_fail(err, PP_E_USAGE, "--%s: the name is too long (%zu bytes)", option, strlen(path));
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return pp_fail(err, PP_E_USAGE, "--%s: %s is a directory; name a file in it", option, path);
+    const char *dir = dirname(strcpy(copy, path));
+    if (access(dir, W_OK | X_OK) != 0)
+        return pp_fail_errno(err, errno, "--%s: %s cannot be written: directory %s", option, path, dir);
+    return PP_OK;
+}
+
 pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
 {
     if (!operands && !o->synthetic)
@@ -131,5 +153,8 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
-    return PP_OK;
+    if (run_opt_given(set, "duration") && o->duration_ns == 0)
+        return pp_fail(err, PP_E_USAGE, "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
+    pp_status st = check_destination("save-state", o->save_state, err);
+    return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;
 }
