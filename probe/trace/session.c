@@ -57,6 +57,15 @@ static void fork_install(void)
     pthread_atfork(fork_prepare, fork_unlock, fork_child);
 }
 
+void pp_session_enlist(struct pp_session *s)
+{
+    pthread_once(&fork_once, fork_install);
+    pthread_mutex_lock(&list_lock);
+    s->next = list;
+    list = s;
+    pthread_mutex_unlock(&list_lock);
+}
+
 /* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
  * RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
 static int create_mapped(const char *path, size_t bytes, void **out)
@@ -177,11 +186,7 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
         goto out;
     }
     fill_session_file(s->file, opts, &s->sync);
-    pthread_once(&fork_once, fork_install);
-    pthread_mutex_lock(&list_lock);
-    s->next = list;
-    list = s;
-    pthread_mutex_unlock(&list_lock);
+    pp_session_enlist(s);
     *out = s;
     return PP_OK;
 out:

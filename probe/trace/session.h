@@ -46,4 +46,7 @@ struct pp_session {
 /* Asks the drain to come before its poll is due. One system call per drain visit at most. */
 void pp_session_wake_once(struct pp_session_file *f);
 
+/* Puts the session on the list that the fork handlers walk; pp_session_close takes it off. */
+void pp_session_enlist(struct pp_session *s);
+
 #endif
