@@ -1,3 +1,5 @@
+#include "probe/trace/observe.h"
+#include "probe/trace/run_delay.h"
 #include "probe/trace/session.h"
 
 #include <limits.h>
@@ -44,23 +46,6 @@ static inline void publish(struct pp_thread *t)
     __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_peek */
 }
 
-/* Second field of schedstat: nanoseconds spent runnable on a run queue. 0 when it cannot be read. */
-static int read_run_delay(int fd, uint64_t *out)
-{
-    char text[96];
-    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
-    ssize_t i = 0;
-    while (i < n && text[i] != ' ')
-        i++;
-    if (i + 1 >= n)
-        return 0;
-    uint64_t v = 0;
-    for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
-        v = v * 10 + (uint64_t)(text[i] - '0');
-    *out = v;
-    return 1;
-}
-
 /* Moves the CPU reading to now; returns the CPU time since the last one. */
 static uint64_t advance_cpu(struct pp_thread *t)
 {
@@ -73,7 +58,7 @@ static uint64_t advance_cpu(struct pp_thread *t)
 static uint64_t advance_run_delay(struct pp_thread *t, uint64_t wall_ns, uint64_t cpu_ns)
 {
     uint64_t now;
-    if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !read_run_delay(t->schedstat_fd, &now))
+    if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !pp_run_delay_read(t->schedstat_fd, &now))
         return 0;
     uint64_t delay = now - t->run_delay_ns;
     t->run_delay_ns = now;
@@ -92,13 +77,14 @@ void pp_lap_start(struct pp_thread *t)
         return;
     if (t->resources) {
         advance_cpu(t);
-        read_run_delay(t->schedstat_fd, &t->run_delay_ns);
+        pp_run_delay_read(t->schedstat_fd, &t->run_delay_ns);
     }
     t->stamp = pp_stamp_now(t->tsc);
 }
 
 void pp_lap_skip(struct pp_thread *t)
 {
+    pp_lap_observed_end();
     if (!t || !t->recording)
         return;
     uint64_t now = pp_stamp_now(t->tsc);
@@ -111,6 +97,7 @@ void pp_lap_skip(struct pp_thread *t)
 void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    pp_lap_observed_end();
     if (!t || !t->recording)
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);

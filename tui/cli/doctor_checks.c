@@ -1,6 +1,7 @@
 #include "tui/cli/doctor_checks.h"
 
 #include "collectors/environment.h"
+#include "collectors/nvtx/nvtx.h"
 #include "probe/base/text.h"
 
 #include <dlfcn.h>
@@ -51,11 +52,7 @@ static void look_sqlite(struct pp_finding *f)
 
 static void look_nvtx(struct pp_finding *f)
 {
-#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
-    found(f, PP_YES, "found when this was compiled");
-#else
-    found(f, PP_NO, "not there when this was compiled");
-#endif
+    found(f, pp_nvtx_built() ? PP_YES : PP_NO, pp_nvtx_built() ? "found when this was compiled" : "not there when this was compiled");
 }
 
 /* ---- CPUs and memory ---- */
