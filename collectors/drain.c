@@ -162,6 +162,15 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     return PP_OK;
 }
 
+/* What is still open when recording ends: the process was killed in it, or its thread has not retired. */
+static void put_unfinished(struct pp_drain *d, uint32_t thread)
+{
+    struct pp_span open[PP_OPEN_SPANS_MAX];
+    size_t n = pp_ring_unfinished(d->opts.session, thread, pp_now_ns(), open, PP_OPEN_SPANS_MAX);
+    if (n && !d->stats.first_failure && pp_store_append(d->opts.store, thread, open, n) == PP_OK)
+        d->stats.spans += n;
+}
+
 /* Final thread rows and what was lost. */
 static void put_totals(struct pp_drain *d)
 {
@@ -172,6 +181,7 @@ static void put_totals(struct pp_drain *d)
         struct pp_ring_info info;
         pp_session_ring_info(d->opts.session, i, &info);
         put_thread(d, i);
+        put_unfinished(d, i);
         d->stats.dropped += info.dropped;
         if (!info.dropped)
             continue;

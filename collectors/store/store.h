@@ -62,6 +62,6 @@ void pp_store_put_meta(struct pp_store *s, const char *section, const char *key,
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
 /* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */
-pp_status pp_rings_discard(const char *path, struct pp_err *err);
+pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err); /* but not the session of that id */
 
 #endif

@@ -19,6 +19,7 @@ struct pp_store;
 struct pp_store_opts {
     const char *path;
     int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
+    uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be stored here */
     uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
 };
 
