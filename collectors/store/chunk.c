@@ -188,21 +188,24 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
     }
 COLUMN_MAP(PUT_COLUMN)
 
-/* Every byte of a span in which any differs from the first: one pass tells which columns say the same throughout, as most of a lean span's do. */
-static struct pp_span find_differences(const struct pp_span *spans, size_t n)
+/* One pass tells which columns say the same throughout, as most of a lean span's do. */
+void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
 {
-    union {
-        struct pp_span span;
-        uint64_t word[8];
-    } differs = {.word = {0}};
-    uint64_t first[8], word[8];
+    uint64_t first[8], word[8], differs[8];
+    uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns;
     memcpy(first, spans, sizeof(first));
-    for (size_t i = 1; i < n; i++) {
+    memcpy(differs, shape->differs, sizeof(differs));
+    for (size_t i = from; i < from + n; i++) {
+        uint64_t ends = spans[i].start_ns + spans[i].dur_ns;
         memcpy(word, &spans[i], sizeof(word));
         for (size_t k = 0; k < 8; k++)
-            differs.word[k] |= word[k] ^ first[k];
+            differs[k] |= word[k] ^ first[k];
+        start = spans[i].start_ns < start ? spans[i].start_ns : start;
+        end = ends > end ? ends : end;
     }
-    return differs.span;
+    memcpy(shape->differs, differs, sizeof(differs));
+    shape->first_start_ns = start;
+    shape->last_end_ns = end;
 }
 
 static uint8_t *put_same(uint8_t *p, uint64_t value)
@@ -211,9 +214,10 @@ static uint8_t *put_same(uint8_t *p, uint64_t value)
     return put_varint(p, value);
 }
 
-static uint8_t *put_columns(uint8_t *p, const struct pp_span *spans, size_t n)
+static uint8_t *put_columns(uint8_t *p, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
 {
-    struct pp_span differs = find_differences(spans, n);
+    struct pp_span differs;
+    memcpy(&differs, shape->differs, sizeof(differs));
 #define PUT(field, type, predictor) p = differs.field ? put_##field(p, spans, n) : put_same(p, spans[0].field);
     COLUMN_MAP(PUT)
 #undef PUT
@@ -242,11 +246,20 @@ static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
 
 const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size)
 {
+    struct pp_chunk_shape shape = {.last_end_ns = 0};
+    if (!n || n > PP_CHUNK_SPANS_MAX)
+        return NULL;
+    pp_chunk_look(&shape, spans, 0, n);
+    return pp_chunk_encode_shaped(c, spans, n, &shape, compress, size);
+}
+
+const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size)
+{
     size_t most = COLUMNS_BYTES_MAX(n);
     if (!n || n > PP_CHUNK_SPANS_MAX || !grow(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !grow(&c->raw, &c->raw_cap, most + SLACK, 1)))
         return NULL;
     uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
-    size_t raw = (size_t)(put_columns(columns, spans, n) - columns), packed = compress ? try_zstd(c, raw) : 0;
+    size_t raw = (size_t)(put_columns(columns, spans, n, shape) - columns), packed = compress ? try_zstd(c, raw) : 0;
     if (compress && !packed)
         memcpy(c->body + HEADER_BYTES, c->raw, raw);
     c->body[0] = VERSION;

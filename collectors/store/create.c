@@ -206,7 +206,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
         goto out;
     }
     sqlite3_extended_result_codes(db, 1);
-    sqlite3_exec(db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+    sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8192", NULL, NULL, NULL);
     status = write_schema(db, opts->path, err);
     if (status) {
         sqlite3_close(db);

@@ -22,6 +22,7 @@ enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ER
 struct pp_store_pending {
     struct pp_span *spans;
     size_t n, cap;
+    struct pp_chunk_shape shape; /* of spans[0..n-1] */
     uint64_t seq; /* of spans[0]: spans of this thread in chunks so far, which is also their position in its ring */
 };
 

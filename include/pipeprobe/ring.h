@@ -159,8 +159,10 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
 
 static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
 {
+    __extension__ typedef unsigned __int128 wide;
     if (tick != c->tick) {
-        c->ns = (int64_t)(tick - c->newest.tick0) >= 0 ? pp_clock_apply(&c->newest, tick) : pp_clock_ns_of(c->file, tick);
+        uint64_t since = tick - c->newest.tick0;
+        c->ns = (int64_t)since >= 0 ? c->newest.ns0 + (uint64_t)(((wide)since * c->newest.mult) >> 32) : pp_clock_ns_of(c->file, tick);
         c->tick = tick;
     }
     return c->ns;

@@ -104,9 +104,15 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
     size_t n = left < max ? (size_t)left : max;
     pp_session_anchor(s);
     struct pp_clock_reader clock = pp_clock_reader(s->file);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = slots[(m->peeked + i) & (r->capacity - 1)];
-        pp_ring_record_to_span(&clock, &out[i]);
+    for (size_t done = 0; done < n;) { /* at most two runs: up to the ring's end, and from its start */
+        uint64_t at = (m->peeked + done) & (r->capacity - 1);
+        size_t run = r->capacity - at < n - done ? (size_t)(r->capacity - at) : n - done;
+        for (size_t i = 0; i < run; i++) {
+            struct pp_span span = slots[at + i];
+            pp_ring_record_to_span(&clock, &span);
+            out[done + i] = span;
+        }
+        done += run;
     }
     m->peeked += n;
     return n;
