@@ -29,8 +29,11 @@ MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/store report report/export tui/cli
-include mk/inject.mk
+ROOMS := probe/base probe/trace probe/loader probe/device
+ROOMS += collectors collectors/store
+ROOMS += report report/export
+ROOMS += tui/cli
+include mk/inject.mk mk/lib.mk
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)

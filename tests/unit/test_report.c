@@ -147,7 +147,7 @@ static void test_first_batches_of_epochs_count(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_NONE;
+                s->phase = PP_PHASE_USER;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);
@@ -189,7 +189,7 @@ static void test_an_epoch_of_one_batch(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT)
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_NONE;
+                s->phase = PP_PHASE_USER;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_exec, &pp_cmd_report, &pp_cmd_export, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+#define PP_COMMAND_ROW(name) &pp_cmd_##name,
+static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
 static const struct pp_command *find(const char *name)
 {
