@@ -151,7 +151,7 @@ static pp_status check_useless(const struct pp_loader *l, uint64_t useless, stru
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
     if (useless < epoch)
         return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu samples could be used; the reasons are in the file's error table", (unsigned long long)useless);
+    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu sample%s could be used; the reasons are in the file's error table", (unsigned long long)useless, useless == 1 ? "" : "s");
 }
 
 void *pp_copy_main(void *arg)
