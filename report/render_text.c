@@ -114,7 +114,7 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
         say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
     if (!isnan(r->cache_hit_share))
         say(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
-    if (r->has_step)
+    if (!isnan(r->step_mean_ns))
         say(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
     put_line(p, "  ", 2, &l);
 }
