@@ -196,13 +196,13 @@ static void set_rates(struct build *b)
     }
     double wait_s = (double)(t->wait_ns + t->sync_ns) / 1e9;
     int timed = r->window_s > 0;
-    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->step_ns > 0;
+    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
     int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
     r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
     r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
-    r->step_mean_ns = r->has_step ? (double)t->step_ns / (double)t->judged_batches : NAN;
+    r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
     r->headroom_samples_per_s = r->has_step && counted && r->window_s > wait_s ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
 }

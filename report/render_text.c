@@ -116,7 +116,7 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
         say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
     if (!isnan(r->cache_hit_share))
         say(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
-    if (r->has_step)
+    if (!isnan(r->step_mean_ns))
         say(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
     put_line(p, "  ", 2, &l);
 }
@@ -128,8 +128,8 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
     if (r->window_batches == 0)
         return;
     say(&l, r->has_steady_state ? "steady state: " : "no steady state was reached; of all batches, warm-up included: ");
-    say(&l, "%s, %s batches, %s samples", pp_text_duration(a, CELL, r->window_s * 1e9), pp_text_count(b, CELL, (double)r->window_batches),
-        pp_text_count(c, CELL, (double)r->window_samples));
+    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9), pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
     if (r->boundary_s > 0)
         say(&l, ", %s of it at epoch boundaries and checkpoints", pp_text_duration(a, CELL, r->boundary_s * 1e9));
     put_line(p, "  ", 2, &l);
@@ -139,8 +139,8 @@ static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
     struct line l = {.at = 0};
-    say(&l, "whole run: %s, %s batches, %s samples, %s epoch%s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9), pp_text_count(b, CELL, (double)r->batches),
-        pp_text_count(c, CELL, (double)r->samples), pp_text_count(d, CELL, (double)r->epochs), r->epochs == 1 ? "" : "s", r->outcome);
+    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9), pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"), pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
     if (!isnan(r->startup_s))
         say(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))
@@ -301,13 +301,13 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         return;
     int at = snprintf(head, sizeof(head), "Errors: %s", pp_text_count(n, CELL, (double)r->errors));
     if (r->retries)
-        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s retries)", pp_text_count(n, CELL, (double)r->retries));
+        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)", pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
     pp_page_heading(p, head);
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *e = &r->error_kinds[i];
         struct line l = {.at = 0};
         say(&l, "%s %s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, e->action);
-        if (e->example_path)
+        if (e->example_path && e->example_path[0])
             say(&l, "; such as %s", e->example_path);
         if (e->example_reason)
             say(&l, ": %s", e->example_reason);

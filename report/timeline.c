@@ -152,6 +152,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->sync_ns += s->dur_ns;
     } else {
         b->step_ns += s->dur_ns;
+        tl->has_step |= s->dur_ns > 0;
     }
 }
 

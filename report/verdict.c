@@ -31,21 +31,30 @@ static const char *owner_name(const struct pp_facts *f)
     return info ? info->name : "the hand-off";
 }
 
-/* The value of {name} (len bytes); NULL for a name that is none, so that a wrong rule shows in its text. */
+/* The value of {name} (len bytes), and of {name|one|many} the value with the word that fits its number: "1 worker", "8 workers". NULL for a
+ * name that is none, so that a wrong rule shows in its text. */
 static const char *value_of(const struct pp_facts *f, const char *name, size_t len, char *buf, size_t size)
 {
-    if (len == 5 && memcmp(name, "owner", 5) == 0)
+    char text[96], value[48];
+    snprintf(text, sizeof(text), "%.*s", (int)len, name);
+    char *one = strchr(text, '|'), *many = one ? strchr(one + 1, '|') : NULL;
+    if (many)
+        *one++ = *many++ = '\0';
+    if (strcmp(text, "owner") == 0)
         return owner_name(f);
     for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
-            return show(pp_metric_infos[m].unit, f->metric[m], buf, size);
+        if (strcmp(pp_metric_infos[m].name, text) == 0) {
+            show(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
+            snprintf(buf, size, "%s%s%s", value, many ? " " : "", !many ? "" : f->metric[m] == 1 ? one : many);
+            return buf;
+        }
     return NULL;
 }
 
 /* A rule's sentence with its values filled in. */
 static const char *fill(const struct judge *j, const char *sentence)
 {
-    char text[640], value[48];
+    char text[640], value[96];
     size_t at = 0;
     for (const char *p = sentence; *p && at + 1 < sizeof(text);) {
         size_t len = strcspn(p + 1, "}");
@@ -195,7 +204,7 @@ static void judge_ceiling(const struct judge *j)
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = "the trainer had no step (--step none), so there is no wait to judge";
-    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers} workers"), who,
+    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
                                   fill(j, "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
     v->next_step = cause ? fill(j, cause->remedy) : "Give --step-ms, the time of one training step, to judge your job.";
     add_evidence(j, PP_METRIC_RATE, NULL, 1);

@@ -16,7 +16,7 @@ const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0
 
 const struct pp_guard_rule pp_guard_rules[] = {
     {PP_METRIC_BATCHES, 1, 10, "below 10 the spread of a mean is itself unknown",
-     "only {batches} batches were delivered in steady state, at least 10 are needed",
+     "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
      "Run longer (--duration, --steps), or lower --warmup or --batch-size."},
     {PP_METRIC_WINDOW, 1, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
      "the steady state lasted {window}, at least 1 s is needed",
@@ -57,7 +57,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
      "loader: meanwhile the workers back off from failed reads {owner_share} of the time",
      "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms."},
     {"loader", "oversubscribed", WORK, {{PP_IF_CROWDED, 1}, {PP_IF_SATURATED, 1}},
-     "loader: {workers} workers share {cpus} usable CPUs, and {owner} spends {run_queue} of its time waiting for one",
+     "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} spends {run_queue} of its time waiting for one",
      "Use fewer workers: --workers auto."},
     {"transform", "cpu-contended", WORK, {{PP_IF_DELAYED, 1}, {PP_IF_SATURATED, 0}},
      "transform: {owner} waits for a CPU {run_queue} of its time although this run uses only {saturation} of the usable CPUs: somebody else has them",
@@ -72,7 +72,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
      "transform: {owner} takes {owner_share} of the workers' time and {saturation} of the usable CPUs are in use",
      "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs."},
     {"loader", "under-parallel", WORK, {{PP_IF_BLOCKED, 0}, {PP_IF_SATURATED, 0}},
-     "loader: all {workers} workers are busy with {owner}, while only {saturation} of the usable CPUs are in use",
+     "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
     {"loader", NULL, BIT(NONE), {{PP_IF_END, 0}},
      "loader: the workers wait for slots or work {worker_idle} of that time and the copy lane is idle, so batches are held back between them",

@@ -11,6 +11,7 @@ struct reader {
     struct pp_thread *trace;
     struct pp_stream *stream;
     uint64_t epoch, samples;
+    struct pp_err first_error; /* of the epoch; code PP_OK: none */
 };
 
 static struct pp_lap reader_lap(const struct reader *r)
@@ -34,6 +35,8 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
         return PP_OK;
     }
     atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
+    if (r->first_error.code == PP_OK)
+        r->first_error = *err;
     if (o->events.error)
         o->events.error(o->events.ctx, &(struct pp_loader_error){
             .t_ns = pp_now_ns(), .sample = PP_NO_SAMPLE, .thread = pp_thread_id(r->trace), .batch = PP_NO_BATCH, .path = item->path,
@@ -95,12 +98,14 @@ void *pp_reader_main(void *arg)
             so.from = o->start_cursor;
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         r.samples = 0;
+        pp_err_clear(&r.first_error);
         if (st == PP_OK)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
         r.stream = NULL;
         if (st == PP_END && !r.samples && !skip && !from_cursor)
-            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)r.epoch);
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s", (unsigned long long)r.epoch,
+                         r.first_error.code != PP_OK ? r.first_error.text : "look at the shards, or at --world-size (a rank needs a shard)");
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
                 pp_loader_fail(l, st, &err);
@@ -156,7 +161,7 @@ static pp_status check_useless(const struct pp_loader *l, uint64_t useless, stru
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
     if (useless < epoch)
         return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu samples could be used; the reasons are in the file's error table", (unsigned long long)useless);
+    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu sample%s could be used; the reasons are in the file's error table", (unsigned long long)useless, useless == 1 ? "" : "s");
 }
 
 void *pp_copy_main(void *arg)

@@ -189,7 +189,7 @@ static void test_an_epoch_of_one_batch(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT)
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_USER;
+                s->dur_ns = 0;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);
@@ -286,7 +286,7 @@ static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
     expect(&p, "2", "input-bound", "transform", "cpu-saturated", "HIGHLY input-bound: the trainer waits 60.0 % of its step time for data; transform: decode takes 80");
-    expect(&p, "8", "input-bound", "loader", "under-parallel", "all 2 workers are busy with decode");
+    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
     expect(&p, "2", "input-bound", "storage", NULL, "storage: meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");

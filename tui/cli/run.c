@@ -89,8 +89,8 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr, "note       a batch of %llu is larger than the %llu samples of an epoch: every batch will be short\n",
-                (unsigned long long)l->batch_size, (unsigned long long)pp_sampler_len(p->sampler));
+        fprintf(stderr, "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (l->step == PP_STEP_NONE)
