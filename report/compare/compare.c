@@ -53,7 +53,7 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
     return PP_OK;
 }
 
-static pp_status check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err)
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err)
 {
     struct pp_difference d[PP_COMPARE_DIFFERENCES];
     size_t n = pp_differences(base, head, o->allow, d, PP_COMPARE_DIFFERENCES);
@@ -94,7 +94,7 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
     if (st == PP_OK)
         st = pp_compare_check_side(head, err);
     if (st == PP_OK)
-        st = check_environment(base->runs, head->runs, opts, err);
+        st = pp_compare_check_environment(base->runs, head->runs, opts, err);
     if (st != PP_OK)
         return st;
     note_differences(out, base->runs, head->runs);
@@ -120,6 +120,14 @@ void pp_compare_free(struct pp_compare *c)
     free(c->part);
     c->part = NULL;
     c->n_parts = 0;
+}
+
+int pp_compare_more_runs_help(const struct pp_compare *c)
+{
+    int open = c->opts.gate_verdict && c->verdict.answer == PP_INCONCLUSIVE;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        open |= c->metric[i].gated && c->metric[i].answer == PP_INCONCLUSIVE && !isnan(c->metric[i].p);
+    return c->answer == PP_INCONCLUSIVE && open;
 }
 
 int pp_compare_exit_code(const struct pp_compare *c, int strict)

@@ -106,6 +106,12 @@ void pp_compare_free(struct pp_compare *c);
 /* Whether the runs may stand for their side: finished, with batches and a rate, repetitions of each other. */
 pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err);
 
+/* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for nothing. */
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err);
+
+/* Inconclusive for want of runs, not for want of a measurement: more of the same runs may settle it. */
+int pp_compare_more_runs_help(const struct pp_compare *c);
+
 /* 0, 1 or 3; strict turns 3 into 1. */
 int pp_compare_exit_code(const struct pp_compare *c, int strict);
 

@@ -1,8 +1,10 @@
 #include "report/compare/environment.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Left out on purpose: hostname and data path (CI machines have new ones every time), memory available, launcher variables, versions of
  * pipeprobe itself (what a comparison may be about). */
@@ -128,4 +130,37 @@ int pp_unrepeated(const struct pp_runs *side, struct pp_difference *out)
         if (pp_config_changes(&side->run[0], &side->run[i], out, 1))
             return 1;
     return 0;
+}
+
+/* Field by field, each hash the seed of the next: names and values end with their zero. */
+static uint64_t mix_field(uint64_t hash, const char *name, const char *value)
+{
+    hash = XXH64(name, strlen(name) + 1, hash);
+    return XXH64(value, strlen(value) + 1, hash);
+}
+
+/* Two significant digits of what has a tolerance. */
+static uint64_t mix_same_fields(uint64_t hash, const struct pp_run *r)
+{
+    static const char *const to_show[] = {"kernel", "libjpeg_turbo_version", NULL};
+    char number[32];
+    for (const struct pp_same_field *f = table; f->name; f++) {
+        const char *value = pp_run_field(r, f->name);
+        if (!value || listed(to_show, f->name))
+            continue;
+        if (f->tolerance > 0)
+            snprintf(number, sizeof(number), "%.1e", strtod(value, NULL));
+        hash = mix_field(hash, f->name, f->tolerance > 0 ? number : value);
+    }
+    return hash;
+}
+
+void pp_series_name(const struct pp_run *r, char *buf, size_t size)
+{
+    const char *cpu = pp_run_field(r, "cpu_model"), *cpus = pp_run_field(r, "usable_cpus"), *format = pp_run_field(r, "config.format");
+    uint64_t hash = mix_same_fields(0, r);
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (is_free_option(r->field[i].name))
+            hash = mix_field(hash, r->field[i].name, r->field[i].value);
+    snprintf(buf, size, "%.60s, %.8s CPUs, %.20s [%08x]", cpu ? cpu : "unknown CPU", cpus ? cpus : "?", format ? format : "?", (unsigned)(hash >> 32));
 }

@@ -39,4 +39,8 @@ size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct 
 /* Runs of one side must be repetitions of each other: 1 and the first option that differs among them, or 0. */
 int pp_unrepeated(const struct pp_runs *side, struct pp_difference *out);
 
+/* A short text that is the same for runs of the same machine, work and options: "AMD EPYC, 2 CPUs, image-folder [8f3a12cd]". Kernel and library versions
+ * are not part of it: when they change a history, it is to show. buf of at least 128 bytes. */
+void pp_series_name(const struct pp_run *r, char *buf, size_t size);
+
 #endif

@@ -1,6 +1,7 @@
 #include "report/compare/render.h"
 
 #include "probe/base/text.h"
+#include "report/page.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,7 +38,6 @@ const char *pp_compare_answer_text(const struct pp_compare_metric *m)
 
 /* ---- terminal ----------------------------------------------------------------------------------------------------------------- */
 
-#define BOLD "\033[1m"
 #define BAD "\033[1;33m"  /* orange and blue: told apart by colour-blind eyes; the words say it too */
 #define GOOD "\033[34m"
 #define PLAIN "\033[0m"
@@ -52,62 +52,105 @@ static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
     char base[32], head[32], change[32], interval[80], p[32];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *start = color ? tone(m) : "";
-    fprintf(out, "%-20s %11s %11s %8s %18s %6s %s%s%s\n", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+    fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
             pp_cmp_value_text(head, sizeof(head), row, m->head_median), pp_cmp_change_text(change, sizeof(change), m->change),
-            pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m), start, pp_compare_answer_text(m), start[0] ? PLAIN : "");
+            pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m), start[0] ? PLAIN : "");
+    /* where it decides something: what is not worse needs no p */
+    if (m->answer == PP_REGRESSED && !m->exact)
+        fprintf(out, ", p %s", pp_compare_p_text(p, sizeof(p), m));
+    fputc('\n', out);
 }
 
-static void put_reasons(const struct pp_compare *c, FILE *out)
+static void put_sentence(const struct pp_page *page, const char *lead, const char *text)
 {
-    char floor[32];
+    pp_page_text(page, PP_TONE_PLAIN, lead, 2, 0, text);
+}
+
+static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
+{
+    char text[320];
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c->metric[i];
         const char *title = pp_cmp_metric(m->id)->title;
-        if (m->reason[0] && m->answer != PP_NOT_MEASURED)
-            fprintf(out, "  %s: %s\n", title, m->reason);
-        if (m->answer == PP_INCONCLUSIVE && !isnan(m->noise_floor))
-            fprintf(out, "  %s: the same thing measured twice would differ by up to %s\n", title, pp_text_percent(floor, sizeof(floor), m->noise_floor));
-        if (m->base_outliers.severe || m->head_outliers.severe)
-            fprintf(out, "  %s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)\n", title, m->base_outliers.severe, m->head_outliers.severe);
+        if (m->reason[0] && m->answer != PP_NOT_MEASURED) {
+            snprintf(text, sizeof(text), "%s: %s", title, m->reason);
+            put_sentence(page, "", text);
+        }
+        if (m->base_outliers.severe || m->head_outliers.severe) {
+            snprintf(text, sizeof(text), "%s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)", title, m->base_outliers.severe, m->head_outliers.severe);
+            put_sentence(page, "", text);
+        }
     }
 }
 
-static void put_not_measured(const struct pp_compare *c, FILE *out)
+/* "LEAD: a, b, c", of those metrics for which item writes something; nothing when there is none. */
+static void put_list(const struct pp_compare *c, const struct pp_page *page, const char *lead, void (*item)(const struct pp_compare_metric *, char *, size_t))
 {
-    const char *apart = "not measured: ";
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (c->metric[i].answer == PP_NOT_MEASURED) {
-            fprintf(out, "%s%s", apart, pp_cmp_metric(c->metric[i].id)->title);
-            apart = ", ";
-        }
-    if (apart[0] == ',')
-        fputc('\n', out);
+    char text[1024], one[96];
+    size_t at = (size_t)snprintf(text, sizeof(text), "%s", lead), before = at;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && at < sizeof(text); i++) {
+        one[0] = '\0';
+        item(&c->metric[i], one, sizeof(one));
+        if (one[0])
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s", at == before ? ":" : ",", one);
+    }
+    if (at > before)
+        put_sentence(page, "", text);
 }
 
-static void put_differences(const char *what, const struct pp_difference *d, size_t n, FILE *out)
+static void name_unmeasured(const struct pp_compare_metric *m, char *buf, size_t size)
 {
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s: %s %s -> %s\n", what, d[i].name, d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
+    if (m->answer == PP_NOT_MEASURED)
+        snprintf(buf, size, "%s", pp_cmp_metric(m->id)->title);
 }
 
-int pp_compare_text(const struct pp_compare *c, FILE *out, int color)
+static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size)
 {
-    const char *start = !color ? "" : c->answer == PP_NOT_REGRESSED ? BOLD : BAD;
-    fprintf(out, "%s%s%s\n", start, c->sentence, start[0] ? PLAIN : "");
-    fprintf(out, "BASE %s (%zu run%s)  HEAD %s (%zu run%s)\n\n", c->base_label, c->n_base, c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
-    fprintf(out, "%-20s %11s %11s %8s %18s %6s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by", "p", "answer");
+    char floor[32];
+    if (!isnan(m->noise_floor))
+        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_text_percent(floor, sizeof(floor), m->noise_floor));
+}
+
+static void put_differences(const struct pp_page *page, const char *what, const struct pp_difference *d, size_t n)
+{
+    char text[512];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof(text), "%s %s: %.160s -> %.160s", what, d[i].name, d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
+        put_sentence(page, "", text);
+    }
+}
+
+static void put_sides(const struct pp_compare *c, FILE *out)
+{
+    fprintf(out, "BASE %s (%zu run%s)\nHEAD %s (%zu run%s)\n\n", c->base_label, c->n_base, c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
+}
+
+static void put_rule(const struct pp_compare *c, const struct pp_page *page)
+{
+    char text[320];
+    snprintf(text, sizeof(text), "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
+             100 * (1 - (1 - c->opts.confidence) / c->opts.looks), c->opts.alpha / c->opts.looks);
+    put_sentence(page, "", text);
+}
+
+int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns)
+{
+    struct pp_page page = {.out = out, .columns = columns, .color = color};
+    pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
+    put_sides(c, out);
+    fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by", "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             put_row(&c->metric[i], out, color);
-    put_not_measured(c, out);
     fputc('\n', out);
-    put_reasons(c, out);
-    fprintf(out, "%s\n", c->verdict.sentence);
+    put_sentence(&page, "", c->verdict.sentence);
     if (c->attribution[0])
-        fprintf(out, "%s\n", c->attribution);
-    put_differences("option", c->change, c->n_changes, out);
-    put_differences("environment, allowed to differ", c->allowed, c->n_allowed, out);
-    fprintf(out, "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney p after Holm is below %.2g.\n",
-            100 * (1 - (1 - c->opts.confidence) / c->opts.looks), c->opts.alpha / c->opts.looks);
+        put_sentence(&page, "", c->attribution);
+    put_reasons(c, &page);
+    put_differences(&page, "option", c->change, c->n_changes);
+    put_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
+    put_list(c, &page, "not measured", name_unmeasured);
+    put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
+    put_rule(c, &page);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
