@@ -49,15 +49,12 @@ static const char *tone(const struct pp_compare_metric *m)
 
 static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
 {
-    char base[32], head[32], change[32], interval[80], p[32];
+    char base[32], head[32], change[32], interval[80];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *start = color ? tone(m) : "";
     fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
             pp_cmp_value_text(head, sizeof(head), row, m->head_median), pp_cmp_change_text(change, sizeof(change), m->change),
             pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m), start[0] ? PLAIN : "");
-    /* where it decides something: what is not worse needs no p */
-    if (m->answer == PP_REGRESSED && !m->exact)
-        fprintf(out, ", p %s", pp_compare_p_text(p, sizeof(p), m));
     fputc('\n', out);
 }
 
@@ -102,6 +99,14 @@ static void name_unmeasured(const struct pp_compare_metric *m, char *buf, size_t
 {
     if (m->answer == PP_NOT_MEASURED)
         snprintf(buf, size, "%s", pp_cmp_metric(m->id)->title);
+}
+
+/* Where it decides something: what is not worse needs no p. */
+static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
+{
+    char p[32];
+    if (m->answer == PP_REGRESSED)
+        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_compare_p_text(p, sizeof(p), m));
 }
 
 static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size)
@@ -150,6 +155,7 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     put_differences(&page, "option", c->change, c->n_changes);
     put_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     put_list(c, &page, "not measured", name_unmeasured);
+    put_list(c, &page, "p after Holm", name_p);
     put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
     put_rule(c, &page);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
