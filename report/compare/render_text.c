@@ -105,7 +105,7 @@ static void name_unmeasured(const struct pp_compare_metric *m, char *buf, size_t
 static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     char p[32];
-    if (m->answer == PP_REGRESSED)
+    if (m->answer == PP_REGRESSED && !m->exact)
         snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_compare_p_text(p, sizeof(p), m));
 }
 
