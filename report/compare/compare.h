@@ -89,7 +89,7 @@ struct pp_compare {
     size_t n_changes;
     size_t regressed, inconclusive; /* gated findings, the verdict's class among them */
     enum pp_answer answer;
-    char sentence[320];
+    char sentence[480];
 };
 
 struct pp_compare_side {

@@ -7,6 +7,7 @@ need_pipeprobe
 "$MAKE_DATASET" "$T/images" --n 32 --size 120x90 --classes 2 >/dev/null
 OPTIONS=("$T/images" --workers 2 --batch-size 8 --step-ms 2 --epochs 2 --warmup 2 --seed 1)
 TIMINGS=(--ungate samples_per_s --ungate data_wait_share --ungate data_wait_p99_s --ungate first_batch_s --ungate cpu_s_per_sample --ungate verdict)
+ROOT=$PWD
 cd "$T" || exit 1
 
 # ---- without a baseline ----
@@ -70,4 +71,27 @@ is "A/B: exit code" "$rc" 0
 is "A/B: HEAD is the faster one" "$(json "$OUT" '$.metrics[0].improved')" 1
 like "A/B: attributed" "$(json "$OUT" '$.attribution.sentence')" '^-.*of which read blocked -'
 is "A/B: in turn" "$(for f in ab/*.sqlite; do echo "$(sqlite3 "$f" "SELECT value FROM meta WHERE section = 'run' AND key = 'started_mono_ns'") $(basename "$f" .sqlite)"; done | sort -n | sed 's/.* \(.\).*/\1/' | tr -d '\n')" bhhbbhhbbhhbbh
+
+# ---- the examples ----
+# The command of an example: the folded text after "pipeprobe ci run" up to a line that is not part of it, as a shell would get it.
+command_of() {
+    sed -n '/^ *pipeprobe ci run/,/^ *-- /p' "$1" | tr '\n' ' ' | sed 's/  */ /g'
+}
+mkdir example && cd example || exit 1
+cp -r "$T/images" data-base && cp -r "$T/images" data-head && cp -r "$T/images" data
+mkdir bin && ln -s "$PP" bin/pipeprobe
+shorter="--warmup 2 --batch-size 4" # an epoch of this data is short
+github=$(command_of "$ROOT/samples/ci/github.yml") gitlab=$(command_of "$ROOT/samples/ci/gitlab.yml")
+run env PATH="$PWD/bin:$PATH" GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/summary.md" sh -c "$github $shorter"
+check "GitHub's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
+check "GitHub's example: its files" test -s gate.xml -a -s gate.json -a -s summary.md
+is "GitHub's example: counts are those of the same data" "$(json gate.json '$.metrics[5].answer'), $(json gate.json '$.metrics[7].answer')" "not-regressed, not-regressed"
+rm -f gate.xml
+run env PATH="$PWD/bin:$PATH" sh -c "$(sed -n 's/^# *\(pipeprobe ci run .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml") $shorter"
+is "GitLab's example: runs for the baseline" "$rc, $(ls runs/*.sqlite | wc -l)" "0, 7"
+run env PATH="$PWD/bin:$PATH" CI_COMMIT_SHORT_SHA=abc sh -c "$(sed -n 's/^# *\(pipeprobe ci baseline .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
+is "GitLab's example: the baseline" "$rc, $(json pipeprobe-baseline.json '$.label')" "0, abc"
+run env PATH="$PWD/bin:$PATH" sh -c "$gitlab $shorter"
+check "GitLab's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
+check "GitLab's example: its files" test -s gate.xml -a -s metrics.txt
 done_testing
