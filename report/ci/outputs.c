@@ -130,11 +130,26 @@ static void put_family(const char *name, const char *unit, const char *help, FIL
     fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-static void put_share_family(const struct pp_compare *c, const char *name, const char *help, size_t offset, FILE *out)
+static double times_worse(const struct pp_compare_metric *m)
+{
+    return m->ratio;
+}
+
+static double threshold(const struct pp_compare_metric *m)
+{
+    return m->threshold;
+}
+
+static double noise_floor(const struct pp_compare_metric *m)
+{
+    return m->noise_floor;
+}
+
+static void put_share_family(const struct pp_compare *c, const char *name, const char *help, double (*value)(const struct pp_compare_metric *), FILE *out)
 {
     put_family(name, "ratio", help, out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        double v = *(const double *)((const char *)&c->metric[i] + offset);
+        double v = value(&c->metric[i]);
         if (!isnan(v))
             fprintf(out, "%s{metric=\"%s\"} %.17g\n", name, pp_cmp_metric((enum pp_cmp_id)i)->key, v);
     }
@@ -150,9 +165,9 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
         if (!isnan(c->metric[i].head_median))
             fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"head\"} %.17g\n", key, c->metric[i].head_median);
     }
-    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", offsetof(struct pp_compare_metric, ratio), out);
-    put_share_family(c, "pipeprobe_threshold_ratio", "How much worse is a regression.", offsetof(struct pp_compare_metric, threshold), out);
-    put_share_family(c, "pipeprobe_noise_floor_ratio", "What the same thing measured twice shows.", offsetof(struct pp_compare_metric, noise_floor), out);
+    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", times_worse, out);
+    put_share_family(c, "pipeprobe_threshold_ratio", "How much worse is a regression.", threshold, out);
+    put_share_family(c, "pipeprobe_noise_floor_ratio", "What the same thing measured twice shows.", noise_floor, out);
     put_family("pipeprobe_regressed", NULL, "1 regressed, 0 not, NaN inconclusive or not measured.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         enum pp_answer a = c->metric[i].answer;

@@ -63,6 +63,12 @@ refuses "options that run refuses" 2 "exit code 2 and is no sample: .*wrokers" "
 refuses "a data set that is not there" 2 "is no sample: .*missing" "$PP" ci run -q --aa -- "$T/missing"
 refuses "a BASE that fails" 4 "exit code 3[0-9] and is no sample: went wrong" "$PP" ci run -q --warmup-runs 0 --ab 'echo went wrong; exit 33;' -- "${OPTIONS[@]}"
 refuses "--ab and --aa" 2 "give one" "$PP" ci run --aa --ab x -- "${OPTIONS[@]}"
+"$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --epochs 4000 >"$OUT" 2>"$ERR" &
+sleep 1
+kill -TERM $!
+wait $!
+is "interrupted: exit code" "$?" 130
+like "interrupted: said" "$(cat "$ERR")" 'interrupted during a run'
 is "no recordings are left behind" "$(ls -d "${TMPDIR:-/tmp}"/pipeprobe-ci-* 2>/dev/null | wc -l)" 0
 
 # ---- ABBA ----
@@ -80,18 +86,18 @@ command_of() {
 mkdir example && cd example || exit 1
 cp -r "$T/images" data-base && cp -r "$T/images" data-head && cp -r "$T/images" data
 mkdir bin && ln -s "$PP" bin/pipeprobe
-shorter="--warmup 2 --batch-size 4" # an epoch of this data is short
+export PIPEPROBE_WARMUP=2 PIPEPROBE_BATCH_SIZE=4 # an epoch of this data is short; the commands stay as printed
 github=$(command_of "$ROOT/samples/ci/github.yml") gitlab=$(command_of "$ROOT/samples/ci/gitlab.yml")
-run env PATH="$PWD/bin:$PATH" GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/summary.md" sh -c "$github $shorter"
+run env PATH="$PWD/bin:$PATH" GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/summary.md" sh -c "$github"
 check "GitHub's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
 check "GitHub's example: its files" test -s gate.xml -a -s gate.json -a -s summary.md
 is "GitHub's example: counts are those of the same data" "$(json gate.json '$.metrics[5].answer'), $(json gate.json '$.metrics[7].answer')" "not-regressed, not-regressed"
 rm -f gate.xml
-run env PATH="$PWD/bin:$PATH" sh -c "$(sed -n 's/^# *\(pipeprobe ci run .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml") $shorter"
+run env PATH="$PWD/bin:$PATH" sh -c "$(sed -n 's/^# *\(pipeprobe ci run .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
 is "GitLab's example: runs for the baseline" "$rc, $(ls runs/*.sqlite | wc -l)" "0, 7"
 run env PATH="$PWD/bin:$PATH" CI_COMMIT_SHORT_SHA=abc sh -c "$(sed -n 's/^# *\(pipeprobe ci baseline .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
 is "GitLab's example: the baseline" "$rc, $(json pipeprobe-baseline.json '$.label')" "0, abc"
-run env PATH="$PWD/bin:$PATH" sh -c "$gitlab $shorter"
+run env PATH="$PWD/bin:$PATH" sh -c "$gitlab"
 check "GitLab's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
 check "GitLab's example: its files" test -s gate.xml -a -s metrics.txt
 done_testing

@@ -30,4 +30,7 @@ struct ci_command {
  * end of what it said; PP_E_USAGE when it refused its options; PP_E_INTERRUPTED. */
 pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into, struct pp_err *err);
 
+/* From here on SIGINT and SIGTERM end the run in hand and then ci_make_run with PP_E_INTERRUPTED, so that nothing is left behind. */
+void ci_catch_signals(void);
+
 #endif

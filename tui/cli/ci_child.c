@@ -6,12 +6,34 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- signals ---------------------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t child; /* process in hand; 0: none */
+
+/* A terminal sends Ctrl-C to the child as well; twice would make it leave without finishing its file. */
+static void on_signal(int sig)
+{
+    stopped = 1;
+    if (sig == SIGTERM && child > 0)
+        kill((pid_t)child, SIGTERM);
+}
+
+void ci_catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+}
 
 /* ---- words of the child ----------------------------------------------------------------------------------------------------------- */
 
@@ -68,10 +90,15 @@ static pp_status spawn_and_wait(char **words, const char *log, int *status, stru
     }
     if (e != 0)
         return pp_fail_errno(err, e, "%s cannot be started", words[0]);
-    while (waitpid(pid, status, 0) < 0)
+    child = (sig_atomic_t)pid;
+    if (stopped)
+        kill(pid, SIGTERM); /* the signal came before the handler could see the child */
+    pp_status st = PP_OK;
+    while (st == PP_OK && waitpid(pid, status, 0) < 0)
         if (errno != EINTR)
-            return pp_fail_errno(err, errno, "waiting for a run failed");
-    return PP_OK;
+            st = pp_fail_errno(err, errno, "waiting for a run failed");
+    child = 0;
+    return st;
 }
 
 /* ---- what became of it -------------------------------------------------------------------------------------------------------------- */
@@ -95,10 +122,12 @@ static pp_status check_status(int status, const char *log, struct pp_err *err)
 {
     char said[320];
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (stopped)
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
     if (code == 0 || code == pp_status_exit_code(PP_E_INCONCLUSIVE))
         return PP_OK; /* a run whose own verdict is inconclusive was measured all the same */
     last_words(log, said, sizeof(said));
-    if ((WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) || code == pp_status_exit_code(PP_E_INTERRUPTED))
+    if (code == pp_status_exit_code(PP_E_INTERRUPTED))
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
     if (WIFSIGNALED(status))
         return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is no sample: %s", WTERMSIG(status), said);

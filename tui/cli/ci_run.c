@@ -132,7 +132,9 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
     if (o->max_runs < o->runs && o->max_runs >= 0)
         return pp_fail(err, PP_E_USAGE, "--max-runs %lld is below --runs %lld", (long long)o->max_runs, (long long)o->runs);
     j->command[PP_CI_HEAD] = (struct ci_command){.argv = run_argv, .argc = run_argc};
-    j->command[PP_CI_BASE] = o->ab ? (struct ci_command){.shell = o->ab} : j->command[PP_CI_HEAD];
+    j->command[PP_CI_BASE] = j->command[PP_CI_HEAD];
+    if (o->ab)
+        j->command[PP_CI_BASE] = (struct ci_command){.shell = o->ab};
     j->two_sided = o->ab || o->aa;
     j->has_base = j->two_sided || access(o->baseline, F_OK) == 0;
     if (!j->has_base && !o->lenient)
@@ -188,6 +190,7 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
     if (!j)
         return pp_cli_fail(&pp_cmd_ci, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
     j->o = o;
+    ci_catch_signals();
     pp_progress_begin(&j->progress, o->quiet);
     pp_status st = prepare(j, run_argv, run_argc, &err);
     if (st == PP_OK)
