@@ -31,7 +31,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := probe/base probe/trace probe/loader probe/device
 ROOMS += collectors collectors/store
-ROOMS += report report/export
+ROOMS += report report/export report/stats report/compare report/ci
 ROOMS += tui/cli
 include mk/inject.mk mk/lib.mk
 MAIN := tui/cli/main.c

@@ -25,6 +25,9 @@ struct pp_command {
     X(exec)            \
     X(report)          \
     X(export)          \
+    X(compare)         \
+    X(ci)              \
+    X(history)         \
     X(plan)            \
     X(doctor)          \
     X(drain)
