@@ -59,7 +59,7 @@ void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
         tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
         break;
     case PP_PHASE_EPOCH_BOUNDARY:
-        tell(l, PP_LIVE_EPOCH, t_ns, row->n, "%s of an epoch; first batch after %s", row->n > 1 ? "beginnings" : "beginning", took);
+        tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
         break;
     case PP_PHASE_DATA_WAIT:
         if (unusual)

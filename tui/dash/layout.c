@@ -2,7 +2,7 @@
 
 enum { VIEW_HELP = PP_VIEW_COUNT };
 
-/* least: rows without which it says nothing. drop: which goes first, the highest; 0: never. */
+/* least: rows without which it says little, unless it wants fewer. drop: which goes first, the highest; 0: never. */
 struct place {
     int view;
     enum pp_panel panel;
@@ -13,10 +13,10 @@ struct place {
     {view, PP_PANEL_VERDICT, 1, 0, 0}, {view, PP_PANEL_STATUS, 1, 0, 0}, {view, panel, 3, 0, 1}, { view, PP_PANEL_FOOTER, 1, 0, 0 }
 
 static const struct place places[] = {
-    {PP_VIEW_OVERVIEW, PP_PANEL_VERDICT, 1, 0, 0},
+    {PP_VIEW_OVERVIEW, PP_PANEL_VERDICT, 2, 0, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_STATUS, 1, 0, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_PIPELINE, 4, 0, 0},
-    {PP_VIEW_OVERVIEW, PP_PANEL_WORKERS, 3, 1, 0},
+    {PP_VIEW_OVERVIEW, PP_PANEL_WORKERS, 4, 1, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_HISTORY, 3, 2, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_EVENTS, 2, 3, 1},
     {PP_VIEW_OVERVIEW, PP_PANEL_FOOTER, 1, 0, 0},
@@ -121,11 +121,13 @@ size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want
         out[0] = (struct pp_placed){PP_PANEL_TOO_SMALL, {0, 0, rows, cols}};
         return 1;
     }
-    for (int i = 0; i < PLACES; i++)
+    for (int i = 0; i < PLACES; i++) {
         if (places[i].view == shown) {
-            p.rows[p.n] = places[i].least;
+            int least = places[i].least, wish = want[places[i].panel];
+            p.rows[p.n] = wish > 0 && wish < least && !places[i].grows ? wish : least;
             p.place[p.n++] = &places[i];
         }
+    }
     find_beside(&p, cols);
     while (rows_of(&p) > rows) {
         int before = p.n;
