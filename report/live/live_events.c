@@ -12,6 +12,7 @@
 #define UNUSUAL 10u
 #define USUAL_N 100u
 #define LONG_NS UINT64_C(50000000)
+#define SAME_STALL_NS (5 * LIVE_SECOND_NS) /* waits this near to each other are told as one */
 
 static const char *const names[PP_LIVE_EVENT_KINDS] = {"error", "straggler", "stall", "epoch", "checkpoint"};
 
@@ -45,6 +46,17 @@ static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns,
     va_end(ap);
 }
 
+/* Counts a wait into the stall that is being told already; 0 when there is none so near. */
+static int same_stall(struct pp_live *l, uint64_t t_ns)
+{
+    for (size_t i = l->n_events; i-- > 0 && l->events[i].t_ns + SAME_STALL_NS >= t_ns;)
+        if (l->events[i].kind == PP_LIVE_STALL) {
+            l->events[i].count++;
+            return 1;
+        }
+    return 0;
+}
+
 void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
 {
     struct live_usual *u = &l->usual[row->phase];
@@ -62,7 +74,7 @@ void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
         tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
         break;
     case PP_PHASE_DATA_WAIT:
-        if (unusual)
+        if (unusual && !same_stall(l, t_ns))
             tell(l, PP_LIVE_STALL, t_ns, 1, "the trainer waited %s for a batch (usually %s)", took, usual);
         break;
     case PP_PHASE_READ: case PP_PHASE_DECODE: case PP_PHASE_TRANSFORM: case PP_PHASE_COLLATE: case PP_PHASE_H2D:

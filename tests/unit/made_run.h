@@ -24,6 +24,7 @@ struct made_run {
     struct pp_store *store;
     uint64_t at[MADE_WORKERS], sample[MADE_WORKERS], trainer_at;
     uint32_t batch;
+    uint64_t begins[2048]; /* of the trainer's batches */
 };
 
 static inline void made_span(struct made_run *r, uint32_t thread, pp_phase phase, uint64_t start, uint64_t dur, uint64_t sample, uint32_t batch, double cpu, double delay, uint16_t flags, uint64_t bytes)
@@ -50,6 +51,7 @@ static inline void made_trainer(struct made_run *r, uint64_t until)
 {
     for (; r->trainer_at < until; r->batch++) {
         uint64_t wait = (made_stalls(r->trainer_at) ? 60 : 2) * MADE_MS, step = 48 * MADE_MS, t = r->trainer_at;
+        r->begins[r->batch] = t;
         uint16_t flags = PP_SPAN_COUNT | (r->batch < 5 ? PP_SPAN_WARMUP : 0);
         made_span(r, MADE_COPY, PP_PHASE_H2D, t, MADE_MS, MADE_BATCH, r->batch, 0.05, 0, flags, 4 << 20);
         made_span(r, MADE_COPY, PP_PHASE_GET_WAIT, t + MADE_MS, wait + step - MADE_MS, MADE_BATCH, r->batch, 0, 0, flags, 0);
@@ -60,12 +62,21 @@ static inline void made_trainer(struct made_run *r, uint64_t until)
     }
 }
 
+/* What the workers prepare at t: the batch after the one that the trainer then has. */
+static inline uint32_t made_batch_at(const struct made_run *r, uint64_t t)
+{
+    uint32_t b = 0;
+    while (b + 1 < r->batch && r->begins[b + 1] <= t)
+        b++;
+    return b + 1;
+}
+
 static inline void made_worker(struct made_run *r, int w, uint64_t until)
 {
     uint32_t id = MADE_WORKER0 + (uint32_t)w;
     while (r->at[w] < until) {
         uint64_t t = r->at[w], i = r->sample[w]++ * MADE_WORKERS + (uint64_t)w, read = (made_stalls(t) ? 40 : 4) * MADE_MS;
-        uint32_t batch = (uint32_t)(i / MADE_BATCH);
+        uint32_t batch = made_batch_at(r, t);
         if (w == 1 && i == 6001)
             read = 300 * MADE_MS; /* a straggler */
         made_span(r, id, PP_PHASE_READ, t, read, i, batch, 0.05, 0.01, 0, 100000);

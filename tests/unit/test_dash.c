@@ -437,7 +437,7 @@ static void test_state_in_words(void **state)
     assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "STALE 12 s, file deleted");
     look(&s);
     s = keys(s, "[[");
-    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "PAUSED, 0:02 behind");
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "PAUSED -0:02");
     pp_line_text(&s, &model, text, sizeof(text));
     assert_non_null(strstr(text, "samples/s"));
     assert_non_null(strstr(text, "MODERATELY"));

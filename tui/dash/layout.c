@@ -30,7 +30,6 @@ static const struct place places[] = {
     {PP_VIEW_WORKERS, PP_PANEL_WORKERS, 3, 0, 1},
     {PP_VIEW_WORKERS, PP_PANEL_WORKER, 4, 1, 0},
     {PP_VIEW_WORKERS, PP_PANEL_FOOTER, 1, 0, 0},
-    {VIEW_HELP, PP_PANEL_VERDICT, 1, 0, 0},
     {VIEW_HELP, PP_PANEL_HELP, 3, 0, 1},
     {VIEW_HELP, PP_PANEL_FOOTER, 1, 0, 0},
 };

@@ -69,7 +69,7 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
     const struct pp_live_snapshot *snap = m->snap;
     char age[PP_CELL];
     if (s->mode == PP_MODE_HOLD)
-        snprintf(buf, size, "PAUSED, %s behind", pp_clock_text(age, sizeof(age), behind_s(snap)));
+        snprintf(buf, size, "PAUSED -%s", pp_clock_text(age, sizeof(age), behind_s(snap)));
     else if (s->mode == PP_MODE_PLAY)
         snprintf(buf, size, "REPLAY %gx", pp_speeds[s->speed]);
     else if (snap->state != PP_LIVE_RUNNING)
@@ -92,15 +92,15 @@ static double elapsed_s(const struct pp_live_snapshot *snap)
 
 enum { PARTS = 8 };
 
-/* The parts of a status line, the most important first. */
-static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, char part[PARTS][96])
+/* The parts of a status line, the most important first; brief: for the narrowest screens. */
+static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief, char part[PARTS][96])
 {
     const struct pp_live_snapshot *snap = m->snap;
     char a[PP_CELL], state[64];
     const char *base = strrchr(m->path, '/');
     int n = 0;
     snprintf(part[n++], 96, "%s %s", pp_state_text(s, m, state, sizeof(state)), pp_clock_text(a, sizeof(a), elapsed_s(snap)));
-    snprintf(part[n++], 96, "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
+    snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
     snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
@@ -113,11 +113,11 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
 void pp_panel_status(const struct pp_canvas *c)
 {
     char part[PARTS][96];
-    int n = status_parts(c->s, c->m, part), col = 1;
+    int brief = c->box.cols < 60, n = status_parts(c->s, c->m, brief, part), col = 1;
     for (int i = 0; i < n; i++) {
         int width = pp_grid_columns(c->grid, part[i]);
         if (i == 0 || col + width <= c->box.cols - 1)
-            col = pp_put(c, 0, col, PP_STYLE_BAR, "%s", part[i]) + 3;
+            col = pp_put(c, 0, col, PP_STYLE_BAR, "%s", part[i]) + (brief ? 2 : 3);
     }
     pp_grid_style(c->grid, &c->box, 0, PP_STYLE_BAR);
 }
@@ -125,7 +125,7 @@ void pp_panel_status(const struct pp_canvas *c)
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
 {
     char part[PARTS][96];
-    int n = status_parts(s, m, part);
+    int n = status_parts(s, m, 0, part);
     size_t at = 0;
     buf[0] = '\0';
     for (int i = 0; i < n && at < size; i++)
@@ -163,10 +163,10 @@ void pp_panel_footer(const struct pp_canvas *c)
 void pp_panel_help(const struct pp_canvas *c)
 {
     enum { KEY = 12, GAP = 2 };
-    int columns = c->box.cols >= 120 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
+    int columns = c->box.cols >= 160 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
     int per_column = ((int)pp_keys_n + columns - 1) / columns;
-    int top = pp_list_top(c->s->selected[c->s->view], per_column, rows);
-    pp_heading(c, "Keys");
+    int top = pp_list_top(c->s->help_row, per_column, rows);
+    pp_heading(c, per_column > rows ? "Keys (j and k move)" : "Keys");
     for (size_t i = 0; i < pp_keys_n; i++) {
         const struct pp_key *k = &pp_keys[i];
         int col = (int)i / per_column * width, row = (int)i % per_column - top;

@@ -15,7 +15,7 @@ static void draw_event(const struct pp_canvas *c, int row, const struct pp_live_
     double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
     pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
     int col = pp_put(c, row, 8, style_of(e->kind), "%-10s", pp_live_event_name(e->kind)) + 1;
-    if (e->count > 1 && e->kind == PP_LIVE_ERROR)
+    if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
         col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);
     pp_put(c, row, col, PP_STYLE_PLAIN, "%s", e->text);
 }

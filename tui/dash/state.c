@@ -88,7 +88,7 @@ static void change_speed(struct pp_dash_state *s, int by)
 
 static void move(struct pp_dash_state *s, int by)
 {
-    int *row = &s->selected[s->view];
+    int *row = s->help ? &s->help_row : &s->selected[s->view];
     *row = by < 0 && *row < -by ? 0 : *row + by;
 }
 
@@ -209,6 +209,7 @@ static void keep_selection_inside(struct pp_dash_state *s, const struct pp_dash_
     pp_rows_of(s, m, &rows);
     *row = *row >= rows.n ? rows.n - 1 : *row;
     *row = *row < 0 ? 0 : *row;
+    s->help_row = s->help_row >= (int)pp_keys_n ? (int)pp_keys_n - 1 : s->help_row;
 }
 
 struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct pp_dash_model *m)

@@ -15,7 +15,7 @@ struct pp_dash_state {
     enum pp_view view, before;
     int selected[PP_VIEW_COUNT]; /* a row; drawing keeps it within what there is */
     int page_rows;               /* of PgUp and PgDn */
-    int help;
+    int help, help_row;          /* shown instead of the view; the row it is moved to */
     enum pp_mode mode, resume;   /* resume: what comes after HOLD */
     uint64_t at_s;               /* when not FOLLOW */
     uint64_t play_ns;            /* of a second that PLAY has gone into */
