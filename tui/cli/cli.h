@@ -23,6 +23,7 @@ struct pp_command {
 #define PP_COMMANDS(X) \
     X(run)             \
     X(exec)            \
+    X(top)             \
     X(report)          \
     X(export)          \
     X(compare)         \
@@ -44,6 +45,7 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
 enum pp_color { PP_COLOR_AUTO, PP_COLOR_ALWAYS, PP_COLOR_NEVER }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
 int pp_cli_use_color(enum pp_color when, FILE *out);
 int pp_cli_columns(FILE *out); /* terminal width, 80 when it is none */
+int pp_cli_rows(FILE *out);    /* likewise, 24 */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
 struct pp_progress {
