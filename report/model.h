@@ -98,7 +98,7 @@ struct pp_report_point {
 struct pp_report_bar {
     pp_phase phase;
     double start_ns, end_ns;
-    int earlier;              /* for an earlier batch */
+    int other;                /* for another batch, while the trainer waited for this one */
 };
 struct pp_report_bar_row {
     const char *name;
@@ -106,11 +106,12 @@ struct pp_report_bar_row {
     int critical;             /* the worker that finished the batch, the copy lane, the trainer */
     struct pp_report_bar *bars; size_t n_bars;
 };
-/* A stretch of the critical path: the spans of one phase on one of its threads. */
+/* A stretch of the critical path: the spans of one phase on one of its threads, or what lies between them. */
 struct pp_report_leg {
-    const char *thread;
-    pp_phase phase;           /* PP_PHASE_NONE: hand-off, nothing recorded */
-    int earlier;
+    const char *what;         /* the phase's name, or where the batch was: "in the ready queue", "on the device", "between spans" */
+    const char *thread;       /* "" in a queue */
+    pp_phase phase;           /* PP_PHASE_NONE: between spans, in a queue */
+    int other;                /* for another batch, which held this one */
     uint64_t spans;
     double total_ns, in_wait_ns; /* all of it; the part during which the trainer waited */
 };

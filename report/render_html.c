@@ -129,12 +129,12 @@ static void put_tiles(FILE *out, const struct pp_report *r)
     pp_html_num(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
     fputs("<small>samples/s</small></p></div>\n", out);
     if (!isnan(r->data_wait_share)) {
-        tile_begin(out, "Exposed data wait");
+        tile_begin(out, "Data wait");
         pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");
         fputs("<small>of step time</small></p></div>\n", out);
     }
     if (!isnan(r->headroom_samples_per_s)) {
-        tile_begin(out, "If data were always there");
+        tile_begin(out, "Without waits");
         pp_html_num(out, PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s");
         fputs("<small>samples/s</small></p></div>\n", out);
     }
@@ -146,12 +146,12 @@ static void put_tiles(FILE *out, const struct pp_report *r)
     if (!isnan(r->first_batch_s)) {
         tile_begin(out, "First batch after");
         pp_html_num(out, PP_HTML_SECONDS, r->first_batch_s, "first_batch_s");
-        fputs("</p></div>\n", out);
+        fputs("<small>of the run</small></p></div>\n", out);
     }
     if (!isnan(r->cache_hit_share)) {
-        tile_begin(out, "Reads from page cache");
+        tile_begin(out, "From page cache");
         pp_html_num(out, PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share");
-        fputs("<small>of bytes</small></p></div>\n", out);
+        fputs("<small>of bytes read</small></p></div>\n", out);
     }
     tile_begin(out, "Errors");
     pp_html_num(out, PP_HTML_COUNT, (double)r->errors, "error_count");

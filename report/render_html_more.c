@@ -235,12 +235,12 @@ static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp
         const struct pp_report_bar *bar = &row->bars[i];
         const struct pp_phase_info *info = pp_phase_info(bar->phase);
         int thin = class_of(bar->phase)[0] == 'i';
-        fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->earlier ? " earlier" : "");
+        fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->other ? " other" : "");
         pp_svg_attr(out, "x", (bar->start_ns - b->start_ns) * scale);
         pp_svg_attr(out, "y", (double)at * LANE_ROW + (thin ? 10 : 4));
         pp_svg_attr(out, "width", fmax((bar->end_ns - bar->start_ns) * scale, 0.5));
         pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
-        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?", bar->earlier ? " (earlier batch)" : "", pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
+        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?", bar->other ? " (another batch)" : "", pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
     }
 }
 
@@ -266,7 +266,7 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
 {
     double height = (double)b->n_rows * LANE_ROW, zero = PP_HTML_WIDTH * percent(-b->start_ns, b->end_ns - b->start_ns) / 100;
     double waited = PP_HTML_WIDTH * percent(b->wait_ns, b->end_ns - b->start_ns) / 100;
-    fputs("<div class=\"plot rows lanes\"><div class=\"names\">", out);
+    fputs("<div class=\"plot rows roomy\"><div class=\"names\">", out);
     for (size_t i = 0; i < b->n_rows; i++) {
         fprintf(out, "<span%s><bdi>", b->rows[i].critical ? " class=\"crit\"" : "");
         pp_html_text(out, b->rows[i].name);
@@ -289,10 +289,9 @@ static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
     pp_html_table_begin(out, "The same as a table", 1, heads);
     for (size_t i = 0; i < b->n_legs; i++) {
         const struct pp_report_leg *leg = &b->legs[i];
-        const struct pp_phase_info *info = pp_phase_info(leg->phase);
         fputs("<tr><td>", out);
-        pp_html_text(out, info ? info->name : "nothing recorded: in a queue, or handed over");
-        fputs(leg->earlier ? " for earlier batches</td>" : "</td>", out);
+        pp_html_text(out, leg->what);
+        fputs(leg->other ? ", for other batches</td>" : "</td>", out);
         pp_html_cell(out, leg->thread);
         pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k, i);
         pp_html_cell_num(out, PP_HTML_TIME, leg->total_ns, "series.waterfalls.%zu.legs.%zu.total_ns", k, i);
@@ -327,7 +326,7 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
     static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP, PP_PHASE_DATA_WAIT};
     if (r->n_waterfalls == 0)
         return;
-    pp_html_figure_begin(out, "batches", "Two batches, followed", "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Hollow bars are for earlier batches, thin ones are waiting.");
+    pp_html_figure_begin(out, "batches", "Two batches, followed", "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
     fputs("<p class=\"legend\">", out);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);

@@ -109,11 +109,19 @@ static void put_h2d(FILE *out, const struct pp_report *r)
     double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
     for (size_t i = 0; i < r->n_slices; i++)
         to[i] = r->slices[i].h2d_share;
-    row_begin(out, "copy", "");
+    fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
     pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20, "Share of each slice of time in which a batch was being copied to the device");
     put_area(out, "h2d", r, from, to, 20);
     pp_svg_end(out);
     fputs("</div>\n", out);
+}
+
+static int has_sync(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_slices; i++)
+        if (r->slices[i].sync_share > 0)
+            return 1;
+    return 0;
 }
 
 void pp_html_steps(FILE *out, const struct pp_report *r)
@@ -134,7 +142,8 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     fputs("<p class=\"legend\">", out);
     pp_html_key(out, "step", "step");
     pp_html_key(out, "wait", "waits for data");
-    pp_html_key(out, "sync", "device sync");
+    if (has_sync(r))
+        pp_html_key(out, "sync", "device sync");
     pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
     pp_html_key(out, "h2d", "copy to the device");
     fputs("</p>\n", out);
@@ -239,7 +248,13 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
 
 /* ---- workers ---- */
 
-enum { SHADES = 6, ROW = 18 };
+enum { SHADES = 6, FEW = 8 };
+
+/* Height of a row in pixels; the style sheet has the same two. */
+static size_t row_height(const struct pp_report *r)
+{
+    return r->n_heat <= FEW ? 24 : 16;
+}
 
 static int shade_of(double busy)
 {
@@ -259,9 +274,9 @@ static void put_heat(FILE *out, const struct pp_report *r)
                     continue;
                 fputc('M', out);
                 pp_svg_num(out, slice_x(r, i));
-                fprintf(out, " %zuH", row * ROW + 1);
+                fprintf(out, " %zuH", row * row_height(r) + 1);
                 pp_svg_num(out, slice_x(r, i + n));
-                fprintf(out, "v%dH", ROW - 2);
+                fprintf(out, "v%zuH", row_height(r) - 2);
                 pp_svg_num(out, slice_x(r, i));
                 fputc('z', out);
             }
@@ -298,16 +313,16 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
         return;
     pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; darker is busier. A pale row is a worker that is held up, pale columns are times when all were.");
     if (r->n_heat) {
-        fputs("<div class=\"plot rows\"><div class=\"names\">", out);
+        fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
             fputs("<span><bdi>", out);
             pp_html_text(out, r->heat[i].name);
             fputs("</bdi></span>", out);
         }
         fputs("</div>", out);
-        fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", r->n_heat * ROW);
-        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * ROW), "Busy share per worker and slice of time");
-        pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(r->n_heat * ROW));
+        fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", r->n_heat * row_height(r));
+        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)), "Busy share per worker and slice of time");
+        pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)));
         put_heat(out, r);
         pp_svg_end(out);
         fputs("</div></div>\n", out);

@@ -318,9 +318,10 @@ static void put_leg(struct pp_json *j, const struct pp_report_leg *leg)
 {
     const struct pp_phase_info *info = pp_phase_info(leg->phase);
     pp_json_object(j);
+    str(j, "what", leg->what);
     str(j, "phase", info ? info->name : NULL);
     str(j, "thread", leg->thread);
-    boolean(j, "for_earlier_batch", leg->earlier);
+    boolean(j, "for_other_batch", leg->other);
     whole(j, "spans", leg->spans);
     num(j, "total_ns", leg->total_ns);
     num(j, "in_wait_ns", leg->in_wait_ns);

@@ -139,49 +139,60 @@ static double overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return to > from ? (double)(to - from) : 0;
 }
 
-static void add_leg(struct batch *b, const char *thread, pp_phase phase, int earlier, uint64_t from, uint64_t to)
+static void add_leg(struct batch *b, const char *what, const char *thread, pp_phase phase, int other, uint64_t from, uint64_t to)
 {
     struct pp_report_batch *o = b->out;
     struct pp_report_leg *leg = NULL;
     if (to <= from && phase == PP_PHASE_NONE)
         return;
     for (size_t i = 0; i < o->n_legs && !leg; i++)
-        if (o->legs[i].phase == phase && o->legs[i].earlier == earlier && strcmp(o->legs[i].thread, thread) == 0)
+        if (o->legs[i].other == other && strcmp(o->legs[i].what, what) == 0 && strcmp(o->legs[i].thread, thread) == 0)
             leg = &o->legs[i];
     if (!leg && (leg = pp_report_arena_push(b->arena, (void **)&o->legs, &o->n_legs, sizeof(*leg))) != NULL)
-        *leg = (struct pp_report_leg){.thread = pp_report_arena_copy(b->arena, thread), .phase = phase, .earlier = earlier};
-    if (!leg || !leg->thread)
+        *leg = (struct pp_report_leg){.what = pp_report_arena_copy(b->arena, what), .thread = pp_report_arena_copy(b->arena, thread), .phase = phase, .other = other};
+    if (pp_report_arena_failed(b->arena))
         return;
     leg->spans += phase != PP_PHASE_NONE;
     leg->total_ns += (double)(to - from);
     leg->in_wait_ns += overlap(from, to, b->t->wait_start_ns, b->t->wait_end_ns);
 }
 
-/* The path as it went: the finisher's spans, hand-off, the copy lane's work for this batch, hand-off. Gaps are hand-off: nobody recorded them. */
+static int on_path(const struct batch *b, const struct kept *k, int copying)
+{
+    uint64_t end = k->span.start_ns + k->span.dur_ns;
+    if (!copying)
+        return k->thread == b->finisher && end <= b->chain_end;
+    return lane_of(b, k) == PP_LANE_COPY && k->span.batch == b->t->batch && k->span.phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
+}
+
+/* The path as it went: what the finisher did, the queue to the copy lane, what that did for this batch, the queue to the trainer. */
 static void put_legs(struct batch *b)
 {
     uint64_t at = b->chain_start;
-    for (int lane = 0; lane < 2; lane++)
+    for (int copying = 0; copying < 2; copying++) {
+        int first = 1;
         for (size_t i = 0; i < b->c->n; i++) {
             const struct kept *k = &b->c->kept[i];
             const struct pp_span *s = &k->span;
+            const char *thread = b->pass->threads[k->thread].name ? b->pass->threads[k->thread].name : "";
             uint64_t end = s->start_ns + s->dur_ns, from = s->start_ns > at ? s->start_ns : at;
-            int worker = lane == 0 && k->thread == b->finisher && end <= b->chain_end;
-            int copy = lane == 1 && lane_of(b, k) == PP_LANE_COPY && s->batch == b->t->batch && s->phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
-            if ((!worker && !copy) || end <= at)
+            int queued = copying && first;
+            if (!on_path(b, k, copying) || end <= at)
                 continue;
-            add_leg(b, "", PP_PHASE_NONE, 0, at, from);
-            add_leg(b, b->pass->threads[k->thread].name, (pp_phase)s->phase, s->batch != b->t->batch, from, end);
+            add_leg(b, queued ? "in the ready queue" : "between spans", queued ? "" : thread, PP_PHASE_NONE, 0, at, from);
+            add_leg(b, pp_phase_info(s->phase)->name, thread, (pp_phase)s->phase, s->batch != b->t->batch, from, end);
             at = end;
+            first = 0;
         }
-    add_leg(b, "", PP_PHASE_NONE, 0, at, b->t->wait_end_ns);
+    }
+    add_leg(b, b->copied ? "on the device" : "on the way to the trainer", "", PP_PHASE_NONE, 0, at, b->t->wait_end_ns);
 }
 
 /* ---- its picture ---- */
 
 struct group {
     double start, end, work[PP_PHASE_COUNT];
-    int open, earlier;
+    int open, other;
 };
 
 static void close_group(struct batch *b, struct pp_report_bar_row *row, struct group *g)
@@ -194,7 +205,7 @@ static void close_group(struct batch *b, struct pp_report_bar_row *row, struct g
             most = i;
     struct pp_report_bar *bar = pp_report_arena_push(b->arena, (void **)&row->bars, &row->n_bars, sizeof(*bar));
     if (bar)
-        *bar = (struct pp_report_bar){.phase = (pp_phase)most, .start_ns = g->start, .end_ns = g->end, .earlier = g->earlier};
+        *bar = (struct pp_report_bar){.phase = (pp_phase)most, .start_ns = g->start, .end_ns = g->end, .other = g->other};
     *g = (struct group){.open = 0};
 }
 
@@ -207,15 +218,15 @@ static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thre
         const struct kept *k = &b->c->kept[i];
         const struct pp_span *s = &k->span;
         double start = since_wait(b, s->start_ns), end = since_wait(b, s->start_ns + s->dur_ns);
-        int earlier = s->batch != b->t->batch;
+        int other = s->batch != b->t->batch;
         if (k->thread != thread || end <= b->out->start_ns || s->dur_ns == 0)
             continue;
         start = fmax(start, b->out->start_ns);
-        if (g.open && (end - start >= narrow || start - g.end >= narrow || g.end - g.start >= narrow || earlier != g.earlier))
+        if (g.open && (end - start >= narrow || start - g.end >= narrow || g.end - g.start >= narrow || other != g.other))
             close_group(b, row, &g);
         if (!g.open)
-            g = (struct group){.start = start, .open = 1, .earlier = earlier};
-        g.end = fmax(g.end > start ? g.end : start, end);
+            g = (struct group){.start = start, .end = start, .open = 1, .other = other};
+        g.end = fmax(g.end, end);
         g.work[s->phase] += end - start;
     }
     close_group(b, row, &g);
