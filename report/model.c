@@ -88,6 +88,11 @@ static const char *thread_name(const struct build *b, uint32_t id)
     return "";
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strverscmp(((const struct pp_report_worker *)a)->name, ((const struct pp_report_worker *)b)->name);
+}
+
 static void add_workers(struct build *b)
 {
     double window_ns = b->r->window_s * 1e9;
@@ -108,6 +113,8 @@ static void add_workers(struct build *b)
             .samples_per_s = window_ns > 0 ? (double)t->samples / b->r->window_s : NAN,
         };
     }
+    if (b->r->n_workers && !pp_report_arena_failed(b->arena))
+        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers), by_name); /* threads are numbered as they happened to start */
 }
 
 /* ---- losses, overhead ---- */
@@ -198,14 +205,16 @@ static void set_rates(struct build *b)
     double wait_s = (double)(t->wait_ns + t->sync_ns) / 1e9;
     int timed = r->window_s > 0;
     r->has_step = !(step && strcmp(step->value, "none") == 0) && t->step_ns > 0;
-    r->samples_per_s = timed ? (double)r->window_samples / r->window_s : NAN;
+    int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
+    r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
     r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
-    r->headroom_samples_per_s = r->has_step && r->window_s > wait_s ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
-    r->headroom_gain = r->headroom_samples_per_s / r->samples_per_s - 1;
+    int reachable = r->has_step && r->window_s > wait_s;
+    r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
+    r->headroom_gain = reachable ? wait_s / (r->window_s - wait_s) : NAN;
 }
 
 /* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the workers too. */
@@ -232,11 +241,14 @@ static void judge(struct build *b)
     struct pp_owner owner;
     pp_attribute(t, &b->tally, &owner);
     const struct pp_report_pair *batch_size = config(b, "batch_size");
+    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any other. */
+    int has_step = b->r->has_step;
     struct pp_facts f = {
-        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = b->r->has_step, .has_steady_state = t->has_steady_state,
+        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
+        .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
         .owner_known = owner.known, .owner = owner.phase,
         .metric = {
-            [PP_METRIC_DATA_WAIT] = pp_timeline_wait_share(t),
+            [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
             [PP_METRIC_OWNER_SHARE] = owner.share,
             [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
             [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
@@ -246,7 +258,7 @@ static void judge(struct build *b)
             [PP_METRIC_COPY_BUSY] = owner.copy_busy,
             [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
             [PP_METRIC_LOSS] = b->loss_share,
-            [PP_METRIC_BATCHES] = (double)t->judged_batches,
+            [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches : (double)t->window_batches,
             [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
             [PP_METRIC_WORKERS] = (double)b->tally.lane_threads[PP_LANE_WORKER],
             [PP_METRIC_CPUS] = b->usable_cpus,

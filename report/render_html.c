@@ -126,8 +126,13 @@ static void put_tiles(FILE *out, const struct pp_report *r)
     const struct pp_report_phase *wait = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
     fputs("<div class=\"tiles\">", out);
     tile_begin(out, "Throughput");
-    pp_html_num(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
-    fputs("<small>samples/s</small></p></div>\n", out);
+    if (isnan(r->samples_per_s)) { /* a foreign program's ranges carry no sample counts */
+        pp_html_num(out, PP_HTML_RATE, r->batches_per_s, "batches_per_s");
+        fputs("<small>batches/s</small></p></div>\n", out);
+    } else {
+        pp_html_num(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
+        fputs("<small>samples/s</small></p></div>\n", out);
+    }
     if (!isnan(r->data_wait_share)) {
         tile_begin(out, "Data wait");
         pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");

@@ -54,6 +54,6 @@ const char pp_html_style[] =
     "tbody th,td:first-child{white-space:nowrap}td.wrap{white-space:normal}.na{color:var(--soft)}.note{color:var(--soft)}\n"
     "footer{margin-top:44px;padding-top:14px;padding-bottom:32px;font-size:12.5px;color:var(--soft)}\n"
     "@media (max-width:560px){header,main,footer{padding-left:14px;padding-right:14px}.verdict{padding:18px 16px}h1{font-size:19px}.plot.rows,.axis.rows{grid-template-columns:76px 1fr}.plot,.axis{grid-template-columns:38px 1fr}\n"
-    ".x{margin-left:46px}.bar{grid-template-columns:88px 1fr 60px}.tile .big{font-size:18px}.x span:nth-child(even){display:none}header{flex-direction:column;gap:0}}\n"
+    ".x{margin-left:46px}.bar{grid-template-columns:88px 1fr 60px}.tile .big{font-size:18px}.plot.rows .names{font-size:10.5px}td:not(.n){min-width:7em}.x span:nth-child(even){display:none}header{flex-direction:column;gap:0}}\n"
     "@media print{:root{--bg:#fff;--veil:#fff}body{font-size:11pt}section,.tile,figure,tr,.plot{break-inside:avoid}section#phases,section#setup,section#workers,section#batches{break-inside:auto}"
     "details::details-content{content-visibility:visible;block-size:auto}.scroll{overflow:visible}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";

@@ -106,7 +106,9 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
     struct line l = {.at = 0};
-    if (isnan(r->samples_per_s))
+    if (isnan(r->samples_per_s) && r->batches)
+        say(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
+    else if (isnan(r->samples_per_s))
         say(&l, "not known: the trainer got no batch");
     else
         say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s), pp_text_rate(b, CELL, r->batches_per_s));

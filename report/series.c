@@ -247,16 +247,31 @@ static void put_coarse(struct pp_report *r)
     }
 }
 
+static int named_before(const struct pp_thread_row *a, const struct pp_thread_row *b)
+{
+    int order = strverscmp(a->name ? a->name : "", b->name ? b->name : "");
+    return order ? order < 0 : a < b;
+}
+
+/* How many workers come before this one by name: threads are numbered as they happened to start. */
+static size_t rank_of(const struct pass *p, size_t thread)
+{
+    size_t rank = 0;
+    for (size_t k = 0; k < p->n_threads; k++)
+        rank += p->threads[k].lane == PP_LANE_WORKER && named_before(&p->threads[k], &p->threads[thread]);
+    return rank;
+}
+
 static const char *heat_name(const struct pass *p, struct pp_report_arena *arena, size_t row)
 {
-    const char *first = "", *last = "";
-    size_t n = 0;
+    const struct pp_thread_row *first = NULL, *last = NULL;
     for (size_t k = 0; k < p->n_threads; k++)
         if (p->row_of[k] == (int)row) {
-            last = p->threads[k].name ? p->threads[k].name : "";
-            first = n++ ? first : last;
+            first = !first || named_before(&p->threads[k], first) ? &p->threads[k] : first;
+            last = !last || named_before(last, &p->threads[k]) ? &p->threads[k] : last;
         }
-    return n > 1 ? pp_report_arena_printf(arena, "%s .. %s", first, last) : pp_report_arena_copy(arena, first);
+    const char *from = first && first->name ? first->name : "", *to = last && last->name ? last->name : "";
+    return first != last ? pp_report_arena_printf(arena, "%s .. %s", from, to) : pp_report_arena_copy(arena, from);
 }
 
 static void put_heat(const struct pass *p, struct pp_report_arena *arena, struct pp_report *r)
@@ -304,7 +319,6 @@ static void put_targets(struct pass *p, struct pp_series_targets *out)
 /* Neighbours share a row when there are more workers than rows. */
 static int make_rows(struct pass *p)
 {
-    size_t worker = 0;
     for (size_t k = 0; k < p->n_threads; k++)
         p->n_workers += p->threads[k].lane == PP_LANE_WORKER;
     size_t each = (p->n_workers + PP_SERIES_HEAT_ROWS - 1) / PP_SERIES_HEAT_ROWS;
@@ -315,7 +329,7 @@ static int make_rows(struct pass *p)
     if (!p->row_of || !p->row_workers || !p->busy)
         return -1;
     for (size_t k = 0; k < p->n_threads; k++) {
-        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(worker++ / each) : -1;
+        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank_of(p, k) / each) : -1;
         if (p->row_of[k] >= 0)
             p->row_workers[p->row_of[k]]++;
     }

@@ -89,15 +89,31 @@ static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
     return NULL;
 }
 
+/* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would not help. */
+static void say_why(const struct judge *j, const struct pp_guard_rule *g)
+{
+    const struct pp_facts *f = j->facts;
+    j->out->reason = fill(j, g->reason);
+    j->out->next_step = g->remedy;
+    if (!f->has_steady_state && f->failed) {
+        j->out->reason = "the run failed before a steady state was reached";
+        j->out->next_step = "Put right what made it fail; the errors below name the files.";
+    } else if (!f->has_steady_state) {
+        j->out->reason = "the run ended before a steady state was reached";
+    } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
+        j->out->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
+        j->out->next_step = "Use more data, or a smaller --batch-size.";
+    }
+}
+
 static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
 {
     char limit[48];
     enum pp_unit unit = pp_metric_infos[g->metric].unit;
     show(unit, g->limit, limit, sizeof(limit));
     j->out->l0 = "inconclusive";
-    j->out->reason = j->facts->has_steady_state ? fill(j, g->reason) : "the run ended before a steady state was reached";
+    say_why(j, g);
     j->out->sentence = pp_report_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
-    j->out->next_step = g->remedy;
     add_evidence(j, g->metric, pp_report_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit, g->source), -1);
 }
 

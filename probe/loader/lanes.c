@@ -27,6 +27,7 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     pp_lap_end(r->trace, PP_PHASE_READ, &lap);
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
+        pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
         pp_sleep_until_ns(pp_now_ns() + o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
         pp_lap_end(r->trace, PP_PHASE_RETRY, &lap);
@@ -48,10 +49,12 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
         struct pp_item *item;
         struct pp_lap lap = reader_lap(r);
         pp_lap_skip(r->trace);
+        pp_lap_open(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
         if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
         pp_lap_end(r->trace, PP_PHASE_PUT_WAIT, &lap);
         item->path[0] = '\0';
+        pp_lap_open(r->trace, PP_PHASE_READ, PP_NO_BATCH);
         pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
         if (st != PP_OK) {
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
@@ -125,11 +128,13 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     void *item;
     uint64_t ticket;
     size_t bytes = s->valid * l->row_bytes;
+    pp_lap_open(t, PP_PHASE_PUT_WAIT, lap.batch);
     pp_status st = pp_queue_get(&l->buffers, &item, UINT64_MAX);
     pp_lap_end(t, PP_PHASE_PUT_WAIT, &lap);
     if (st != PP_OK)
         return st;
     b = item;
+    pp_lap_open(t, PP_PHASE_H2D, lap.batch);
     st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
     if (st == PP_OK)
         st = pp_device_copy_wait(l->opts.device, ticket, err);
@@ -165,7 +170,10 @@ void *pp_copy_main(void *arg)
     struct pp_thread *t = pp_thread_register(l->opts.session, PP_LANE_COPY, "pp-copy");
     pp_err_clear(&err);
     pp_lap_start(t);
-    while (st == PP_OK && pp_queue_get(&l->ready, &item, UINT64_MAX) == PP_OK) {
+    while (st == PP_OK) {
+        pp_lap_open(t, PP_PHASE_GET_WAIT, PP_NO_BATCH);
+        if (pp_queue_get(&l->ready, &item, UINT64_MAX) != PP_OK)
+            break;
         struct pp_slot *s = item;
         struct pp_lap lap = batch_lap(l, s);
         pp_lap_end(t, PP_PHASE_GET_WAIT, &lap);

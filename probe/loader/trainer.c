@@ -78,11 +78,13 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     struct pp_lap lap = {.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
     if (l->opts.step != PP_STEP_NONE) {
+        pp_lap_open(t, PP_PHASE_STEP, lap.batch);
         step(l);
         pp_lap_end(t, PP_PHASE_STEP, &lap);
     }
     if (l->opts.sync_every_step) {
         struct pp_err err;
+        pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_loader_fail(l, err.code, &err);
         pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
@@ -108,6 +110,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
     for (;;) {
         struct pp_device_batch *b;
         int first_of_epoch;
+        pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
             pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,

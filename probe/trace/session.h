@@ -16,7 +16,7 @@ struct pp_thread {
     uint64_t check_at; /* head at which the fill must be looked at again: the one comparison of the hot path */
     uint64_t stamp;    /* last lap stamp in ticks; 0: none yet */
     uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
-    int recording;     /* 0 after retire, and for every handle a forked child inherited */
+    int recording;     /* atomic; 0 after retire, and for every handle a forked child inherited */
     int tsc, resources;
     int schedstat_fd;  /* /proc/thread-self/schedstat, -1: not available */
     uint32_t id;
@@ -45,5 +45,8 @@ struct pp_session {
 
 /* Asks the drain to come before its poll is due. One system call per drain visit at most. */
 void pp_session_wake_once(struct pp_session_file *f);
+
+/* Puts the session on the list that the fork handlers walk; pp_session_close takes it off. */
+void pp_session_enlist(struct pp_session *s);
 
 #endif

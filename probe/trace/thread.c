@@ -1,3 +1,6 @@
+#include "probe/trace/join.h"
+#include "probe/trace/observe.h"
+#include "probe/trace/run_delay.h"
 #include "probe/trace/session.h"
 
 #include <limits.h>
@@ -13,6 +16,12 @@ void pp_session_wake_once(struct pp_session_file *f)
 {
     if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(&f->wake, 1, __ATOMIC_RELEASE) == 0)
         syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
+static inline int is_recording(const struct pp_thread *t)
+{
+    return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
 }
 
 /* Reached at half full, at full, and at every further record while full. */
@@ -44,23 +53,6 @@ static inline void publish(struct pp_thread *t)
     __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_peek */
 }
 
-/* Second field of schedstat: nanoseconds spent runnable on a run queue. 0 when it cannot be read. */
-static int read_run_delay(int fd, uint64_t *out)
-{
-    char text[96];
-    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
-    ssize_t i = 0;
-    while (i < n && text[i] != ' ')
-        i++;
-    if (i + 1 >= n)
-        return 0;
-    uint64_t v = 0;
-    for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
-        v = v * 10 + (uint64_t)(text[i] - '0');
-    *out = v;
-    return 1;
-}
-
 /* Moves the CPU reading to now; returns the CPU time since the last one. */
 static uint64_t advance_cpu(struct pp_thread *t)
 {
@@ -73,7 +65,7 @@ static uint64_t advance_cpu(struct pp_thread *t)
 static uint64_t advance_run_delay(struct pp_thread *t, uint64_t wall_ns, uint64_t cpu_ns)
 {
     uint64_t now;
-    if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !read_run_delay(t->schedstat_fd, &now))
+    if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !pp_run_delay_read(t->schedstat_fd, &now))
         return 0;
     uint64_t delay = now - t->run_delay_ns;
     t->run_delay_ns = now;
@@ -88,18 +80,19 @@ static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t t
 
 void pp_lap_start(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     if (t->resources) {
         advance_cpu(t);
-        read_run_delay(t->schedstat_fd, &t->run_delay_ns);
+        pp_run_delay_read(t->schedstat_fd, &t->run_delay_ns);
     }
     t->stamp = pp_stamp_now(t->tsc);
 }
 
 void pp_lap_skip(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    pp_lap_observed_end();
+    if (!is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
@@ -111,7 +104,8 @@ void pp_lap_skip(struct pp_thread *t)
 void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if (!t || !t->recording)
+    pp_lap_observed_end();
+    if (!is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
     uint64_t cpu_ns = 0, run_delay_ns = 0;
@@ -179,24 +173,44 @@ out:
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 {
-    return t && t->recording && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+    return is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
-void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     struct pp_span *s = slot(t);
     if (!s)
         return;
     *s = *span;
-    s->reserved = PP_STAMP_NS;
+    s->reserved = unit;
     publish(t);
+}
+
+void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, PP_STAMP_NS);
+}
+
+uint64_t pp_thread_stamp(const struct pp_thread *t)
+{
+    return pp_stamp_now(t->tsc);
+}
+
+uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
+{
+    return ticks_to_ns(t, from, to);
+}
+
+void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, t && t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS);
 }
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
     struct pp_span *s = slot(t);
     if (!s)
@@ -210,9 +224,9 @@ void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 
 void pp_thread_retire(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!is_recording(t))
         return;
-    t->recording = 0;
+    __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);
     t->schedstat_fd = -1;

@@ -113,7 +113,7 @@ static void put_options(FILE *out, const struct pp_opt *table)
         group = o->group ? o->group : group;
         put_option(out, o);
     }
-    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nthe options, on standard output\n", out);
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR, \\fB\\-\\-help\\-all\\fR\nthe usual options, or all of them, on standard output\n", out);
 }
 
 /* ---- what all pages say ---- */

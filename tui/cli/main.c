@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_report, &pp_cmd_export, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_exec, &pp_cmd_report, &pp_cmd_export, &pp_cmd_plan, &pp_cmd_doctor, NULL};
 
 static const struct pp_command *find(const char *name)
 {
@@ -38,7 +38,7 @@ static int help(const char *name)
     if (name && !c)
         return unknown(name);
     if (c)
-        pp_help_command(c, stdout);
+        pp_help_command(c, stdout, 0);
     else
         pp_help_all(commands, stdout);
     return 0;

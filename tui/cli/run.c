@@ -5,6 +5,7 @@
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
 
+#include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -258,6 +259,7 @@ static int run_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_run, &err);
         goto out;
     }
+    pp_nvtx_start(); /* before the threads that record */
     say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
 
     events.store = rec.store;
@@ -286,7 +288,7 @@ static int run_main(int argc, char **argv)
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
 out:
     run_record_free(&rec);
     run_parts_free(&parts);
@@ -301,9 +303,10 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader against your data and say what bounds it",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET is a directory of images (class = directory), tar shards ('shard-{000000..000009}.tar'),\n"
-             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say, 4 could\n"
-             "not measure, 130 interrupted.",
+    .notes = "DATASET: a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar'), or a token file (.bin, .npy).\n"
+             "Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+             "4 could not measure, 130 interrupted.",
     .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
     .run = run_main,
 };
