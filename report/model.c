@@ -4,6 +4,7 @@
 #include "report/arena.h"
 #include "report/attribute.h"
 #include "report/rows.h"
+#include "report/series.h"
 #include "report/verdict.h"
 
 #include <math.h>
@@ -87,6 +88,11 @@ static const char *thread_name(const struct build *b, uint32_t id)
     return "";
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strverscmp(((const struct pp_report_worker *)a)->name, ((const struct pp_report_worker *)b)->name);
+}
+
 static void add_workers(struct build *b)
 {
     double window_ns = b->r->window_s * 1e9;
@@ -107,6 +113,8 @@ static void add_workers(struct build *b)
             .samples_per_s = window_ns > 0 ? (double)t->samples / b->r->window_s : NAN,
         };
     }
+    if (b->r->n_workers && !pp_report_arena_failed(b->arena))
+        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers), by_name); /* threads are numbered as they happened to start */
 }
 
 /* ---- losses, overhead ---- */
@@ -204,7 +212,9 @@ static void set_rates(struct build *b)
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
-    r->headroom_samples_per_s = r->has_step && counted && r->window_s > wait_s ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
+    int reachable = r->has_step && r->window_s > wait_s;
+    r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
+    r->headroom_gain = reachable ? wait_s / (r->window_s - wait_s) : NAN;
 }
 
 /* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the workers too. */
@@ -280,6 +290,7 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     *out = NULL;
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
+    struct pp_series_targets targets = {.n = 0};
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
     o->report.path = pp_report_arena_copy(&o->arena, source->path);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
@@ -291,6 +302,10 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
     if (status == PP_OK)
         compute(&b);
+    if (status == PP_OK)
+        status = pp_series_build(source, &b.timeline, &b.tally, b.arena, b.r, &targets, err);
+    if (status == PP_OK)
+        status = pp_series_follow(source, &targets, b.arena, b.r, err);
     if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
     pp_tally_free(&b.tally);
