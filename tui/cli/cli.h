@@ -19,7 +19,7 @@ struct pp_command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-extern const struct pp_command pp_cmd_run, pp_cmd_report, pp_cmd_plan, pp_cmd_doctor;
+extern const struct pp_command pp_cmd_run, pp_cmd_report, pp_cmd_whatif, pp_cmd_selftest, pp_cmd_plan, pp_cmd_doctor;
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
