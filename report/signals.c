@@ -387,8 +387,10 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         add_samples(c, out, v, order);
         add_cache(c, out);
         add_parts(c, out);
-        st = weigh(c, out, err);
+        st = pp_whatif_error(c, &out->replay_error, err);
     }
+    if (st == PP_OK)
+        st = weigh(c, out, err);
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
     free(order);

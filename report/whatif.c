@@ -163,6 +163,16 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
     return PP_OK;
 }
 
+pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result base;
+    pp_status st = replay(c, &none, c->samples, replay_length(c), &base, err);
+    if (st == PP_OK)
+        *error = base.samples_per_s / c->samples_per_s - 1;
+    return st;
+}
+
 /* Batches drawn with replacement, a dozen neighbours at a time: what follows each other is not independent. */
 static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
 {
