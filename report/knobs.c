@@ -29,6 +29,9 @@ static const struct {
     {"decode", "FACTOR", "times the recorded CPU time of decoding", FACTOR, AT(decode)},
     {"transform", "FACTOR", "times that of transforms", FACTOR, AT(transform)},
     {"collate", "FACTOR", "times that of collating", FACTOR, AT(collate)},
+    {"copy", "FACTOR", "times the recorded time of copies to the device", FACTOR, AT(copy)},
+    {"sync", "FACTOR", "times the time in device syncs", FACTOR, AT(sync)},
+    {"retries", "FACTOR", "times the time spent backing off from failed reads", FACTOR, AT(retry)},
     {"step", "FACTOR", "times the trainer's step", FACTOR, AT(step)},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
 #undef AT

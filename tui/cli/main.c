@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_report, &pp_cmd_whatif, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_report, &pp_cmd_whatif, &pp_cmd_selftest, &pp_cmd_plan, &pp_cmd_doctor, NULL};
 
 static const struct pp_command *find(const char *name)
 {
