@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/arena.h"
 #include "report/attribute.h"
+#include "report/diagnose.h"
 #include "report/rows.h"
 #include "report/series.h"
 #include "report/verdict.h"
@@ -235,6 +236,20 @@ static double is_pageable(const struct build *b)
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
 }
 
+/* At epoch boundaries, without the checkpoints. */
+static double epoch_s(const struct build *b)
+{
+    const struct pp_tally_phase *checkpoint = b->tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
+}
+
+/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while it is whatever the while made it. */
+static int ended_by_itself(const struct build *b)
+{
+    const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
+    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
+}
+
 static void judge(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
@@ -265,10 +280,16 @@ static void judge(struct build *b)
             [PP_METRIC_PAGEABLE] = is_pageable(b),
             [PP_METRIC_RATE] = b->r->samples_per_s,
             [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+            [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
+            [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
         },
     };
+    struct pp_diagnosis d;
+    pp_diagnose(b->source, t, b->arena, &f, &d);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
+    pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    pp_diagnosis_free(&d);
 }
 
 static void compute(struct build *b)

@@ -100,6 +100,28 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
     }
 }
 
+/* Those that gain nothing are left to --format json. */
+static void put_fixes(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
+        return;
+    pp_page_heading(p, "What it would take (predicted by replay, 80 % interval)");
+    for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        char lead[120], rate[CELL];
+        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low, 100 * f->high);
+        n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
+        struct line l = {.at = 0};
+        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s), f->text);
+        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
+    }
+    if (v->n_ruled_out)
+        pp_page_heading(p, "Ruled out");
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, v->ruled_out[i]);
+}
+
 /* ---- throughput ---- */
 
 static void put_rates(const struct pp_page *p, const struct pp_report *r)
@@ -391,6 +413,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     put_verdict(&p, r);
+    put_fixes(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
     put_window(&p, r);

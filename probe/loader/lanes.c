@@ -129,6 +129,7 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
 {
     const struct pp_loader_events *ev = &l->opts.events;
     struct pp_lap lap = batch_lap(l, s);
+    struct pp_device_info device;
     struct pp_device_batch *b;
     void *item;
     uint64_t ticket;
@@ -140,6 +141,8 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
         return st;
     b = item;
     pp_lap_open(t, PP_PHASE_H2D, lap.batch);
+    pp_device_info(l->opts.device, &device);
+    pp_fault_copy(l->opts.faults, bytes, device.pinned);
     st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
     if (st == PP_OK)
         st = pp_device_copy_wait(l->opts.device, ticket, err);

@@ -37,12 +37,12 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
 
 static void step(const struct pp_loader *l)
 {
-    uint64_t end = pp_now_ns() + l->opts.step_ns, now;
+    uint64_t end = pp_now_ns() + l->opts.step_ns, cpu_end = pp_thread_cpu_ns() + l->opts.step_ns, now;
     switch (l->opts.step) {
     case PP_STEP_NONE:
         return;
-    case PP_STEP_SPIN:
-        while (pp_now_ns() < end && !stopping(l)) {
+    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer */
+        while (pp_thread_cpu_ns() < cpu_end && !stopping(l)) {
         }
         return;
     case PP_STEP_SLEEP:
@@ -87,6 +87,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
         pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_loader_fail(l, err.code, &err);
+        pp_fault_sync(l->opts.faults);
         pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }

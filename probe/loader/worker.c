@@ -40,6 +40,8 @@ static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint
     pp_status st = pp_fault_before_read(o->faults, &at, attempt, err);
     if (st == PP_OK)
         st = pp_dataset_read(o->dataset, index, &w->sample, err);
+    if (st == PP_OK && pp_fault_cold(o->faults, &at))
+        w->sample.cache_hit_bytes = 0;
     if (st == PP_OK)
         pp_fault_after_read(o->faults, w->sample.size);
     return st;
@@ -211,16 +213,25 @@ void *pp_worker_main(void *arg)
     struct pp_worker *w = arg;
     struct pp_loader *l = w->loader;
     struct pp_claim c;
+    uint64_t epoch = l->opts.start_epoch;
     char name[16];
     snprintf(name, sizeof(name), "pp-worker-%d", w->number);
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
-    pp_fault_start(l->opts.faults);
     pp_lap_start(w->trace);
+    pp_fault_start(l->opts.faults);
+    pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
+        }
+        if (c.slot->epoch != epoch) {
+            epoch = c.slot->epoch;
+            pp_lap_skip(w->trace);
+            pp_fault_epoch(l->opts.faults);
+            struct pp_lap restart = lap_of(w, c.slot, PP_NO_SAMPLE);
+            lap(w, PP_PHASE_STARTUP, &restart, PP_OK);
         }
         do_claim(w, &c);
     }

@@ -25,12 +25,14 @@ struct pp_command {
     X(exec)            \
     X(top)             \
     X(report)          \
+    X(whatif)          \
     X(export)          \
     X(compare)         \
     X(ci)              \
     X(history)         \
     X(plan)            \
     X(doctor)          \
+    X(selftest)        \
     X(drain)
 
 #define PP_COMMAND_DECLARE(name) extern const struct pp_command pp_cmd_##name;

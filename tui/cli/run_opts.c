@@ -25,7 +25,7 @@ static const struct pp_opt_choice step_choices[] = {
     {"auto", "sleep when --step-ms is given, else none"},
     {"none", "no step: how fast could this data go"},
     {"sleep", "a GPU stand-in: takes --step-ms and no CPU"},
-    {"spin", "takes --step-ms of one CPU"},
+    {"spin", "takes --step-ms of CPU time"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice color_choices[] = {{"auto", "when stdout is a terminal"}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
