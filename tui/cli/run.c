@@ -93,10 +93,12 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
                 (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
+    if (dev.passed_over)
+        fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
-        fprintf(stderr, "step       %s of %s\n", l->step == PP_STEP_SPIN ? "spin" : "sleep", pp_text_duration(t, sizeof(t), (double)l->step_ns));
+        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
 

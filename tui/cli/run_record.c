@@ -68,7 +68,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "duration", (double)l->max_ns, "ns");
     pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
     pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
-    pp_store_meta_text(s, "config", "step", l->step == PP_STEP_NONE ? "none" : l->step == PP_STEP_SPIN ? "spin" : "sleep");
+    pp_store_meta_text(s, "config", "step", pp_step_name(l->step));
     pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
     pp_store_meta_text(s, "config", "simd", pp_transform_simd());
     static const char *const keys[] = {"workers", "batch_size", "prefetch"};
@@ -76,7 +76,14 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         if (p->chosen[i][0])
             pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
     pp_device_info(p->device, &dev);
+    pp_store_meta_text(s, "config", "device", dev.kind);
+    pp_store_meta_text(s, "config", "device_kind", dev.kind);
     pp_store_meta_text(s, "config", "device_name", dev.name);
+    if (dev.passed_over) {
+        snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
+        pp_store_meta_text(s, "chosen", "device", text);
+    }
+    pp_store_meta_num(s, "config", "copy_buffers", l->copy_buffers, "batches");
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
