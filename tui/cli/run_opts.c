@@ -88,10 +88,10 @@ const struct pp_opt run_opt_table[] = {
     {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .choices = step_choices, .arg = "KIND", .dflt = "auto", .help = "none, sleep, spin or cuda"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices, .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001, .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
-    {.name = "pageable", .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
+    {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
     {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices, .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
-    {.name = "copy-buffers", .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
-    {.name = "sync-every-step", .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
+    {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
 
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
