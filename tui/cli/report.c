@@ -99,7 +99,7 @@ out:
 
 const struct pp_command pp_cmd_report = {
     .name = "report",
-    .summary = "Say what bounds a recorded run, with the evidence.",
+    .summary = "say what bounds a recorded run, with the evidence",
     .usage = "report FILE [options]",
     .opts = opts,
     .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
