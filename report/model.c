@@ -125,6 +125,9 @@ static void add_losses(struct build *b)
     const struct pp_thread_row *rows;
     size_t n = b->source->threads(b->source->ctx, &rows);
     uint64_t dropped = 0, told = 0;
+    const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
+    if (recovery)
+        pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
     for (size_t i = 0; i < b->r->n_losses; i++)
         told += b->r->losses[i].count;
     for (size_t i = 0; i < n; i++)

@@ -166,12 +166,12 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. */
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
+ * worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_lap_skip(w->trace);
     pp_lap_open(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
     for (uint32_t from = 0; from < s->rows; from++) {
         if (!s->usable[from])

@@ -101,12 +101,23 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
 }
 
+/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next one is. */
+static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st;
+    int tries = 100;
+    do
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
+    return st;
+}
+
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+        st = create_store(r, o, err);
     if (st != PP_OK)
         return st;
     st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
