@@ -94,7 +94,15 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err)
 {
+    int live;
     *out = NULL;
+    if (pp_store_only_rings(path, &live)) {
+        uint64_t spans;
+        pp_status made = live ? pp_fail(err, PP_E_EMPTY, "%s is being recorded without a collector; its spans are in %s.rings and can be read when the program has ended", path, path)
+                              : pp_store_recover(path, &spans, err);
+        if (made)
+            return made;
+    }
     pp_status status = pp_db_check_file(path, err);
     if (status)
         return status;
