@@ -23,9 +23,11 @@ wait_for() { # NAME REGEX [SECONDS]
 }
 shell() { type "$1"; keys Enter; }
 # The shell's own terminal settings, and whether tmux is on its first screen with a cursor.
+settled=0
 settle() { # FILE
-    shell "clear; stty -g >$T/$1; echo settled"
-    wait_for "the shell answers ($1)" '^settled' >/dev/null
+    settled=$((settled + 1))
+    shell "clear; stty -g >$T/$1; echo settled $settled"
+    wait_for "the shell answers ($1)" "^settled $settled\$"
 }
 restored() { # NAME
     local modes
@@ -185,7 +187,7 @@ type q
 restored "NO_COLOR"
 for term in dumb no-such-terminal; do
     shell "clear; TERM=$term $PP top $T/run.sqlite"
-    wait_for "TERM=$term: a sentence" 'going on with a status line'
+    wait_for "TERM=$term: a sentence" 'does not know TERM|can show no screen'
     wait_for "TERM=$term: and a line" 'ENDED killed .*samples/s'
     restored "TERM=$term"
 done
