@@ -62,8 +62,8 @@ struct pp_store_error {
     uint32_t batch;
     uint64_t sample;
     const char *path;
-    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ... */
-    const char *action; /* "skipped", "substituted", "failed", "retried" */
+    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ...; "warning": met when the data set was opened */
+    const char *action; /* "skipped", "substituted", "failed", "retried"; "noted" for a warning */
     const char *reason; /* the sentence */
 };
 pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e);

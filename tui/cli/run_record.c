@@ -87,6 +87,15 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
+/* What opening the data set met is among the errors of the file too: a shard cut short is data that the run did not see. */
+static void store_warnings(struct pp_store *s, const struct run_parts *p, const char *data_path)
+{
+    const char *text;
+    for (size_t i = 0; (text = pp_dataset_warning(p->dataset, i)); i++)
+        pp_store_error(s, &(struct pp_store_error){.t_ns = pp_now_ns(), .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE, .path = data_path,
+                                                   .kind = "warning", .action = "noted", .reason = text});
+}
+
 static void store_start(struct run_record *r, const char *command_line, uint64_t started_ns)
 {
     uint64_t now = pp_now_ns();
@@ -129,6 +138,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
         return st;
     }
     store_config(r->store, set, parts, data_path);
+    store_warnings(r->store, parts, data_path);
     st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
     pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");
     store_start(r, command_line, started_ns);
