@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/store report tui/cli
-include mk/inject.mk mk/lib.mk
+include mk/inject.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)

@@ -16,6 +16,9 @@ static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"}, {"f16", "float16 NCHW"}, {"u8", "uint8 NHWC, not normalised"}, {NULL, NULL}};
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
+/* In the order of enum pp_detail. */
+static const struct pp_opt_choice detail_choices[] = {
+    {"sample", "every span"}, {"batch", "per-sample spans summed up per batch"}, {"rollup", "all but the trainer's summed up per phase"}, {NULL, NULL}};
 static const struct pp_opt_choice step_choices[] = {
     {"auto", "sleep when --step-ms is given, else none"},
     {"none", "no step: how fast could this data go"},
@@ -90,6 +93,8 @@ const struct pp_opt run_opt_table[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
     {.name = "record", .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1", .help = "--no-record: throughput only, no file"},
     {.name = "max-rows", .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
+    {.name = "detail", .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
+    {.name = "max-bytes", .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -126,6 +131,8 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_bytes && o->max_bytes < 1 << 20)
+        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     return PP_OK;

@@ -96,7 +96,8 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
-    pp_status st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+    pp_status st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
+                                                             .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
     if (st == PP_OK)
         st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
     if (st != PP_OK)
