@@ -79,7 +79,7 @@ static pp_status insert_chunk(struct rows *r, uint32_t thread, const struct pp_s
     pp_status status = PP_OK;
     for (size_t i = 0; i < n && !status; i++) {
         if (spans[i].phase == PP_PHASE_COUNTER)
-            status = insert_counter(r, &spans[i]);
+            status = !r->store->max_bytes || kept(r, &spans[i]) ? insert_counter(r, &spans[i]) : PP_OK;
         else if (kept(r, &spans[i]))
             status = insert_span(r, thread, &spans[i]);
     }

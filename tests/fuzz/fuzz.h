@@ -11,4 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Valid inputs to start from: the i-th into *data (malloc), or 0 when there are no more. */
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size);
 
+/* Of libFuzzer, before the first input. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
 #endif

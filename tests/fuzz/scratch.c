@@ -1,5 +1,7 @@
 #include "tests/fuzz/scratch.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include "collectors/store/writer.h"
 #include "probe/trace/drain_side.h"
 
@@ -72,6 +74,21 @@ static void record(struct pp_session *session, struct pp_store *s)
     for (uint32_t i = 0; i < 12; i++)
         pp_lap_end(t, i & 1 ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT, &(struct pp_lap){.batch = i / 2, .sample = 4, .flags = PP_SPAN_COUNT});
     pp_span_begin(t, PP_PHASE_CHECKPOINT, NULL);
+}
+
+/* libFuzzer calls this first: the inputs to start from go into its corpus, the directory $FUZZ_CORPUS. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *corpus = getenv("FUZZ_CORPUS");
+    uint8_t *data;
+    size_t size;
+    char path[4096];
+    for (unsigned i = 0; corpus && fuzz_seed(i, &data, &size); i++) {
+        snprintf(path, sizeof(path), "%s/seed-%u", corpus, i);
+        scratch_write(path, data, size);
+        free(data);
+    }
+    return 0;
 }
 
 void scratch_run(const char *path, int finished)
