@@ -33,7 +33,7 @@ ROOMS := probe/base probe/trace probe/loader probe/device
 ROOMS += collectors collectors/store
 ROOMS += report report/export report/stats report/compare report/ci report/live
 ROOMS += tui/dash tui/cli
-include mk/inject.mk mk/lib.mk
+include mk/inject.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)

@@ -124,12 +124,15 @@ static void add_losses(struct build *b)
 {
     const struct pp_thread_row *rows;
     size_t n = b->source->threads(b->source->ctx, &rows);
-    uint64_t dropped = 0, told = 0;
+    uint64_t dropped = 0, told = 0, told_spans = 0;
     const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
     if (recovery)
         pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
-    for (size_t i = 0; i < b->r->n_losses; i++)
+    for (size_t i = 0; i < b->r->n_losses; i++) {
         told += b->r->losses[i].count;
+        if (b->r->losses[i].what && strcmp(b->r->losses[i].what, "spans") == 0)
+            told_spans += b->r->losses[i].count; /* full rings, which the threads count too, and spans over the file's limit */
+    }
     for (size_t i = 0; i < n; i++)
         dropped += rows[i].dropped;
     if (dropped && !told) /* a killed run could not say so itself */
@@ -139,7 +142,7 @@ static void add_losses(struct build *b)
     if (b->tally.unknown_phase)
         pp_rows_add_loss(b->arena, b->r, "spans", b->tally.unknown_phase, "their phase is not known to this version");
     double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
-    double lost = (double)dropped + (double)b->timeline.bad_chunks * per_chunk + (double)b->tally.unknown_phase;
+    double lost = (double)(dropped > told_spans ? dropped : told_spans) + (double)b->timeline.bad_chunks * per_chunk + (double)b->tally.unknown_phase;
     b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
 }
 

@@ -10,7 +10,7 @@ const char pp_schema_tables[] =
     "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
     /* body and checksum: store/chunk.h */
     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq0 INTEGER NOT NULL, n INTEGER NOT NULL,"
-    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL);"
+    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL, next_seq INTEGER);"
     "CREATE TABLE span(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, phase INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
     " dur_ns INTEGER NOT NULL, epoch INTEGER NOT NULL, batch INTEGER, sample INTEGER, samples INTEGER, bytes INTEGER NOT NULL,"
     " cpu_ns INTEGER, run_delay_ns INTEGER, cache_hit_kib INTEGER, name INTEGER, flags INTEGER NOT NULL);"

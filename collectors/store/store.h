@@ -4,6 +4,7 @@
 
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
+#include "collectors/store/detail.h"
 #include "collectors/store/rollup.h"
 #include "collectors/store/writer.h"
 
@@ -36,7 +37,9 @@ struct pp_store {
     pthread_mutex_t lock;
     sqlite3 *db; /* NULL once finished or closed */
     char *path;
-    uint64_t max_rows;
+    uint64_t max_rows, max_bytes, file_bytes, over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
+    enum pp_detail detail;
+    uint8_t lane[PP_THREADS_MAX]; /* pp_lane as declared */
     sqlite3_stmt *st[ST_COUNT];
     struct pp_chunk_codec *codec;
     struct pp_rollup *rollup;

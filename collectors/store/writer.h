@@ -16,11 +16,16 @@
 
 struct pp_store;
 
+/* What is kept as spans, see store/detail.h; each keeps less than the one before. */
+enum pp_detail { PP_DETAIL_SAMPLE, PP_DETAIL_BATCH, PP_DETAIL_ROLLUP };
+
 struct pp_store_opts {
     const char *path;
     int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
     uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be stored here */
     uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
+    enum pp_detail detail;
+    uint64_t max_bytes; /* of the file; 0: no limit. At half of it details go to batch, at three quarters to roll-ups, at all of it spans are counted as lost */
 };
 
 /* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name are removed, so create the store before the
@@ -46,6 +51,10 @@ struct pp_store_thread {
 };
 pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t);
 pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* interned names and counters */
+
+/* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they could be stored". */
+pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const char *why);
+enum pp_detail pp_store_detail(const struct pp_store *s);
 
 /* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at commit. */
 pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n);

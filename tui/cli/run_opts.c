@@ -21,6 +21,9 @@ static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"}, {"f16", "float16 NCHW"}, {"u8", "uint8 NHWC, not normalised"}, {NULL, NULL}};
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
+/* In the order of enum pp_detail. */
+static const struct pp_opt_choice detail_choices[] = {
+    {"sample", "every span"}, {"batch", "per-sample spans summed up per batch"}, {"rollup", "all but the trainer's summed up per phase"}, {NULL, NULL}};
 static const struct pp_opt_choice step_choices[] = {
     {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
     {"none", "no step: how fast could this data go"},
@@ -106,6 +109,8 @@ const struct pp_opt run_opt_table[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
     {.name = "record", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1", .help = "--no-record: throughput only, no file"},
     {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
+    {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
+    {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -163,6 +168,8 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_bytes && o->max_bytes < 1 << 20)
+        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)

@@ -39,7 +39,8 @@ struct run_opts {
     /* output */
     const char *output, *list_delivered;
     int force, record, json, quiet, color, digest;
-    uint64_t ring_spans, max_rows;
+    uint64_t ring_spans, max_rows, max_bytes;
+    int detail; /* enum pp_detail */
 };
 
 extern const struct pp_opt run_opt_table[];

@@ -116,7 +116,8 @@ static pp_status create_store(struct run_record *r, const struct run_opts *o, st
     pp_status st;
     int tries = 100;
     do
-        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
+                                                     .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
     while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
     return st;
 }
