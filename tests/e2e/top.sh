@@ -58,7 +58,7 @@ wait_for "it starts live" 'LIVE 0:'
 wait_for "with a verdict on the first line" 'input-bound'
 wait_for "the pipeline" '^decode .*/s'
 wait_for "the workers" '^pp-worker-1 '
-for view in g:stages w:workers b:batch e:errors v:events i:environment o:overview; do
+for view in g:stages w:workers b:batch e:errors v:events i:environment W:what-if o:overview; do
     type "${view%%:*}"
     wait_for "key ${view%%:*} shows ${view#*:}" "^${view#*:}  "
 done
@@ -66,6 +66,13 @@ keys Tab
 wait_for "Tab is the next view" '^stages  '
 keys Escape
 wait_for "Esc goes back" '^overview  '
+type W
+wait_for "W predicts" 'recorded: [0-9.,]+ samples/s' 20
+type +
+wait_for "+ turns a knob, and the throughput follows" 'samples/s \(80 % interval' 20
+type 0
+wait_for "0 turns it back" 'recorded: [0-9.,]+ samples/s'
+type o
 type '?'
 wait_for "? lists the keys" '^q +quit'
 type '?'
