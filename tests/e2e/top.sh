@@ -199,6 +199,20 @@ for term in dumb no-such-terminal; do
     restored "TERM=$term"
 done
 
+# ---- run --top ----
+shell "clear; $PP run $T/images --top --workers 2 --batch-size 8 --step-ms 20 --duration 8 -o $T/own.sqlite; echo code \$?"
+wait_for "run --top shows the run" 'LIVE 0:0.*own.sqlite'
+wait_for "until it has ended" 'ENDED finished' 20
+type q
+wait_for "then comes the report" '^code 0'
+restored "run --top"
+shell "clear; $PP run $T/images --top --workers 2 --batch-size 8 --step-ms 20 --duration 60 -o $T/left.sqlite; echo code \$?"
+wait_for "run --top again" 'LIVE 0:0.*left.sqlite'
+keys C-c
+wait_for "Ctrl-C ends the run and its display" '^code 130' 20
+restored "run --top, Ctrl-C"
+refuses "run --top without a terminal" 2 "needs a terminal" "$PP" run "$T/images" --top --duration 1 -o "$T/no.sqlite"
+
 # ---- without a terminal ----
 run "$PP" top "$T/run.sqlite"
 is "not a terminal: lines, exit code" "$rc" 0
