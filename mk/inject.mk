@@ -42,9 +42,3 @@ uninstall-inject:
 
 # The tests of chaining load another tool (tests/tools/libfake_tool.c).
 unit: $(B)/tests/tools/libfake_tool.so
-
-uninstall: uninstall-inject
-.PHONY: uninstall-inject
-uninstall-inject:
-	rm -f $(DESTDIR)$(PREFIX)/lib/libpipeprobe_inject.so
-	rm -rf $(DESTDIR)$(PREFIX)/share/pipeprobe

@@ -114,6 +114,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
+    {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0", .help = "show the run live; q leaves the display, the run goes on"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0", .help = "no progress, no notes on stderr"},
     {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices, .arg = "WHEN", .dflt = "auto", .help = "auto, always or never"},
     {.name = NULL},
@@ -172,6 +173,10 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
+    if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+        return pp_fail(err, PP_E_USAGE, "--top needs a terminal; leave it out, and look from another one with 'pipeprobe top FILE'");
+    if (o->top && !o->record)
+        return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
         return pp_fail(err, PP_E_USAGE, "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
     pp_status st = check_destination("save-state", o->save_state, err);
