@@ -37,6 +37,7 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
     [PP_IF_CROWDED] = {PP_METRIC_OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"},
     [PP_IF_PAGEABLE] = {PP_METRIC_PAGEABLE, 1, "the configuration of the run"},
+    [PP_IF_ENOUGH_WORKERS] = {PP_METRIC_WORKERS_PER_CPU, 1, "a worker for every usable CPU"},
     /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two causes can both have 0.4: both hold the run up */
     [PP_IF_STORAGE] = {PP_METRIC_W_STORAGE, 0.4, "the largest, or as large as another"},
     [PP_IF_ERRORS] = {PP_METRIC_W_ERRORS, 0.3, "a third of what can be gained, for work that need not be done at all"},
@@ -134,7 +135,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"loader", "straggler-sample", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORK_TAIL, 1}),
      "loader: the costliest samples in a hundred take {work_tail} times the median, and the batches behind them wait",
      "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets."},
-    {"loader", "under-parallel", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}),
+    {"loader", "under-parallel", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
      "loader: all {workers} workers are busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
     {"transform", "cpu-contended", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),

@@ -31,6 +31,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(RATE, "rate", "throughput (samples/s)", RATE)                          \
     X(BATCH_TIME, "batch_time", "time per batch", TIME)                      \
     X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)                  \
+    X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER)    \
     X(STRETCH, "stretch", "step stretched for want of CPU", SHARE)           \
     X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
     X(STARTUP, "startup", "time to the first batch", SHARE)                  \
@@ -96,7 +97,7 @@ extern const size_t pp_guard_rules_n;
 
 /* A condition holds, does not hold, or is unknown because its metric is. */
 enum pp_condition_id {
-    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE,
+    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_IF_ENOUGH_WORKERS,
     PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
     PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
