@@ -29,7 +29,7 @@ MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/store report report/export tui/cli
+ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/cupti collectors/store report report/export tui/cli
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)
