@@ -17,7 +17,8 @@ collectors:       include/pipeprobe probe/base probe/trace probe/device probe/lo
 collectors/cupti: include/pipeprobe probe/base probe/device collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
 report/export:    include/pipeprobe probe/base collectors/store/reader.h
-tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report
+report/live:      include/pipeprobe probe/base collectors/store/reader.h report
+tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report report/live
 tui/cli:          *
 samples:          *
 tests:            *

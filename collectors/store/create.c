@@ -100,7 +100,7 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
     }
     pp_status status = check_directory(opts->path, err);
     if (!status)
-        status = pp_rings_discard(opts->path, err);
+        status = pp_rings_discard(opts->path, opts->session_id, err);
     if (!status)
         remove_database(opts->path);
     return status;
@@ -206,7 +206,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
         goto out;
     }
     sqlite3_extended_result_codes(db, 1);
-    sqlite3_exec(db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+    sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8192", NULL, NULL, NULL);
     status = write_schema(db, opts->path, err);
     if (status) {
         sqlite3_close(db);
@@ -216,6 +216,11 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     if (status)
         goto out;
     choose_journal(s);
+    if (opts->session_id) {
+        char id[24];
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)opts->session_id);
+        pp_store_meta_text(s, "run", "session_id", id);
+    }
     status = pp_store_commit(s, err);
     if (status) {
         pp_store_close(s);

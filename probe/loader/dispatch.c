@@ -91,6 +91,7 @@ void pp_dispatch_free(struct pp_dispatch *d)
 static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase, uint64_t *wait_ns)
 {
     pp_lap_skip(t);
+    pp_lap_open(t, phase, (uint32_t)d->next_batch);
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);
     *wait_ns += pp_now_ns() - t0;
@@ -157,6 +158,7 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
         return PP_END;
     if (!d->order) {
         pp_lap_skip(t);
+        pp_lap_open(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
         st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
         pp_lap_end(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
         if (st != PP_OK)

@@ -12,6 +12,7 @@
 #include "probe/loader/fault.h"
 #include "probe/loader/sampler.h"
 #include "probe/loader/transform.h"
+#include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 
 enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };

@@ -43,12 +43,12 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
 
 static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *err)
 {
-    uint64_t end = pp_now_ns() + l->opts.step_ns, now;
+    uint64_t end = pp_now_ns() + l->opts.step_ns, cpu_end = pp_thread_cpu_ns() + l->opts.step_ns, now;
     switch (l->opts.step) {
     case PP_STEP_NONE:
         break;
-    case PP_STEP_SPIN:
-        while (pp_now_ns() < end && !stopping(l)) {
+    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer */
+        while (pp_thread_cpu_ns() < cpu_end && !stopping(l)) {
         }
         break;
     case PP_STEP_SLEEP:
@@ -95,6 +95,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
         struct pp_lap stepped = lap;
+        pp_lap_open(t, PP_PHASE_STEP, lap.batch);
         pp_status st = step(l, b->batch, &err);
         if (st != PP_OK) {
             pp_loader_fail(l, st, &err);
@@ -103,8 +104,10 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
         pp_lap_end(t, PP_PHASE_STEP, &stepped);
     }
     if (l->opts.sync_every_step) {
+        pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_loader_fail(l, err.code, &err);
+        pp_fault_sync(l->opts.faults);
         pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }
@@ -128,6 +131,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
     for (;;) {
         struct pp_device_batch *b;
         int first_of_epoch;
+        pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
             pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,

@@ -43,7 +43,7 @@ static void fork_child(void)
 {
     for (struct pp_session *s = list; s; s = s->next) {
         for (struct pp_thread *t = s->handles; t; t = t->next)
-            t->recording = 0;
+            __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
         s->owner = 0;
         if (s->lock_fd >= 0)
             close(s->lock_fd);
@@ -55,6 +55,15 @@ static void fork_child(void)
 static void fork_install(void)
 {
     pthread_atfork(fork_prepare, fork_unlock, fork_child);
+}
+
+void pp_session_enlist(struct pp_session *s)
+{
+    pthread_once(&fork_once, fork_install);
+    pthread_mutex_lock(&list_lock);
+    s->next = list;
+    list = s;
+    pthread_mutex_unlock(&list_lock);
 }
 
 /* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
@@ -177,11 +186,7 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
         goto out;
     }
     fill_session_file(s->file, opts, &s->sync);
-    pthread_once(&fork_once, fork_install);
-    pthread_mutex_lock(&list_lock);
-    s->next = list;
-    list = s;
-    pthread_mutex_unlock(&list_lock);
+    pp_session_enlist(s);
     *out = s;
     return PP_OK;
 out:
@@ -219,9 +224,29 @@ static void remove_files(const struct pp_session *s)
         snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, i);
         unlink(path);
     }
+    snprintf(path, sizeof(path), "%s/" PP_PRESENCE_FILE_NAME, s->dir);
+    unlink(path);
     snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir);
     unlink(path);
     rmdir(s->dir);
+}
+
+int pp_session_lock_fd(const struct pp_session *s)
+{
+    return s->lock_fd;
+}
+
+void pp_session_hand_over(struct pp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->owner = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void pp_session_retire_all(struct pp_session *s)
+{
+    for (struct pp_thread *t = s->handles; t; t = t->next)
+        pp_thread_retire(t);
 }
 
 void pp_session_close(struct pp_session *s, int keep_files)

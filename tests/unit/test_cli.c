@@ -62,6 +62,30 @@ static void test_parse(void **state)
     assert_string_equal(operands[0], "--help");
 }
 
+/* A command with advanced options shows the others on one screen and says how many there are; --help-all shows all, grouped. */
+static void test_short_help(void **state)
+{
+    static const struct pp_opt many[] = {
+        {.name = "workers", .type = PP_OPT_INT, .arg = "N", .group = "Basics", .help = "how many"},
+        {.name = "window", .type = PP_OPT_INT, .arg = "N", .group = "Rare", .help = "how wide", .advanced = 1},
+        {.name = NULL},
+    };
+    static const struct pp_command c = {.name = "try", .summary = "Tries.", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
+    static const char *const want[] = {
+        "Usage: pipeprobe try FILE\nTries.\n\n      --workers N  how many\n1 more options: pipeprobe try --help-all\n\nExamples:\n  pipeprobe try a\n",
+        "Usage: pipeprobe try FILE\nTries.\n\nBasics:\n      --workers N  how many\nRare:\n      --window N   how wide\n\nExamples:\n  pipeprobe try a\n",
+    };
+    for (int all = 0; all < 2; all++) {
+        char *text;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        pp_help_command(&c, out, all);
+        fclose(out);
+        assert_string_equal(text, want[all]);
+        free(text);
+    }
+}
+
 static void test_help_all(void **state)
 {
     const struct pp_command *const commands[] = {&cmd, NULL};
@@ -124,7 +148,7 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_short_help), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

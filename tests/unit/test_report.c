@@ -147,7 +147,7 @@ static void test_first_batches_of_epochs_count(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_NONE;
+                s->phase = PP_PHASE_USER;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);
@@ -156,6 +156,66 @@ static void test_first_batches_of_epochs_count(void **state)
         pp_report_free(r);
         fake_free(f);
     }
+}
+
+/* Ranges of a foreign program without batch numbers: a batch is what lies between one step and the next. */
+static void test_batches_without_numbers(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *numbered = build(f);
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        f->span[0][i].batch = PP_NO_BATCH;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->batches, numbered->batches);
+    assert_int_equal(r->window_batches, numbered->window_batches);
+    near(r->data_wait_share, numbered->data_wait_share, 1e-9);
+    assert_string_equal(r->verdict.l0, numbered->verdict.l0);
+    pp_report_free(r);
+    pp_report_free(numbered);
+    fake_free(f);
+}
+
+/* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict says so instead of asking for a longer
+ * run; without a step the rate is known all the same. */
+static void test_an_epoch_of_one_batch(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 1;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT)
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->dur_ns = 0;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        assert_string_equal(r->verdict.l0, "inconclusive");
+        assert_int_equal(r->verdict.ceiling, !step);
+        assert_int_equal(pp_report_exit_code(r), step ? 3 : 0);
+        if (step)
+            assert_non_null(strstr(r->verdict.sentence, "an epoch is one batch"));
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void test_a_failed_run_is_not_asked_to_run_longer(void **state)
+{
+    struct fake_pipeline p = base();
+    p.batches = p.warmup;
+    struct fake_run *f = made(&p, "2");
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strcmp(f->meta[i].key, "outcome") == 0)
+            f->meta[i].value = "failed";
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.reason, "the run failed before a steady state was reached");
+    assert_null(strstr(r->verdict.next_step, "longer"));
+    pp_report_free(r);
+    fake_free(f);
 }
 
 static void test_first_batch_is_never_steady(void **state)
@@ -226,7 +286,7 @@ static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
     expect(&p, "2", "input-bound", "transform", "cpu-saturated", "HIGHLY input-bound: the trainer waits 60.0 % of its step time for data; transform: decode takes 80");
-    expect(&p, "8", "input-bound", "loader", "under-parallel", "all 2 workers are busy with decode");
+    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
     expect(&p, "2", "input-bound", "storage", NULL, "storage: meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
@@ -488,7 +548,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_and_totals), cmocka_unit_test(test_lane_shares_add_up), cmocka_unit_test(test_epoch_boundaries_are_apart),
-        cmocka_unit_test(test_first_batches_of_epochs_count),
+        cmocka_unit_test(test_first_batches_of_epochs_count), cmocka_unit_test(test_batches_without_numbers),
+        cmocka_unit_test(test_an_epoch_of_one_batch), cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
         cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),

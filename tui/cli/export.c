@@ -193,7 +193,7 @@ out:
 
 const struct pp_command pp_cmd_export = {
     .name = "export",
-    .summary = "Write a recorded run in another tool's format.",
+    .summary = "write a recorded run in another tool's format",
     .usage = "export FILE --to FORMAT [-o OUT] [options]",
     .opts = opts,
     .notes = "OUT appears only when it is complete. docs/EXPORT.md says what goes where.",

@@ -1,10 +1,12 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
+#include "tui/cli/help_docs.h"
 
 #include <string.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_report, &pp_cmd_export, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+#define PP_COMMAND_ROW(name) &pp_cmd_##name,
+static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
 static const struct pp_command *find(const char *name)
 {
@@ -37,9 +39,27 @@ static int help(const char *name)
     if (name && !c)
         return unknown(name);
     if (c)
-        pp_help_command(c, stdout);
+        pp_help_command(c, stdout, 0);
     else
         pp_help_all(commands, stdout);
+    return 0;
+}
+
+/* help --man [COMMAND], help --completion bash|zsh: for make man and make install. */
+static int make_docs(const char *what, const char *of)
+{
+    const struct pp_command *c = of ? find(of) : NULL;
+    int man = strcmp(what, "--man") == 0, zsh = of && strcmp(of, "zsh") == 0;
+    if (man && of && !c)
+        return unknown(of);
+    if (man)
+        pp_help_man(commands, c, stdout);
+    else if (zsh)
+        pp_help_zsh(commands, stdout);
+    else if (of && strcmp(of, "bash") == 0)
+        pp_help_bash(commands, stdout);
+    else
+        return unknown(of ? of : what);
     return 0;
 }
 
@@ -49,6 +69,8 @@ int main(int argc, char **argv)
     const struct pp_command *c = find(name);
     if (c)
         return c->run(argc - 1, argv + 1);
+    if (strcmp(name, "help") == 0 && argc > 2 && (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
+        return make_docs(argv[2], argc > 3 ? argv[3] : NULL);
     if (strcmp(name, "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

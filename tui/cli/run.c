@@ -5,6 +5,7 @@
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
 
+#include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -88,8 +89,8 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr, "note       a batch of %llu is larger than the %llu samples of an epoch: every batch will be short\n",
-                (unsigned long long)l->batch_size, (unsigned long long)pp_sampler_len(p->sampler));
+        fprintf(stderr, "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (dev.passed_over)
@@ -260,6 +261,7 @@ static int run_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_run, &err);
         goto out;
     }
+    pp_nvtx_start(); /* before the threads that record */
     say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
 
     events.store = rec.store;
@@ -288,7 +290,7 @@ static int run_main(int argc, char **argv)
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
 out:
     run_record_free(&rec);
     run_parts_free(&parts);
@@ -303,9 +305,10 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader against your data and say what bounds it",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET is a directory of images (class = directory), tar shards ('shard-{000000..000009}.tar'),\n"
-             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say, 4 could\n"
-             "not measure, 130 interrupted.",
+    .notes = "DATASET: a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar'), or a token file (.bin, .npy).\n"
+             "Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+             "4 could not measure, 130 interrupted.",
     .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
     .run = run_main,
 };

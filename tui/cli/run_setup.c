@@ -231,6 +231,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
     if (st == PP_OK)
         st = open_dataset(p, o, path, &opening, err);
     pp_progress_clear(progress);
+    if (st == PP_OK)
+        st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
     if (st != PP_OK)
         return st;
     if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {

@@ -1,0 +1,44 @@
+# mk/inject.mk: the injection library, and our own NVTX ranges where the headers are found. Included by the Makefile after ROOMS.
+#
+# libpipeprobe_inject.so goes into foreign processes: only the base minimum and the recorder, no SQLite, no symbol shown but the entry point.
+.DEFAULT_GOAL := all
+
+ROOMS += collectors/nvtx
+INJECT_SRC := $(wildcard collectors/inject/*.c) collectors/namemap.c \
+  $(addprefix probe/trace/,session.c thread.c stamp.c join.c observe.c open_span.c) $(addprefix probe/base/,err.c nearest.c phase.c)
+INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/pic/%.o)
+INJECT := $(B)/libpipeprobe_inject.so
+
+# NVTX v3 is header-only. NVTX_INCLUDE=DIR names another place, NVTX_INCLUDE= (empty) builds without.
+NVTX_INCLUDE ?= $(firstword $(patsubst %/nvtx3/nvToolsExt.h,%,$(wildcard $(addsuffix /nvtx3/nvToolsExt.h,/usr/include /usr/local/include /usr/local/cuda/include))))
+HAVE_NVTX := $(if $(wildcard $(NVTX_INCLUDE)/nvtx3/nvToolsExt.h),1,0)
+NVTX_CPPFLAGS := -DPP_HAVE_NVTX=$(HAVE_NVTX) $(if $(filter 1,$(HAVE_NVTX)),-isystem $(NVTX_INCLUDE))
+$(B)/collectors/nvtx/%.o $(B)/tests/tools/nvtx_v3.o: CPPFLAGS += $(NVTX_CPPFLAGS)
+
+all unit helpers bench-bins: $(INJECT)
+
+$(INJECT): $(INJECT_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-z,nodelete $(if $(SAN),,-Wl$(comma)--no-undefined) -Wl,--gc-sections -Wl,-soname,$(@F) -o $@ $^ -lm -lpthread -ldl
+
+$(B)/pic/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
+
+install: install-inject
+.PHONY: install-inject
+install-inject: $(INJECT)
+	install -D -m 755 $(INJECT) $(DESTDIR)$(PREFIX)/lib/libpipeprobe_inject.so
+	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/maps
+	install -m 644 $(wildcard samples/maps/*.map) $(DESTDIR)$(PREFIX)/share/pipeprobe/maps/
+
+uninstall: uninstall-inject
+.PHONY: uninstall-inject
+uninstall-inject:
+	rm -f $(DESTDIR)$(PREFIX)/lib/libpipeprobe_inject.so
+	rm -rf $(DESTDIR)$(PREFIX)/share/pipeprobe
+
+-include $(INJECT_OBJ:.o=.d)
+
+# The tests of chaining load another tool (tests/tools/libfake_tool.c).
+unit: $(B)/tests/tools/libfake_tool.so

@@ -1,0 +1,103 @@
+#include "probe/trace/join.h"
+
+#include "probe/base/err.h"
+#include "probe/trace/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Another process's file is checked before it is believed. */
+static pp_status check(const struct pp_session_file *f, const char *path, struct pp_err *err)
+{
+    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans || f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
+        return pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
+    if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
+        return pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe", path);
+    return PP_OK;
+}
+
+static pp_status map_session(const char *dir, struct pp_session_file **out, struct pp_err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    pp_status status = PP_OK;
+    if ((size_t)snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, dir) >= sizeof(path))
+        return pp_fail(err, PP_E_USAGE, "the session directory's name is too long: %s", dir);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot open the recording session %s", path);
+    if (fstat(fd, &st) != 0 || st.st_size != (off_t)sizeof(**out)) {
+        status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
+        goto out;
+    }
+    void *p = mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) {
+        status = pp_fail_errno(err, errno, "cannot map the recording session %s", path);
+        goto out;
+    }
+    status = check(p, path, err);
+    if (status == PP_OK)
+        *out = p;
+    else
+        munmap(p, sizeof(**out));
+out:
+    close(fd);
+    return status;
+}
+
+pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_err *err)
+{
+    *out = NULL;
+    struct pp_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the recording session");
+    s->lock_fd = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    s->dir = realpath(dir, NULL);
+    pp_status status = s->dir ? map_session(s->dir, &s->file, err) : pp_fail_errno(err, errno, "cannot find the recording session %s", dir);
+    if (status == PP_OK)
+        pp_session_enlist(s);
+    else
+        pp_session_close(s, 0), s = NULL;
+    *out = s;
+    return status;
+}
+
+pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out, struct pp_err *err)
+{
+    pp_status status = pp_session_join(dir, out, err);
+    if (status != PP_OK) {
+        close(lock_fd);
+        return status;
+    }
+    pthread_mutex_lock(&(*out)->lock);
+    (*out)->lock_fd = lock_fd;
+    (*out)->owner = 1;
+    pp_stamp_resume((*out)->file, &(*out)->sync);
+    pthread_mutex_unlock(&(*out)->lock);
+    return PP_OK;
+}
+
+/* In words, so that a reader sees each of the four either old or new. */
+void pp_thread_rename(struct pp_thread *t, const char *name)
+{
+    uint64_t word[sizeof(t->ring->name) / sizeof(uint64_t)] = {0};
+    if (!t || !name)
+        return;
+    snprintf((char *)word, sizeof(word), "%s", name);
+    for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+        __atomic_store_n(&((uint64_t *)(void *)t->ring->name)[i], word[i], __ATOMIC_RELAXED);
+}
+
+void pp_thread_set_lane(struct pp_thread *t, pp_lane lane)
+{
+    if (t)
+        __atomic_store_n(&t->ring->lane, (uint32_t)lane, __ATOMIC_RELAXED);
+}

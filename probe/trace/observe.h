@@ -1,0 +1,43 @@
+/* trace/observe.h: somebody who watches phases begin and end as they happen (our own NVTX ranges), beside their being recorded.
+ *
+ * A lap is known when it ends; an observer must hear of it when it begins. So a thread says pp_lap_open where a phase begins; the pp_lap_end or
+ * pp_lap_skip that follows closes it. A phase that is opened when another is still open closes that one. Recording may be off (a NULL pp_thread):
+ * the observer hears all the same. Without an observer an open costs one load. */
+#ifndef PP_TRACE_OBSERVE_H
+#define PP_TRACE_OBSERVE_H
+
+#include <pipeprobe/pipeprobe.h>
+
+struct pp_observer {
+    void (*begin)(pp_phase phase, uint32_t batch); /* on the thread that begins it; batch may be PP_NO_BATCH */
+    void (*end)(void);                             /* on the same thread; also when nothing is open */
+};
+
+/* For the process; set before its threads begin to record, NULL takes it away. The observer is borrowed. */
+void pp_trace_set_observer(const struct pp_observer *o);
+
+extern const struct pp_observer *pp_observer_now; /* atomic; only for the two below */
+
+static inline const struct pp_observer *pp_observer_get(void)
+{
+    return __atomic_load_n(&pp_observer_now, __ATOMIC_ACQUIRE); /* pairs with the release in pp_trace_set_observer */
+}
+
+/* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that records the phase; NULL is fine. */
+static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t batch)
+{
+    const struct pp_observer *o = pp_observer_get();
+    pp_lap_expect(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = batch});
+    if (__builtin_expect(o != NULL, 0))
+        o->begin(phase, batch);
+}
+
+/* What pp_lap_end and pp_lap_skip call. */
+static inline void pp_lap_observed_end(void)
+{
+    const struct pp_observer *o = pp_observer_get();
+    if (__builtin_expect(o != NULL, 0))
+        o->end();
+}
+
+#endif

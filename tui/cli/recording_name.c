@@ -1,0 +1,39 @@
+#include "tui/cli/recording_name.h"
+
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void default_name(char *buf, size_t size)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    snprintf(buf, size, "pipeprobe-%s.sqlite", stamp);
+    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
+        snprintf(buf, size, "pipeprobe-%s-%d.sqlite", stamp, i);
+}
+
+pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err)
+{
+    char copy[4096];
+    if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
+        return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
+    if (output)
+        snprintf(path, size, "%s", output);
+    else
+        default_name(path, size);
+    if (!force && access(path, F_OK) == 0)
+        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", path);
+    snprintf(copy, sizeof(copy), "%s", path);
+    const char *dir = dirname(copy);
+    if (access(dir, W_OK | X_OK) != 0)
+        return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", path, dir);
+    return PP_OK;
+}
