@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := probe/base probe/trace probe/loader probe/device
-ROOMS += collectors collectors/store
+ROOMS += collectors collectors/cupti collectors/store
 ROOMS += report report/export report/stats report/compare report/ci report/live
 ROOMS += tui/dash tui/cli
 include mk/inject.mk mk/lib.mk mk/fuzz.mk

@@ -15,6 +15,7 @@
 #define PP_STORE_CHUNK_SPANS 4096u
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
+#define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
@@ -49,6 +50,7 @@ struct pp_store {
     size_t n_more;
     int in_transaction;
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
+    sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
     struct pp_store_cost cost;
 };
 

@@ -461,6 +461,10 @@ void pp_store_release_db(struct pp_store *s)
         sqlite3_finalize(s->st[i]);
         s->st[i] = NULL;
     }
+    for (int i = 0; i < PP_STORE_GPU_STATEMENTS; i++) {
+        sqlite3_finalize(s->gpu[i]);
+        s->gpu[i] = NULL;
+    }
     sqlite3_close(s->db);
     s->db = NULL;
 }

@@ -89,6 +89,26 @@ pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q);
 /* Counters sampled by the monitor: process CPU, RSS, I/O, queue depths, PSI. name says the unit ("rss_bytes"). */
 pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value);
 
+/* One thing the GPU did, or the CPU did for it, as CUPTI tells it. Times are CLOCK_MONOTONIC already. */
+#define PP_GPU_NONE UINT32_MAX
+struct pp_store_gpu {
+    const char *kind;            /* "memcpy", "memset", "kernel", "api", "sync", "overhead" */
+    uint64_t start_ns, dur_ns;
+    uint32_t correlation;        /* joins what was called with what was done for it; PP_GPU_NONE: not told, as below */
+    uint32_t device, context, stream;
+    uint32_t thread;             /* "api": the kernel's id of the thread that called */
+    uint64_t bytes;              /* memcpy, memset */
+    const char *source, *target; /* memcpy: "pageable", "pinned", "device", ...; else NULL */
+    int asynchronous;            /* memcpy: 1, 0; else -1 */
+    const char *name;            /* of kernel, call, synchronisation or overhead; NULL: none */
+    int result;                  /* "api": what the call returned; else -1 */
+};
+pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g);
+/* The records of this correlation belong to batch. */
+pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t batch);
+/* At t_ns of CLOCK_MONOTONIC, CUPTI's clock plus offset_ns was that, give or take error_ns: what the records' times were converted with. */
+pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns);
+
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 

@@ -95,6 +95,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices, .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
     {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
     {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1", .help = "CUDA: record what the GPU does, through CUPTI"},
 
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},

@@ -33,7 +33,7 @@ struct run_opts {
     int step;
     double step_ms, link_gbps;
     int device, h2d; /* h2d 1: sync */
-    int pageable, sync_every_step;
+    int pageable, sync_every_step, gpu_activity;
     int64_t copy_buffers;
     struct pp_opt_list inject;
     /* output */

@@ -147,6 +147,8 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
         st = pp_store_commit(r->store, err);
     if (st == PP_OK)
         st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, err);
+    if (st == PP_OK)
+        st = pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = parts->device, .activity = o->gpu_activity}, &r->gpu, err);
     return st;
 }
 
@@ -180,6 +182,8 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res,
 
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome, struct pp_err *err)
 {
+    pp_gpu_stop(r->gpu);
+    r->gpu = NULL;
     pp_drain_stop(r->drain, &r->drained);
     r->drain = NULL;
     store_result(r->store, result, outcome);
@@ -191,6 +195,7 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
 
 void run_record_free(struct run_record *r)
 {
+    pp_gpu_stop(r->gpu);
     if (r->drain)
         pp_drain_stop(r->drain, &r->drained);
     pp_store_close(r->store);
