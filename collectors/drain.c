@@ -14,7 +14,6 @@
 #define POLL_NS 100000000u
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u
-#define PIECE 2048u
 #define HALF_FULL 0.5
 
 struct pp_drain {
@@ -22,7 +21,6 @@ struct pp_drain {
     pthread_t thread;
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
     struct pp_counters *counters;
-    struct pp_span *piece;
     uint32_t named;    /* names 1..named are stored */
     struct pp_drain_stats stats;
 };
@@ -55,6 +53,17 @@ static pp_status put_new_names(struct pp_drain *d)
     return status;
 }
 
+struct ring {
+    struct pp_session *session;
+    uint32_t thread;
+};
+
+static size_t peek(void *ctx, struct pp_span *out, size_t max)
+{
+    const struct ring *r = ctx;
+    return pp_ring_peek(r->session, r->thread, out, max);
+}
+
 /* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure nothing moves any more: what
  * the rings hold can still be recovered, what comes beyond is dropped and counted by its producer. */
 static void drain_and_commit(struct pp_drain *d)
@@ -69,14 +78,9 @@ static void drain_and_commit(struct pp_drain *d)
         status = put_thread(d, i); /* each time: a live view wants the counts */
     if (!status)
         status = put_new_names(d);
-    for (uint32_t i = 0; i < threads && !status; i++) {
-        /* Ends after at most one ring's worth, however fast the producer is: nothing is freed before the commit. */
-        size_t n = PIECE;
-        while (!status && n == PIECE && (n = pp_ring_peek(d->opts.session, i, d->piece, PIECE))) {
-            status = pp_store_append(d->opts.store, i, d->piece, n);
-            moved += n;
-        }
-    }
+    /* Ends after at most one ring's worth, however fast the producer is: nothing is freed before the commit. */
+    for (uint32_t i = 0; i < threads && !status; i++)
+        status = pp_store_append_from(d->opts.store, i, peek, &(struct ring){d->opts.session, i}, &moved);
     pp_status committed = pp_store_commit(d->opts.store, &err);
     if (!status)
         status = committed;
@@ -139,8 +143,7 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     d->opts.poll_ns = opts->poll_ns ? opts->poll_ns : POLL_NS;
     d->opts.commit_ns = opts->commit_ns ? opts->commit_ns : COMMIT_NS;
     d->counters = pp_counters_open();
-    d->piece = malloc(PIECE * sizeof(*d->piece));
-    pp_status status = d->counters && d->piece ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
+    pp_status status = d->counters ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
     if (!status) {
         /* Committed before the first span: recovery must be able to tell whose ring files it found. */
         snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
@@ -154,12 +157,20 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     }
     if (status) {
         pp_counters_close(d->counters);
-        free(d->piece);
         free(d);
         return status;
     }
     *out = d;
     return PP_OK;
+}
+
+/* What is still open when recording ends: the process was killed in it, or its thread has not retired. */
+static void put_unfinished(struct pp_drain *d, uint32_t thread)
+{
+    struct pp_span open[PP_OPEN_SPANS_MAX];
+    size_t n = pp_ring_unfinished(d->opts.session, thread, pp_now_ns(), open, PP_OPEN_SPANS_MAX);
+    if (n && !d->stats.first_failure && pp_store_append(d->opts.store, thread, open, n) == PP_OK)
+        d->stats.spans += n;
 }
 
 /* Final thread rows and what was lost. */
@@ -172,6 +183,7 @@ static void put_totals(struct pp_drain *d)
         struct pp_ring_info info;
         pp_session_ring_info(d->opts.session, i, &info);
         put_thread(d, i);
+        put_unfinished(d, i);
         d->stats.dropped += info.dropped;
         if (!info.dropped)
             continue;
@@ -198,6 +210,5 @@ void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats)
     if (stats)
         *stats = d->stats;
     pp_counters_close(d->counters);
-    free(d->piece);
     free(d);
 }

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/arena.h"
 #include "report/attribute.h"
+#include "report/diagnose.h"
 #include "report/rows.h"
 #include "report/series.h"
 #include "report/verdict.h"
@@ -124,6 +125,9 @@ static void add_losses(struct build *b)
     const struct pp_thread_row *rows;
     size_t n = b->source->threads(b->source->ctx, &rows);
     uint64_t dropped = 0, told = 0;
+    const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
+    if (recovery)
+        pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
     for (size_t i = 0; i < b->r->n_losses; i++)
         told += b->r->losses[i].count;
     for (size_t i = 0; i < n; i++)
@@ -204,13 +208,13 @@ static void set_rates(struct build *b)
     }
     double wait_s = (double)(t->wait_ns + t->sync_ns) / 1e9;
     int timed = r->window_s > 0;
-    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->step_ns > 0;
+    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
     int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
     r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
     r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
-    r->step_mean_ns = r->has_step ? (double)t->step_ns / (double)t->judged_batches : NAN;
+    r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
     int reachable = r->has_step && r->window_s > wait_s;
     r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
@@ -233,6 +237,20 @@ static double is_pageable(const struct build *b)
 {
     const struct pp_report_pair *p = config(b, "pageable");
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
+}
+
+/* At epoch boundaries, without the checkpoints. */
+static double epoch_s(const struct build *b)
+{
+    const struct pp_tally_phase *checkpoint = b->tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
+}
+
+/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while it is whatever the while made it. */
+static int ended_by_itself(const struct build *b)
+{
+    const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
+    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
 }
 
 static void judge(struct build *b)
@@ -265,10 +283,16 @@ static void judge(struct build *b)
             [PP_METRIC_PAGEABLE] = is_pageable(b),
             [PP_METRIC_RATE] = b->r->samples_per_s,
             [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+            [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
+            [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
         },
     };
+    struct pp_diagnosis d;
+    pp_diagnose(b->source, t, b->arena, &f, &d);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
+    pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    pp_diagnosis_free(&d);
 }
 
 static void compute(struct build *b)

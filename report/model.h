@@ -59,6 +59,13 @@ struct pp_report_evidence {
     int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
 };
 
+/* A change of one knob, and what a replay of the recording says it gains. */
+struct pp_report_fix {
+    const char *knob, *to, *text;
+    double gain, low, high;     /* over the measured rate: 0.4 is +40 %; 80 % interval */
+    double samples_per_s;
+};
+
 struct pp_report_verdict {
     const char *l0;  /* "input-bound", "not-input-bound", "inconclusive" */
     const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
@@ -71,6 +78,12 @@ struct pp_report_verdict {
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[12];
     size_t evidences;
+    const struct pp_report_fix *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
+    size_t n_fixes;
+    const char *why_no_fixes;
+    const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
+    size_t n_ruled_out;
+    double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 
 /* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
@@ -174,7 +187,7 @@ struct pp_report {
 /* Everything in the report lives until pp_report_free. Four passes over the spans; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
- *   run          outcome (absent: the run was killed), started_mono_ns, ended_mono_ns
+ *   run          outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
  *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
  *   chosen       notes on config keys of the same name
  *   environment  all of it is shown; usable_cpus

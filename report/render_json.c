@@ -60,6 +60,32 @@ static void put_totals(struct pp_json *j, const struct pp_report *r)
     pp_json_object_end(j);
 }
 
+static void put_fixes(struct pp_json *j, const struct pp_report_verdict *v)
+{
+    pp_json_key(j, "fixes");
+    pp_json_array(j);
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        pp_json_object(j);
+        str(j, "knob", f->knob);
+        str(j, "to", f->to);
+        num(j, "gain", f->gain);
+        num(j, "low", f->low);
+        num(j, "high", f->high);
+        num(j, "samples_per_s", f->samples_per_s);
+        str(j, "text", f->text);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    str(j, "why_no_fixes", v->why_no_fixes);
+    pp_json_key(j, "ruled_out");
+    pp_json_array(j);
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        pp_json_str(j, v->ruled_out[i]);
+    pp_json_array_end(j);
+    num(j, "replay_error", v->replay_error);
+}
+
 static void put_verdict(struct pp_json *j, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -88,6 +114,7 @@ static void put_verdict(struct pp_json *j, const struct pp_report *r)
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
+    put_fixes(j, v);
     pp_json_object_end(j);
 }
 

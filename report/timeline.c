@@ -152,6 +152,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->sync_ns += s->dur_ns;
     } else {
         b->step_ns += s->dur_ns;
+        tl->has_step |= s->dur_ns > 0;
     }
 }
 
@@ -164,7 +165,7 @@ static void add_any_span(struct pp_timeline *tl, const struct pp_span *s)
         tl->first_ns = s->start_ns;
     if (end > tl->last_ns)
         tl->last_ns = end;
-    if (s->phase == PP_PHASE_STARTUP) {
+    if (s->phase == PP_PHASE_STARTUP && s->batch == PP_NO_BATCH) { /* with a batch: a worker that starts again for another epoch */
         if (s->start_ns < tl->startup_start_ns)
             tl->startup_start_ns = s->start_ns;
         if (end > tl->startup_end_ns)

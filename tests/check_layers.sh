@@ -16,7 +16,8 @@ collectors/store: include/pipeprobe probe/base
 collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
 report/export:    include/pipeprobe probe/base collectors/store/reader.h
-tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report
+report/live:      include/pipeprobe probe/base collectors/store/reader.h report
+tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report report/live
 tui/cli:          *
 samples:          *
 tests:            *

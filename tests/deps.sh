@@ -20,6 +20,7 @@ libarchive-dev|link|archive.h|-larchive
 libxxhash-dev|link|xxhash.h|-lxxhash
 libzstd-dev|link|zstd.h|-lzstd
 libjansson-dev|link|jansson.h|-ljansson
+libncurses-dev|link|ncurses.h|-lncursesw
 sqlite3|run|sqlite3|
 ROWS
         ;;

@@ -5,49 +5,47 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#define VERSION 1
+#define VERSION 2
 #define FLAG_ZSTD 1
 #define HEADER_BYTES 12
+#define BLOCK 128u
 #define VARINT_MAX 10
+#define SLACK 8 /* a value is written and read as eight bytes, of which its block's width counts */
 #define ZSTD_WORTH_TRYING 256
 
 enum predictor {
     PLAIN,         /* the value */
     AFTER_LAST,    /* zigzag(start - (start + dur of the span before)) */
-    DELTA,         /* zigzag(value - value before) */
-    DELTA_NONE,    /* the same on value + 1, so that "no batch" (all ones) is next to 0 */
+    DELTA,         /* zigzag(value - value before), in the field's width so that "none" (all ones) is next to 0 */
     DELTA_IN_PHASE /* zigzag(value - value of the last span of the same phase) */
 };
 
-enum form { FORM_VALUES = 0, FORM_FIRST_AND_REST = 1 };
+enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 
-/* Phase and duration come before what is predicted from them. */
-static const struct column {
-    uint8_t offset, width, predictor;
-} columns[] = {
-#define COLUMN(field, predictor) {offsetof(struct pp_span, field), sizeof(((struct pp_span *)0)->field), predictor}
-    COLUMN(phase, PLAIN),
-    COLUMN(dur_ns, PLAIN),
-    COLUMN(start_ns, AFTER_LAST),
-    COLUMN(batch, DELTA_NONE),
-    COLUMN(sample, DELTA_NONE),
-    COLUMN(epoch, DELTA),
-    COLUMN(bytes, DELTA_IN_PHASE),
-    COLUMN(cpu_ns, PLAIN),
-    COLUMN(run_delay_ns, PLAIN),
-    COLUMN(cache_hit_kib, DELTA_IN_PHASE),
-    COLUMN(name, PLAIN),
-    COLUMN(flags, DELTA_IN_PHASE),
-#undef COLUMN
-};
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-#define COLUMNS_BYTES_MAX(n) (COLUMNS * (1 + (size_t)VARINT_MAX * (n)))
+/* X(field, type, predictor). Phase and duration come before what is predicted from them. */
+#define COLUMN_MAP(X)                          \
+    X(phase, uint8_t, PLAIN)                   \
+    X(dur_ns, uint64_t, PLAIN)                 \
+    X(start_ns, uint64_t, AFTER_LAST)          \
+    X(batch, uint32_t, DELTA)                  \
+    X(sample, uint64_t, DELTA)                 \
+    X(epoch, uint16_t, DELTA)                  \
+    X(bytes, uint64_t, DELTA_IN_PHASE)         \
+    X(cpu_ns, uint64_t, PLAIN)                 \
+    X(run_delay_ns, uint64_t, PLAIN)           \
+    X(cache_hit_kib, uint32_t, DELTA_IN_PHASE) \
+    X(name, uint16_t, PLAIN)                   \
+    X(flags, uint16_t, DELTA_IN_PHASE)
+
+#define COUNT_COLUMN(field, type, predictor) +1
+#define COLUMNS (0 COLUMN_MAP(COUNT_COLUMN))
+#define COLUMN_BYTES_MAX(n) (1 + VARINT_MAX + ((n) + BLOCK - 1) / BLOCK + 8 * (size_t)(n))
+#define COLUMNS_BYTES_MAX(n) (COLUMNS * COLUMN_BYTES_MAX(n))
 
 struct pp_chunk_codec {
-    uint64_t *value;       /* one column */
     struct pp_span *spans; /* decoded */
     uint8_t *raw, *body;   /* columns; header and columns */
-    size_t spans_cap, value_cap, raw_cap, body_cap;
+    size_t spans_cap, raw_cap, body_cap;
     ZSTD_CCtx *cctx;
     ZSTD_DCtx *dctx;
 };
@@ -63,7 +61,6 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c)
         return;
     ZSTD_freeCCtx(c->cctx);
     ZSTD_freeDCtx(c->dctx);
-    free(c->value);
     free(c->spans);
     free(c->raw);
     free(c->body);
@@ -122,90 +119,108 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, ui
     return NULL;
 }
 
-static void load(const struct pp_span *spans, size_t n, const struct column *col, uint64_t *v)
+/* ---- encoding ---- */
+
+static inline uint64_t load8(const uint8_t *p)
 {
-    const uint8_t *p = (const uint8_t *)spans + col->offset;
-    switch (col->width) {
-    case 1:
-        for (size_t i = 0; i < n; i++)
-            v[i] = p[i * sizeof(*spans)];
-        break;
-    case 2:
-        for (size_t i = 0; i < n; i++) {
-            uint16_t x;
-            memcpy(&x, p + i * sizeof(*spans), sizeof(x));
-            v[i] = x;
-        }
-        break;
-    case 4:
-        for (size_t i = 0; i < n; i++) {
-            uint32_t x;
-            memcpy(&x, p + i * sizeof(*spans), sizeof(x));
-            v[i] = x;
-        }
-        break;
-    default:
-        for (size_t i = 0; i < n; i++)
-            memcpy(&v[i], p + i * sizeof(*spans), sizeof(v[i]));
-    }
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
 }
 
-/* Values are stored cut to the field's width, so all arithmetic may wrap: what predict subtracts, restore adds back. */
-static void predict(const struct pp_span *spans, size_t n, const struct column *col, uint64_t *v)
+static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n)
 {
-    uint64_t before[256] = {0}, last = 0;
-    uint64_t mask = col->width == 8 ? UINT64_MAX : (1ull << (8 * col->width)) - 1;
-    switch (col->predictor) {
-    case PLAIN:
-        break;
-    case AFTER_LAST:
-        for (size_t i = 0; i < n; i++) {
-            uint64_t x = v[i];
-            v[i] = zigzag(x - last);
-            last = x + spans[i].dur_ns;
-        }
-        break;
-    case DELTA:
-    case DELTA_NONE:
-        for (size_t i = 0; i < n; i++) {
-            uint64_t x = col->predictor == DELTA_NONE ? (v[i] + 1) & mask : v[i];
-            v[i] = zigzag(x - last);
-            last = x;
-        }
-        break;
-    case DELTA_IN_PHASE:
-        for (size_t i = 0; i < n; i++) {
-            uint64_t x = v[i];
-            v[i] = zigzag(x - before[spans[i].phase]);
-            before[spans[i].phase] = x;
-        }
-        break;
-    }
-}
-
-/* The field of most columns of a lean span is 0 (or "none") throughout; then so is what any step between equals leaves. */
-static int all_nothing(const struct column *col, uint64_t *v, size_t n)
-{
-    uint64_t nothing = col->predictor != DELTA_NONE ? 0 : col->width == 8 ? UINT64_MAX : UINT32_MAX, differs = 0;
-    if (col->predictor == AFTER_LAST)
-        return 0;
+    uint64_t any = 0;
     for (size_t i = 0; i < n; i++)
-        differs |= v[i] ^ nothing;
-    if (differs)
-        return 0;
-    memset(v, 0, n * sizeof(*v));
-    return 1;
+        any |= v[i];
+    unsigned width = any ? (71u - (unsigned)__builtin_clzll(any)) / 8 : 0;
+    *p++ = (uint8_t)width;
+    for (size_t i = 0; width && i < n; i++) {
+        memcpy(p, &v[i], sizeof(*v)); /* little-endian; the next value overwrites what is too much */
+        p += width;
+    }
+    return p;
 }
 
-static uint8_t *put_column(uint8_t *p, const uint64_t *v, size_t n)
+/* What the predictor remembers: values wrap in 64 bits, so what encoding subtracts decoding adds back. */
+struct memory {
+    uint64_t last, in_phase[256];
+};
+
+static inline __attribute__((always_inline)) void start_memory(struct memory *m, enum predictor predictor, uint64_t first)
 {
-    uint64_t differs = 0;
-    for (size_t i = 2; i < n; i++)
-        differs |= v[i] ^ v[1];
-    *p++ = differs ? FORM_VALUES : FORM_FIRST_AND_REST;
-    size_t written = differs ? n : n < 2 ? n : 2;
-    for (size_t i = 0; i < written; i++)
-        p = put_varint(p, v[i]);
+    m->last = first;
+    if (predictor == DELTA_IN_PHASE)
+        for (size_t i = 0; i < 256; i++)
+            m->in_phase[i] = first;
+}
+
+/* Differences within a narrow field are taken in its width: -1 and 0 are neighbours. */
+#define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
+
+/* One function per column, its field, type and predictor known to the compiler. */
+#define PUT_COLUMN(field, type, predictor)                                                              \
+    static uint8_t *put_##field(uint8_t *p, const struct pp_span *spans, size_t n)                      \
+    {                                                                                                   \
+        uint64_t v[BLOCK];                                                                              \
+        struct memory m;                                                                                \
+        *p++ = FORM_BLOCKS;                                                                             \
+        p = put_varint(p, spans[0].field);                                                              \
+        start_memory(&m, predictor, spans[0].field);                                                    \
+        for (size_t from = 0; from < n; from += BLOCK) {                                                \
+            size_t count = n - from < BLOCK ? n - from : BLOCK;                                         \
+            const struct pp_span *s = spans + from;                                                     \
+            for (size_t i = 0; i < count; i++) {                                                        \
+                uint64_t x = s[i].field;                                                                \
+                if (predictor == PLAIN) {                                                               \
+                    v[i] = x;                                                                           \
+                } else if (predictor == DELTA_IN_PHASE) {                                               \
+                    v[i] = zigzag(SIGNED_IN(type, x - m.in_phase[s[i].phase]));                         \
+                    m.in_phase[s[i].phase] = x;                                                         \
+                } else {                                                                                \
+                    v[i] = zigzag(SIGNED_IN(type, x - m.last));                                         \
+                    m.last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                             \
+                }                                                                                       \
+            }                                                                                           \
+            p = put_block(p, v, count);                                                                 \
+        }                                                                                               \
+        return p;                                                                                       \
+    }
+COLUMN_MAP(PUT_COLUMN)
+
+/* One pass tells which columns say the same throughout, as most of a lean span's do. */
+void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
+{
+    uint64_t first[8], word[8], differs[8];
+    uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns;
+    memcpy(first, spans, sizeof(first));
+    memcpy(differs, shape->differs, sizeof(differs));
+    for (size_t i = from; i < from + n; i++) {
+        uint64_t ends = spans[i].start_ns + spans[i].dur_ns;
+        memcpy(word, &spans[i], sizeof(word));
+        for (size_t k = 0; k < 8; k++)
+            differs[k] |= word[k] ^ first[k];
+        start = spans[i].start_ns < start ? spans[i].start_ns : start;
+        end = ends > end ? ends : end;
+    }
+    memcpy(shape->differs, differs, sizeof(differs));
+    shape->first_start_ns = start;
+    shape->last_end_ns = end;
+}
+
+static uint8_t *put_same(uint8_t *p, uint64_t value)
+{
+    *p++ = FORM_SAME;
+    return put_varint(p, value);
+}
+
+static uint8_t *put_columns(uint8_t *p, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
+{
+    struct pp_span differs;
+    memcpy(&differs, shape->differs, sizeof(differs));
+#define PUT(field, type, predictor) p = differs.field ? put_##field(p, spans, n) : put_same(p, spans[0].field);
+    COLUMN_MAP(PUT)
+#undef PUT
     return p;
 }
 
@@ -231,19 +246,21 @@ static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
 
 const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size)
 {
-    size_t most = COLUMNS_BYTES_MAX(n);
-    if (!n || n > PP_CHUNK_SPANS_MAX || !grow(&c->value, &c->value_cap, n, sizeof(*c->value)) || !grow(&c->raw, &c->raw_cap, most, 1)
-        || !grow(&c->body, &c->body_cap, HEADER_BYTES + most, 1))
+    struct pp_chunk_shape shape = {.last_end_ns = 0};
+    if (!n || n > PP_CHUNK_SPANS_MAX)
         return NULL;
-    uint8_t *p = c->raw;
-    for (size_t i = 0; i < COLUMNS; i++) {
-        load(spans, n, &columns[i], c->value);
-        if (!all_nothing(&columns[i], c->value, n))
-            predict(spans, n, &columns[i], c->value);
-        p = put_column(p, c->value, n);
-    }
-    size_t raw = (size_t)(p - c->raw), packed = compress ? try_zstd(c, raw) : 0;
-    if (!packed)
+    pp_chunk_look(&shape, spans, 0, n);
+    return pp_chunk_encode_shaped(c, spans, n, &shape, compress, size);
+}
+
+const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size)
+{
+    size_t most = COLUMNS_BYTES_MAX(n);
+    if (!n || n > PP_CHUNK_SPANS_MAX || !grow(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !grow(&c->raw, &c->raw_cap, most + SLACK, 1)))
+        return NULL;
+    uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
+    size_t raw = (size_t)(put_columns(columns, spans, n, shape) - columns), packed = compress ? try_zstd(c, raw) : 0;
+    if (compress && !packed)
         memcpy(c->body + HEADER_BYTES, c->raw, raw);
     c->body[0] = VERSION;
     c->body[1] = packed ? FLAG_ZSTD : 0;
@@ -254,58 +271,75 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
     return c->body;
 }
 
-static const uint8_t *get_column(const uint8_t *p, const uint8_t *end, uint64_t *v, size_t n)
+/* ---- decoding ---- */
+
+/* The values of one block; NULL when the bytes end before it does. */
+static inline const uint8_t *get_block(const uint8_t *p, const uint8_t *end, uint64_t *v, size_t n)
 {
-    if (p == end || *p > FORM_FIRST_AND_REST)
+    uint8_t padded[BLOCK * 8 + SLACK];
+    if (p == end || *p > 8)
         return NULL;
-    size_t written = *p++ == FORM_VALUES || n < 2 ? n : 2;
-    for (size_t i = 0; i < written; i++)
-        if (!(p = get_varint(p, end, &v[i])))
-            return NULL;
-    for (size_t i = written; i < n; i++)
-        v[i] = v[1];
-    return p;
-}
-
-static void restore(const struct pp_span *spans, size_t n, const struct column *col, uint64_t *v)
-{
-    uint64_t before[256] = {0}, last = 0;
-    switch (col->predictor) {
-    case PLAIN:
-        break;
-    case AFTER_LAST:
-        for (size_t i = 0; i < n; i++) {
-            v[i] = unzigzag(v[i]) + last;
-            last = v[i] + spans[i].dur_ns;
-        }
-        break;
-    case DELTA:
-    case DELTA_NONE:
-        for (size_t i = 0; i < n; i++) {
-            last += unzigzag(v[i]);
-            v[i] = col->predictor == DELTA_NONE ? last - 1 : last;
-        }
-        break;
-    case DELTA_IN_PHASE:
+    unsigned width = *p++;
+    if ((size_t)(end - p) < width * n)
+        return NULL;
+    const uint8_t *from = p;
+    if ((size_t)(end - p) < width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
+        memcpy(padded, p, width * n);
+        from = padded;
+    }
+    uint64_t mask = width == 8 ? UINT64_MAX : (1ull << (8 * width)) - 1;
+    if (width == 0)
+        memset(v, 0, n * sizeof(*v));
+    else
         for (size_t i = 0; i < n; i++)
-            v[i] = before[spans[i].phase] += unzigzag(v[i]);
-        break;
-    }
+            v[i] = load8(from + i * width) & mask;
+    return p + width * n;
 }
 
-static void store(struct pp_span *spans, size_t n, const struct column *col, const uint64_t *v)
-{
-    uint8_t *p = (uint8_t *)spans + col->offset;
-    for (size_t i = 0; i < n; i++, p += sizeof(*spans)) {
-        uint16_t x2 = (uint16_t)v[i];
-        uint32_t x4 = (uint32_t)v[i];
-        switch (col->width) {
-        case 1: *p = (uint8_t)v[i]; break;
-        case 2: memcpy(p, &x2, sizeof(x2)); break;
-        case 4: memcpy(p, &x4, sizeof(x4)); break;
-        default: memcpy(p, &v[i], sizeof(v[i]));
-        }
+#define GET_COLUMN(field, type, predictor)                                                              \
+    static const uint8_t *get_##field(const uint8_t *p, const uint8_t *end, struct pp_span *spans, size_t n) \
+    {                                                                                                   \
+        uint64_t v[BLOCK], first;                                                                       \
+        struct memory m;                                                                                \
+        if (p == end || *p > FORM_BLOCKS)                                                               \
+            return NULL;                                                                                \
+        int form = *p++;                                                                                \
+        p = get_varint(p, end, &first);                                                                 \
+        if (!p)                                                                                         \
+            return NULL;                                                                                \
+        if (form == FORM_SAME) {                                                                        \
+            for (size_t i = 0; first && i < n; i++) /* they are zero already */                         \
+                spans[i].field = (type)first;                                                           \
+            return p;                                                                                   \
+        }                                                                                               \
+        start_memory(&m, predictor, first);                                                             \
+        for (size_t from = 0; from < n; from += BLOCK) {                                                \
+            size_t count = n - from < BLOCK ? n - from : BLOCK;                                         \
+            struct pp_span *s = spans + from;                                                           \
+            p = get_block(p, end, v, count);                                                            \
+            if (!p)                                                                                     \
+                return NULL;                                                                            \
+            for (size_t i = 0; i < count; i++) {                                                        \
+                if (predictor == PLAIN) {                                                               \
+                    s[i].field = (type)v[i];                                                            \
+                } else if (predictor == DELTA_IN_PHASE) {                                               \
+                    s[i].field = (type)(m.in_phase[s[i].phase] += unzigzag(v[i]));                      \
+                } else {                                                                                \
+                    s[i].field = (type)(m.last + unzigzag(v[i]));                                       \
+                    m.last = predictor == AFTER_LAST ? s[i].field + s[i].dur_ns : s[i].field;           \
+                }                                                                                       \
+            }                                                                                           \
+        }                                                                                               \
+        return p;                                                                                       \
     }
+COLUMN_MAP(GET_COLUMN)
+
+static const uint8_t *get_columns(const uint8_t *p, const uint8_t *end, struct pp_span *spans, size_t n)
+{
+#define GET(field, type, predictor) p = p ? get_##field(p, end, spans, n) : NULL;
+    COLUMN_MAP(GET)
+#undef GET
+    return p;
 }
 
 /* The columns of a body, unpacked if they are packed; NULL when sizes do not agree. */
@@ -327,17 +361,11 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
         return NULL;
     const uint8_t *p = open_columns(c, body, size, raw);
-    if (!p || !grow(&c->value, &c->value_cap, n, sizeof(*c->value)) || !grow(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
+    if (!p || !grow(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
         return NULL;
     const uint8_t *end = p + raw;
     memset(c->spans, 0, n * sizeof(*c->spans));
-    for (size_t i = 0; i < COLUMNS; i++) {
-        if (!(p = get_column(p, end, c->value, n)))
-            return NULL;
-        restore(c->spans, n, &columns[i], c->value);
-        store(c->spans, n, &columns[i], c->value);
-    }
-    if (p != end)
+    if (get_columns(p, end, c->spans, n) != end)
         return NULL;
     *n_out = n;
     return c->spans;

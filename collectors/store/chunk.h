@@ -26,6 +26,16 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c);
  * belongs to the codec and lives until its next call, or NULL without memory. */
 const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size);
 
+/* What is known about the spans of a chunk before it is encoded. Zero-initialise; pp_chunk_look adds n spans, of which spans[0] is the first of
+ * all, from position from on, so that an encoder told the shape reads only the columns that vary. */
+struct pp_chunk_shape {
+    uint64_t differs[8]; /* bits in which any span differs from the first */
+    uint64_t first_start_ns, last_end_ns;
+};
+void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n);
+/* pp_chunk_encode of n spans that have all been looked at. */
+const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size);
+
 /* Spans and their number, or NULL for bytes that do not follow the format (any bytes may be given) or without memory. The spans belong to the codec
  * and live until its next call. */
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n);

@@ -56,6 +56,19 @@ static struct pp_session_file *read_session(int fd)
     return NULL;
 }
 
+/* A process that records without a collector, or the child it forked, holds a lock on this one. */
+static int anybody_there(const char *dir)
+{
+    char name[PATH_MAX + 16];
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, dir);
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int there = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return there;
+}
+
 static enum found rings_open(const char *path, struct rings *r)
 {
     char name[PATH_MAX + 16];
@@ -68,7 +81,7 @@ static enum found rings_open(const char *path, struct rings *r)
     if (r->fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? FOUND_NONE : FOUND_UNREADABLE;
     r->file = read_session(r->fd);
-    if (fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES))
+    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) || anybody_there(r->dir))
         return FOUND_LIVE;
     return r->file ? FOUND_DEAD : FOUND_UNREADABLE;
 }
@@ -81,16 +94,20 @@ static void rings_remove(const struct rings *r)
         if (unlink(name) != 0 && errno == ENOENT && r->file && i >= r->file->threads)
             break;
     }
+    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, r->dir);
+    unlink(name);
     snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
     unlink(name);
     rmdir(r->dir);
 }
 
-pp_status pp_rings_discard(const char *path, struct pp_err *err)
+pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err)
 {
     struct rings r;
     enum found found = rings_open(path, &r);
     pp_status status = PP_OK;
+    if (session_id && r.file && r.file->session_id == session_id)
+        found = FOUND_NONE;
     if (found == FOUND_LIVE && !(r.file && r.file->owner_pid == getpid()))
         status = pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
     if (found == FOUND_DEAD || found == FOUND_UNREADABLE)
@@ -173,6 +190,17 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, 
     return status;
 }
 
+/* What the thread had begun when it was cut off. It comes after all that is in the ring, so its positions lie beyond head: a second recovery sees
+ * that they are taken. */
+static pp_status append_unfinished(struct pp_store *s, const struct rings *r, const struct pp_ring_file *ring, uint64_t *spans)
+{
+    struct pp_span open[PP_OPEN_SPANS_MAX];
+    struct pp_clock_reader clock = pp_clock_reader(r->file);
+    unsigned n = pp_ring_open_spans(ring, &clock, pp_session_last_seen_ns(r->file), open);
+    *spans += n;
+    return n ? pp_store_append(s, ring->thread, open, n) : PP_OK;
+}
+
 static pp_status append_rings(struct pp_store *s, const struct rings *r, uint64_t *spans)
 {
     struct pp_span *piece = malloc(PIECE * sizeof(*piece));
@@ -190,6 +218,8 @@ static pp_status append_rings(struct pp_store *s, const struct rings *r, uint64_
             if (!status)
                 status = append_ring(s, r, fd, &ring, from, piece);
             *spans += ring.head - from;
+            if (!status)
+                status = append_unfinished(s, r, &ring, spans);
         }
         close(fd);
     }
@@ -209,19 +239,47 @@ static pp_status append_names(struct pp_store *s, struct pp_session_file *f)
     return status;
 }
 
+static int is_fresh(struct pp_store *s)
+{
+    sqlite3_stmt *st = NULL;
+    int fresh = sqlite3_prepare_v2(s->db, "SELECT 1 FROM chunk LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_DONE;
+    sqlite3_finalize(st);
+    return fresh;
+}
+
 static int same_run(struct pp_store *s, uint64_t session_id)
 {
     sqlite3_stmt *st = NULL;
     char want[24];
-    int same = 0;
+    int same = 0, named = 0;
     snprintf(want, sizeof(want), "%016llx", (unsigned long long)session_id);
     if (sqlite3_prepare_v2(s->db, "SELECT value FROM meta WHERE section = 'run' AND key = 'session_id'", -1, &st, NULL) == SQLITE_OK
         && sqlite3_step(st) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(st, 0);
+        named = 1;
         same = text && strcmp(text, want) == 0;
     }
     sqlite3_finalize(st);
-    return same;
+    /* Killed before it could say whose it is: then there is nothing in it yet. */
+    return same || (!named && is_fresh(s));
+}
+
+static pp_status name_session(struct pp_store *s, uint64_t session_id)
+{
+    char id[24];
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)session_id);
+    return pp_store_meta_text(s, "run", "session_id", id);
+}
+
+/* The recorder had no collector, or was killed before there was a file. */
+static pp_status create_missing(const char *path, const struct rings *r, struct pp_store **out, struct pp_err *err)
+{
+    pp_status status = pp_store_create(&(struct pp_store_opts){.path = path, .session_id = r->file->session_id}, out, err);
+    if (!status)
+        status = pp_store_meta_text(*out, "run", "tool", "libpipeprobe");
+    if (!status)
+        status = pp_store_meta_num(*out, "run", "started_mono_ns", (double)r->file->created_ns, "ns");
+    return status;
 }
 
 static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t *spans, struct pp_err *err)
@@ -230,7 +288,9 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
     if (!same_run(s, r->file->session_id))
         return pp_fail(err, PP_E_UNSUPPORTED, "the ring files in %s belong to another run than %s; remove them, or put the file back they belong to", r->dir, s->path);
     uint64_t n = 0;
-    pp_status status = append_names(s, r->file);
+    pp_status status = name_session(s, r->file->session_id);
+    if (!status)
+        status = append_names(s, r->file);
     if (!status)
         status = append_rings(s, r, &n);
     snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run", (unsigned long long)n);
@@ -245,6 +305,17 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
     if (!status)
         *spans = n;
     return status;
+}
+
+int pp_store_only_rings(const char *path, int *live)
+{
+    struct rings r;
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return 0;
+    enum found found = rings_open(path, &r);
+    rings_close(&r);
+    *live = found == FOUND_LIVE;
+    return found == FOUND_LIVE || found == FOUND_DEAD;
 }
 
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err)
@@ -264,9 +335,13 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
         break;
     }
     *spans = count_waiting(&r);
-    status = pp_db_check_file(path, err);
-    if (!status)
-        status = pp_store_resume(path, &s, err);
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        status = create_missing(path, &r, &s, err);
+    } else {
+        status = pp_db_check_file(path, err);
+        if (!status)
+            status = pp_store_resume(path, &s, err);
+    }
     if (!status)
         status = carry_over(s, &r, spans, err);
     if (status)

@@ -10,7 +10,10 @@
 
 #include <stdint.h>
 
-/* Does nothing (PP_OK, *spans = 0) without ring files or while a live process records into them. Otherwise appends what is missing, writes
+/* 1: there is no file at path, but a recording session beside it; *live: somebody still records into it. */
+int pp_store_only_rings(const char *path, int *live);
+
+/* Does nothing (PP_OK, *spans = 0) without ring files or while a live process records into them. Otherwise appends what is missing (to a new file where there is none), writes
  * meta run.recovered_spans and run.recovery, writes the plain rows, then removes the ring files. Called by pp_reader_open.
  * On failure the ring files stay for the next attempt and *spans is how many spans wait in them. PP_E_UNSUPPORTED: they belong to another run. */
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err);

@@ -34,7 +34,7 @@ struct pp_rollup {
     sqlite3_stmt *second, *batch;
     struct phase_part phase[PHASES];
     struct batch_part *batches;
-    struct batch_part *latest; /* of batches, NULL: none; neighbours mostly share it */
+    struct batch_part *latest[PHASES]; /* of batches, by phase, NULL: none; neighbours mostly share it */
     size_t n_batches;
     int gave_up;
     uint8_t *blob;
@@ -93,25 +93,22 @@ void pp_rollup_free(struct pp_rollup *r)
     free(r);
 }
 
-static void add(struct sums *s, const struct pp_span *span)
+/* A lean span costs what it carries. */
+static inline void add(struct sums *s, const struct pp_span *span)
 {
-    uint64_t end = span->start_ns + span->dur_ns;
-    if (!s->n || span->start_ns < s->first_start_ns)
-        s->first_start_ns = span->start_ns;
-    if (end > s->last_end_ns)
-        s->last_end_ns = end;
-    if (span->dur_ns > s->max_ns)
-        s->max_ns = span->dur_ns;
     s->n++;
-    s->samples += span->flags & PP_SPAN_COUNT ? span->sample : span->sample != PP_NO_SAMPLE;
     s->total_ns += span->dur_ns;
-    s->cpu_ns += span->cpu_ns;
-    s->run_delay_ns += span->run_delay_ns;
-    s->bytes += span->bytes;
-    s->cache_hit_kib += span->flags & PP_SPAN_HAS_CACHE ? span->cache_hit_kib : 0;
+    s->max_ns = span->dur_ns > s->max_ns ? span->dur_ns : s->max_ns;
+    if (span->bytes | span->cpu_ns | span->run_delay_ns) {
+        s->bytes += span->bytes;
+        s->cpu_ns += span->cpu_ns;
+        s->run_delay_ns += span->run_delay_ns;
+    }
+    if (span->flags & PP_SPAN_HAS_CACHE)
+        s->cache_hit_kib += span->cache_hit_kib;
 }
 
-static int add_to_phase(struct phase_part *p, const struct pp_span *span)
+static inline int add_to_phase(struct phase_part *p, const struct pp_span *span)
 {
     if (!p->bucket) {
         p->bucket = calloc(PP_HIST_BUCKETS, sizeof(*p->bucket));
@@ -192,13 +189,8 @@ static int give_up_batches(struct pp_rollup *r)
     return sqlite3_exec(r->db, "DELETE FROM rollup_batch", NULL, NULL, NULL);
 }
 
-static int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
+static int find_batch(struct pp_rollup *r, uint64_t key, uint8_t phase)
 {
-    uint64_t key = (uint64_t)span->batch << 9 | (uint64_t)span->phase << 1 | 1;
-    if (r->latest && r->latest->key == key) {
-        add(&r->latest->sums, span);
-        return SQLITE_OK;
-    }
     uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
     while (r->batches[i].key && r->batches[i].key != key)
         i = (i + 1) & (BATCH_SLOTS - 1);
@@ -208,9 +200,26 @@ static int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
         r->n_batches++;
         r->batches[i].key = key;
     }
-    r->latest = &r->batches[i];
-    add(&r->latest->sums, span);
+    r->latest[phase] = &r->batches[i];
     return SQLITE_OK;
+}
+
+static inline int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
+{
+    uint64_t key = (uint64_t)span->batch << 9 | (uint64_t)span->phase << 1 | 1, end = span->start_ns + span->dur_ns;
+    int code = SQLITE_OK;
+    if (!r->latest[span->phase] || r->latest[span->phase]->key != key)
+        code = find_batch(r, key, span->phase);
+    if (code != SQLITE_OK || r->gave_up)
+        return code;
+    struct sums *s = &r->latest[span->phase]->sums;
+    if (!s->n || span->start_ns < s->first_start_ns)
+        s->first_start_ns = span->start_ns;
+    s->last_end_ns = end > s->last_end_ns ? end : s->last_end_ns;
+    if (span->sample != PP_NO_SAMPLE)
+        s->samples += span->flags & PP_SPAN_COUNT ? span->sample : 1;
+    add(s, span);
+    return code;
 }
 
 int pp_rollup_chunk(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -248,7 +257,7 @@ int pp_rollup_commit(struct pp_rollup *r)
         code = run(r->batch);
     }
     memset(r->batches, 0, BATCH_SLOTS * sizeof(*r->batches));
-    r->latest = NULL;
+    memset(r->latest, 0, sizeof(r->latest));
     r->n_batches = 0;
     return code;
 }

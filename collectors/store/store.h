@@ -22,6 +22,7 @@ enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ER
 struct pp_store_pending {
     struct pp_span *spans;
     size_t n, cap;
+    struct pp_chunk_shape shape; /* of spans[0..n-1] */
     uint64_t seq; /* of spans[0]: spans of this thread in chunks so far, which is also their position in its ring */
 };
 
@@ -62,6 +63,6 @@ void pp_store_put_meta(struct pp_store *s, const char *section, const char *key,
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
 /* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */
-pp_status pp_rings_discard(const char *path, struct pp_err *err);
+pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err); /* but not the session of that id */
 
 #endif

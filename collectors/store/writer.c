@@ -68,26 +68,20 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
     size_t size;
-    uint64_t first = UINT64_MAX, last = 0;
     if (!p->n)
         return PP_OK;
     pp_status status = pp_store_begin(s);
     if (status)
         return status;
-    const uint8_t *body = pp_chunk_encode(s->codec, p->spans, p->n, compress, &size);
+    const uint8_t *body = pp_chunk_encode_shaped(s->codec, p->spans, p->n, &p->shape, compress, &size);
     if (!body)
         return pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
-    for (size_t i = 0; i < p->n; i++) {
-        uint64_t end = p->spans[i].start_ns + p->spans[i].dur_ns;
-        first = p->spans[i].start_ns < first ? p->spans[i].start_ns : first;
-        last = end > last ? end : last;
-    }
     sqlite3_stmt *st = s->st[ST_CHUNK];
     bind_uint(st, 1, thread);
     bind_uint(st, 2, p->seq);
     bind_uint(st, 3, p->n);
-    bind_uint(st, 4, first);
-    bind_uint(st, 5, last);
+    bind_uint(st, 4, p->shape.first_start_ns);
+    bind_uint(st, 5, p->shape.last_end_ns);
     bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, p->n, body, size));
     sqlite3_bind_blob64(st, 7, body, size, SQLITE_STATIC);
     status = pp_store_step(s, ST_CHUNK, "cannot write spans to");
@@ -100,6 +94,7 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     s->cost.chunk_bytes += size;
     p->seq += p->n;
     p->n = 0;
+    p->shape = (struct pp_chunk_shape){.last_end_ns = 0};
     return PP_OK;
 }
 
@@ -114,29 +109,64 @@ static int grow(struct pp_store_pending *p)
     return 1;
 }
 
-pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n)
+/* Room for at least one more span of the thread. */
+static pp_status make_room(struct pp_store *s, struct pp_store_pending *p)
+{
+    pp_status status = usable(s);
+    if (!status && p->n == p->cap && !grow(p))
+        status = pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+    return status;
+}
+
+/* A chunk cut by its size means that spans come fast: compression can wait, the rings cannot. */
+static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
+{
+    struct pp_store_pending *p = &s->pending[thread];
+    pp_chunk_look(&p->shape, p->spans, p->n, n);
+    p->n += n;
+    return p->n == PP_STORE_CHUNK_SPANS ? write_chunk(s, thread, 0) : PP_OK;
+}
+
+pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended)
 {
     if (thread >= PP_THREADS_MAX)
         return PP_E_USAGE;
     pthread_mutex_lock(&s->lock);
-    pp_status status = usable(s);
     struct pp_store_pending *p = &s->pending[thread];
-    while (n && !status) {
-        if (p->n == p->cap && p->cap < PP_STORE_CHUNK_SPANS && !grow(p))
-            status = pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+    pp_status status = PP_OK;
+    size_t n = 1, room = 1;
+    while (n == room && !(status = make_room(s, p))) {
+        room = p->cap - p->n;
+        n = source(ctx, p->spans + p->n, room);
+        *appended += n;
+        status = take(s, thread, n);
         if (status)
             break;
-        size_t room = p->cap - p->n, take = n < room ? n : room;
-        memcpy(p->spans + p->n, spans, take * sizeof(*spans));
-        p->n += take;
-        spans += take;
-        n -= take;
-        /* A chunk cut by its size means that spans come fast: compression can wait, the rings cannot. */
-        if (p->n == PP_STORE_CHUNK_SPANS)
-            status = write_chunk(s, thread, 0);
     }
     pthread_mutex_unlock(&s->lock);
     return status;
+}
+
+struct array {
+    const struct pp_span *spans;
+    size_t left;
+};
+
+static size_t from_array(void *ctx, struct pp_span *out, size_t max)
+{
+    struct array *a = ctx;
+    size_t n = a->left < max ? a->left : max;
+    memcpy(out, a->spans, n * sizeof(*out));
+    a->spans += n;
+    a->left -= n;
+    return n;
+}
+
+pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct array a = {spans, n};
+    uint64_t appended = 0;
+    return pp_store_append_from(s, thread, from_array, &a, &appended);
 }
 
 pp_status pp_store_flush(struct pp_store *s)

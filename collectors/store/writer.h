@@ -19,6 +19,7 @@ struct pp_store;
 struct pp_store_opts {
     const char *path;
     int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
+    uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be stored here */
     uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
 };
 
@@ -48,6 +49,10 @@ pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* i
 
 /* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at commit. */
 pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n);
+/* The same without a copy in between: source fills out with up to max spans (1 at least) and says how many; fewer than max ends it. It is called
+ * with the store's lock held. *appended counts them. */
+typedef size_t pp_span_source(void *ctx, struct pp_span *out, size_t max);
+pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended);
 pp_status pp_store_commit(struct pp_store *s, struct pp_err *err); /* after OK, everything appended survives a kill */
 
 /* Errors are data: one row each, up to 100,000; beyond that they are counted in the last row by kind. */

@@ -24,12 +24,14 @@ extern "C" {
 #define PP_RING_ABI 1
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
+#define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
 
 #define PP_THREADS_MAX 1024
 #define PP_NAMES_MAX 1024
 #define PP_NAME_BYTES 60
 #define PP_CLOCK_SEGMENTS 1024
 #define PP_RING_SPANS_MAX (1u << 26)
+#define PP_OPEN_SPANS_MAX 16
 
 enum { PP_CLOCK_MONOTONIC_NS = 0, PP_CLOCK_TSC = 1 };
 
@@ -68,6 +70,18 @@ struct pp_session_file {
     struct pp_name_slot name[PP_NAMES_MAX]; /* name[0] stays empty: 0 means "the phase's own name" */
 };
 
+/* A span that has begun. It is over once ends_at is set and head has reached it: a kill between the two leaves it open, never doubled. */
+struct pp_open_span {
+    uint64_t start;   /* as pp_span.start_ns in a ring */
+    uint64_t sample;
+    uint64_t ends_at; /* 0, or the head that publishes its record */
+    uint32_t batch;
+    uint16_t epoch, name;
+    uint16_t flags;
+    uint8_t phase, stamp; /* stamp: PP_STAMP_* */
+    uint32_t reserved;
+};
+
 struct pp_ring_file {
     char magic[8];
     uint32_t abi, file_bytes_header; /* the records start at this offset */
@@ -82,11 +96,16 @@ struct pp_ring_file {
     uint64_t head;    /* (shared) records published since the start */
     uint64_t dropped; /* (shared) records refused because the ring was full */
     uint32_t retired; /* (shared) */
-    uint8_t pad1[128 - 20]; /* its own cache lines, and those the prefetcher pairs with them */
+    uint32_t open;    /* (shared) spans that have begun: opened[0..open-1], the outermost first; beyond PP_OPEN_SPANS_MAX they are only counted */
+    uint8_t pad1[128 - 24]; /* its own cache lines, and those the prefetcher pairs with them */
 
     /* written by the consumer alone */
     uint64_t tail; /* (shared) records freed since the start */
-    uint8_t pad2[4096 - 128 - 128 - 8];
+    uint8_t pad2[128 - 8];
+
+    /* written by the producer alone */
+    struct pp_open_span opened[PP_OPEN_SPANS_MAX];
+    uint8_t pad3[4096 - 3 * 128 - PP_OPEN_SPANS_MAX * sizeof(struct pp_open_span)];
 };
 
 #ifdef __cplusplus
@@ -140,8 +159,10 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
 
 static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
 {
+    __extension__ typedef unsigned __int128 wide;
     if (tick != c->tick) {
-        c->ns = (int64_t)(tick - c->newest.tick0) >= 0 ? pp_clock_apply(&c->newest, tick) : pp_clock_ns_of(c->file, tick);
+        uint64_t since = tick - c->newest.tick0;
+        c->ns = (int64_t)since >= 0 ? c->newest.ns0 + (uint64_t)(((wide)since * c->newest.mult) >> 32) : pp_clock_ns_of(c->file, tick);
         c->tick = tick;
     }
     return c->ns;
@@ -156,6 +177,39 @@ static inline void pp_ring_record_to_span(struct pp_clock_reader *c, struct pp_s
         span->dur_ns = pp_clock_read(c, end_tick) - span->start_ns;
     }
     span->reserved = 0;
+}
+
+/* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first as they would have been
+ * recorded; returns how many of out[PP_OPEN_SPANS_MAX]. For a ring nobody writes any more. */
+static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct pp_clock_reader *c, uint64_t end_ns, struct pp_span *out)
+{
+    unsigned n = 0, open = r->open < PP_OPEN_SPANS_MAX ? r->open : PP_OPEN_SPANS_MAX;
+    while (open--) {
+        const struct pp_open_span *o = &r->opened[open];
+        if (o->ends_at && r->head >= o->ends_at)
+            continue;
+        uint64_t start = o->stamp == PP_STAMP_TICKS ? pp_clock_read(c, o->start) : o->start;
+        struct pp_span *s = &out[n++];
+        s->start_ns = start;
+        s->dur_ns = end_ns > start ? end_ns - start : 0;
+        s->sample = o->sample;
+        s->bytes = s->cpu_ns = s->run_delay_ns = 0;
+        s->batch = o->batch;
+        s->cache_hit_kib = 0;
+        s->epoch = o->epoch;
+        s->name = o->name;
+        s->phase = o->phase;
+        s->reserved = 0;
+        s->flags = (uint16_t)(o->flags | PP_SPAN_UNFINISHED);
+    }
+    return n;
+}
+
+/* When the session was last known to be alive: the newest clock segment, which the drain appends once a second. 0: not known. */
+static inline uint64_t pp_session_last_seen_ns(const struct pp_session_file *f)
+{
+    uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE);
+    return n ? f->segment[(n - 1) % PP_CLOCK_SEGMENTS].ns0 : 0;
 }
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@
 #include "probe/trace/trace.h"
 
 enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };
-enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN };
+enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN, PP_STEP_DEVICE };
 
 struct pp_loader_error {
     uint64_t t_ns, sample;
@@ -89,6 +89,9 @@ struct pp_loader_result {
     size_t queues;
     const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
 };
+
+/* "none", "sleep", "spin", "cuda". */
+const char *pp_step_name(enum pp_step_kind step);
 
 struct pp_loader;
 /* PP_E_USAGE for combinations that cannot run; create checks the same. */

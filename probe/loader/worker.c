@@ -40,6 +40,8 @@ static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint
     pp_status st = pp_fault_before_read(o->faults, &at, attempt, err);
     if (st == PP_OK)
         st = pp_dataset_read(o->dataset, index, &w->sample, err);
+    if (st == PP_OK && pp_fault_cold(o->faults, &at))
+        w->sample.cache_hit_bytes = 0;
     if (st == PP_OK)
         pp_fault_after_read(o->faults, w->sample.size);
     return st;
@@ -164,12 +166,12 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. */
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
+ * worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_lap_skip(w->trace);
     pp_lap_open(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
     for (uint32_t from = 0; from < s->rows; from++) {
         if (!s->usable[from])
@@ -211,16 +213,25 @@ void *pp_worker_main(void *arg)
     struct pp_worker *w = arg;
     struct pp_loader *l = w->loader;
     struct pp_claim c;
+    uint64_t epoch = l->opts.start_epoch;
     char name[16];
     snprintf(name, sizeof(name), "pp-worker-%d", w->number);
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
-    pp_fault_start(l->opts.faults);
     pp_lap_start(w->trace);
+    pp_fault_start(l->opts.faults);
+    pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
+        }
+        if (c.slot->epoch != epoch) {
+            epoch = c.slot->epoch;
+            pp_lap_skip(w->trace);
+            pp_fault_epoch(l->opts.faults);
+            struct pp_lap restart = lap_of(w, c.slot, PP_NO_SAMPLE);
+            lap(w, PP_PHASE_STARTUP, &restart, PP_OK);
         }
         do_claim(w, &c);
     }

@@ -99,14 +99,20 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
         return 0;
     const struct pp_ring_file *r = m->ring;
     const struct pp_span *slots = (const struct pp_span *)(const void *)(r + 1);
-    uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE); /* pairs with the release in publish */
+    uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_publish */
     uint64_t left = head - m->peeked;
     size_t n = left < max ? (size_t)left : max;
     pp_session_anchor(s);
     struct pp_clock_reader clock = pp_clock_reader(s->file);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = slots[(m->peeked + i) & (r->capacity - 1)];
-        pp_ring_record_to_span(&clock, &out[i]);
+    for (size_t done = 0; done < n;) { /* at most two runs: up to the ring's end, and from its start */
+        uint64_t at = (m->peeked + done) & (r->capacity - 1);
+        size_t run = r->capacity - at < n - done ? (size_t)(r->capacity - at) : n - done;
+        for (size_t i = 0; i < run; i++) {
+            struct pp_span span = slots[at + i];
+            pp_ring_record_to_span(&clock, &span);
+            out[done + i] = span;
+        }
+        done += run;
     }
     m->peeked += n;
     return n;
@@ -117,6 +123,29 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     struct pp_ring_map *m = ring_of(s, thread);
     if (m)
         __atomic_store_n(&m->ring->tail, m->peeked, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+}
+
+size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max)
+{
+    struct pp_span open[PP_OPEN_SPANS_MAX];
+    struct pp_ring_map *m = ring_of(s, thread);
+    if (!m || !__atomic_load_n(&m->ring->open, __ATOMIC_ACQUIRE)) /* pairs with the release in pp_record_set_open */
+        return 0;
+    struct pp_clock_reader clock = pp_clock_reader(s->file);
+    size_t n = pp_ring_open_spans(m->ring, &clock, end_ns, open);
+    n = n < max ? n : max;
+    memcpy(out, open, n * sizeof(*out));
+    return n;
+}
+
+int64_t pp_session_owner_pid(const struct pp_session *s)
+{
+    return s->file->owner_pid;
+}
+
+uint64_t pp_session_created_ns(const struct pp_session *s)
+{
+    return s->file->created_ns;
 }
 
 double pp_session_fill(const struct pp_session *s)

@@ -30,6 +30,13 @@ void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
 double pp_session_fill(const struct pp_session *s);
 
+/* Spans the thread had begun and not ended, as unfinished ones up to end_ns, innermost first: at most max of them. For a thread that
+ * records no more (its process has gone, or it is at rest). */
+size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max);
+/* The process that opened the session. */
+int64_t pp_session_owner_pid(const struct pp_session *s);
+uint64_t pp_session_created_ns(const struct pp_session *s);
+
 /* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own run. */
 uint64_t pp_session_id(const struct pp_session *s);
 /* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake was called (1). */

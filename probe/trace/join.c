@@ -70,6 +70,21 @@ pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_er
     return status;
 }
 
+pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out, struct pp_err *err)
+{
+    pp_status status = pp_session_join(dir, out, err);
+    if (status != PP_OK) {
+        close(lock_fd);
+        return status;
+    }
+    pthread_mutex_lock(&(*out)->lock);
+    (*out)->lock_fd = lock_fd;
+    (*out)->owner = 1;
+    pp_stamp_resume((*out)->file, &(*out)->sync);
+    pthread_mutex_unlock(&(*out)->lock);
+    return PP_OK;
+}
+
 /* In words, so that a reader sees each of the four either old or new. */
 void pp_thread_rename(struct pp_thread *t, const char *name)
 {

@@ -9,6 +9,10 @@
  * handles on one session. Registering, recording, forking and interning then work as in the process that opened it. */
 pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_err *err);
 
+/* Joins as the owner: this process drains, reads the clock pair and removes the files when it closes. lock_fd holds the session's lock (it was
+ * inherited) and belongs to the session from here on, also on failure. */
+pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out, struct pp_err *err);
+
 /* A new name or lane for a registered thread; any thread of its process may call. A drain that reads the name meanwhile may see half of
  * the old and half of the new; it reads it again when it stops. t == NULL is fine. */
 void pp_thread_rename(struct pp_thread *t, const char *name);

@@ -6,13 +6,7 @@
 #ifndef PP_TRACE_OBSERVE_H
 #define PP_TRACE_OBSERVE_H
 
-#include <pipeprobe/phase.h>
-#include <pipeprobe/span.h>
-
-#include <stddef.h>
-#include <stdint.h>
-
-struct pp_thread;
+#include <pipeprobe/pipeprobe.h>
 
 struct pp_observer {
     void (*begin)(pp_phase phase, uint32_t batch); /* on the thread that begins it; batch may be PP_NO_BATCH */
@@ -29,11 +23,11 @@ static inline const struct pp_observer *pp_observer_get(void)
     return __atomic_load_n(&pp_observer_now, __ATOMIC_ACQUIRE); /* pairs with the release in pp_trace_set_observer */
 }
 
-/* t is the thread that records the phase, as in the calls of trace.h; NULL is fine. */
+/* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that records the phase; NULL is fine. */
 static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t batch)
 {
     const struct pp_observer *o = pp_observer_get();
-    (void)t;
+    pp_lap_expect(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = batch});
     if (__builtin_expect(o != NULL, 0))
         o->begin(phase, batch);
 }

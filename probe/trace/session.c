@@ -224,9 +224,29 @@ static void remove_files(const struct pp_session *s)
         snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, i);
         unlink(path);
     }
+    snprintf(path, sizeof(path), "%s/" PP_PRESENCE_FILE_NAME, s->dir);
+    unlink(path);
     snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir);
     unlink(path);
     rmdir(s->dir);
+}
+
+int pp_session_lock_fd(const struct pp_session *s)
+{
+    return s->lock_fd;
+}
+
+void pp_session_hand_over(struct pp_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->owner = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void pp_session_retire_all(struct pp_session *s)
+{
+    for (struct pp_thread *t = s->handles; t; t = t->next)
+        pp_thread_retire(t);
 }
 
 void pp_session_close(struct pp_session *s, int keep_files)

@@ -16,6 +16,11 @@ struct pp_thread {
     uint64_t check_at; /* head at which the fill must be looked at again: the one comparison of the hot path */
     uint64_t stamp;    /* last lap stamp in ticks; 0: none yet */
     uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
+    uint32_t open;     /* spans begun; the producer's own copy of ring->open, which knows PP_OPEN_SPANS_MAX of them */
+    uint32_t expected; /* value of open just after pp_lap_expect; 0: nothing is expected */
+    struct {
+        uint64_t cpu_ns, run_delay_ns; /* readings at its beginning */
+    } opened[PP_OPEN_SPANS_MAX];
     int recording;     /* atomic; 0 after retire, and for every handle a forked child inherited */
     int tsc, resources;
     int schedstat_fd;  /* /proc/thread-self/schedstat, -1: not available */
@@ -42,6 +47,13 @@ struct pp_session {
     struct pp_session *next; /* of this process's sessions, for the fork handler */
     struct pp_ring_map map[PP_THREADS_MAX];
 };
+
+/* The descriptor that holds the session's lock; -1: this process does not. For a collector that inherits it. */
+int pp_session_lock_fd(const struct pp_session *s);
+/* From now on another process reads the clock pair and removes the files. */
+void pp_session_hand_over(struct pp_session *s);
+/* Retires every handle of this process. Its threads must have stopped recording. */
+void pp_session_retire_all(struct pp_session *s);
 
 /* Asks the drain to come before its poll is due. One system call per drain visit at most. */
 void pp_session_wake_once(struct pp_session_file *f);

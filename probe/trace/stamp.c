@@ -77,6 +77,14 @@ void pp_stamp_begin(struct pp_session_file *f, struct pp_stamp_sync *sync)
     publish_segment(f, sync->tick, sync->ns, rate(sync->tick - tick, sync->ns - ns));
 }
 
+void pp_stamp_resume(const struct pp_session_file *f, struct pp_stamp_sync *sync)
+{
+    if (f->clock != PP_CLOCK_TSC)
+        return;
+    read_pair(&sync->tick, &sync->ns);
+    sync->interval_ns = FIRST_INTERVAL_NS;
+}
+
 void pp_stamp_anchor(struct pp_session_file *f, struct pp_stamp_sync *sync)
 {
     if (f->clock != PP_CLOCK_TSC || pp_now_ns() - sync->ns < sync->interval_ns)

@@ -36,6 +36,8 @@ struct pp_stamp_sync {
 
 /* Chooses the clock and, for the TSC, takes the first two readings 5 ms apart. */
 void pp_stamp_begin(struct pp_session_file *f, struct pp_stamp_sync *sync);
+/* The owner's side passes to this process. */
+void pp_stamp_resume(const struct pp_session_file *f, struct pp_stamp_sync *sync);
 /* Appends a segment when one is due. One thread at a time. */
 void pp_stamp_anchor(struct pp_session_file *f, struct pp_stamp_sync *sync);
 

@@ -1,7 +1,7 @@
 #include "probe/trace/join.h"
 #include "probe/trace/observe.h"
+#include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
-#include "probe/trace/session.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -18,14 +18,7 @@ void pp_session_wake_once(struct pp_session_file *f)
         syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
-static inline int is_recording(const struct pp_thread *t)
-{
-    return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
-}
-
-/* Reached at half full, at full, and at every further record while full. */
-static __attribute__((noinline)) int look_for_room(struct pp_thread *t)
+int pp_thread_look_for_room(struct pp_thread *t)
 {
     uint64_t capacity = t->mask + 1;
     uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE); /* pairs with the release in pp_ring_release */
@@ -38,19 +31,6 @@ static __attribute__((noinline)) int look_for_room(struct pp_thread *t)
     }
     t->check_at = tail + (fill >= capacity / 2 ? capacity : capacity / 2);
     return 1;
-}
-
-static inline struct pp_span *slot(struct pp_thread *t)
-{
-    if (__builtin_expect(t->head == t->check_at, 0) && !look_for_room(t))
-        return NULL;
-    return &t->slots[t->head & t->mask];
-}
-
-static inline void publish(struct pp_thread *t)
-{
-    t->head++;
-    __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_peek */
 }
 
 /* Moves the CPU reading to now; returns the CPU time since the last one. */
@@ -78,9 +58,11 @@ static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t t
     return pp_clock_ns_of(f, to) - pp_clock_ns_of(f, from);
 }
 
+/* ---- laps ---- */
+
 void pp_lap_start(struct pp_thread *t)
 {
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
     if (t->resources) {
         advance_cpu(t);
@@ -92,12 +74,13 @@ void pp_lap_start(struct pp_thread *t)
 void pp_lap_skip(struct pp_thread *t)
 {
     pp_lap_observed_end();
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
         advance_run_delay(t, ticks_to_ns(t, t->stamp, now), advance_cpu(t));
     t->stamp = now;
+    pp_record_unexpect(t);
 }
 
 /* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every clock alike. */
@@ -105,7 +88,7 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     pp_lap_observed_end();
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
     uint64_t cpu_ns = 0, run_delay_ns = 0;
@@ -120,9 +103,11 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     }
     if (!lap)
         lap = &nothing;
-    struct pp_span *s = slot(t);
-    if (!s)
+    struct pp_span *s = pp_record_slot(t);
+    if (!s) {
+        pp_record_unexpect(t);
         return;
+    }
     s->start_ns = start;
     s->dur_ns = now - start;
     s->sample = lap->sample;
@@ -132,11 +117,14 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     s->batch = lap->batch;
     s->cache_hit_kib = lap->cache_hit_kib;
     s->epoch = lap->epoch;
-    s->name = 0;
+    s->name = lap->name;
     s->phase = (uint8_t)phase;
-    s->reserved = t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS;
+    s->reserved = pp_record_stamp_kind(t);
     s->flags = (uint16_t)(lap->flags | measured);
-    publish(t);
+    if (t->expected)
+        pp_record_ends_open(t, t->expected - 1);
+    pp_record_publish(t);
+    pp_record_unexpect(t);
 }
 
 #define COST_BATCHES 9
@@ -173,19 +161,19 @@ out:
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 {
-    return is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+    return pp_is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
 static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
-    struct pp_span *s = slot(t);
+    struct pp_span *s = pp_record_slot(t);
     if (!s)
         return;
     *s = *span;
     s->reserved = unit;
-    publish(t);
+    pp_record_publish(t);
 }
 
 void pp_span_put(struct pp_thread *t, const struct pp_span *span)
@@ -210,22 +198,25 @@ void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
-    struct pp_span *s = slot(t);
+    struct pp_span *s = pp_record_slot(t);
     if (!s)
         return;
     *s = (struct pp_span){
         .start_ns = pp_stamp_now(t->tsc), .sample = PP_NO_SAMPLE, .bytes = value, .batch = PP_NO_BATCH, .name = name,
-        .phase = PP_PHASE_COUNTER, .reserved = t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS,
+        .phase = PP_PHASE_COUNTER, .reserved = pp_record_stamp_kind(t),
     };
-    publish(t);
+    pp_record_publish(t);
 }
 
 void pp_thread_retire(struct pp_thread *t)
 {
-    if (!is_recording(t))
+    if (!pp_is_recording(t))
         return;
+    pp_record_unexpect(t);
+    while (t->open)
+        pp_span_end(t, 0, PP_SPAN_UNFINISHED);
     __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);

@@ -1,4 +1,4 @@
-/* trace/trace.h: what a thread of a pipeline calls to record spans. Runs inside somebody's training job: once warm it
+/* trace/trace.h: sessions and threads below the public API (pipeprobe/pipeprobe.h, which has what a recording thread calls). Runs inside somebody's training job: once warm it
  * allocates nothing, takes no lock and prints nothing; on trouble it goes quiet and counts.
  *
  *   session = a directory of ring files in shared memory (survives a kill); one ring per recording thread.
@@ -11,15 +11,9 @@
 #ifndef PP_TRACE_TRACE_H
 #define PP_TRACE_TRACE_H
 
-#include <pipeprobe/phase.h>
-#include <pipeprobe/span.h>
-#include <pipeprobe/status.h>
-
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/pipeprobe.h>
 
 struct pp_session;
-struct pp_thread;
 
 struct pp_session_opts {
     const char *dir;       /* where ring files live; made if missing (PP_E_EXISTS when it holds a session); NULL: a fresh private one in $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR or /tmp */
@@ -37,43 +31,14 @@ const char *pp_session_dir(const struct pp_session *s);
  * registering thread may record with it. NULL when there is no room (counted) or s is NULL: recording is then off for
  * this thread. name is copied ("pp-worker-3"; at most 31 bytes). */
 struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const char *name);
-/* The thread has recorded its last span; the ring may be retired once drained. NULL is fine. */
-void pp_thread_retire(struct pp_thread *t);
 /* Small integer, 0 for the first registered thread; what the store calls thread id. UINT32_MAX for NULL. */
 uint32_t pp_thread_id(const struct pp_thread *t);
-
-/* What a lap carries beside its times. Zero-initialise, then set batch/sample. */
-struct pp_lap {
-    uint64_t sample;
-    uint64_t bytes;
-    uint32_t batch;
-    uint32_t cache_hit_kib;
-    uint16_t epoch;
-    uint16_t flags; /* PP_SPAN_ERROR | _RETRY | _COUNT | _WARMUP | _HAS_CACHE; HAS_CPU/HAS_DELAY are set by the recorder */
-};
-
-/* Adjacent phases share one stamp. pp_lap_start stamps "now"; pp_lap_end records [last stamp, now) as phase and stamps;
- * pp_lap_skip stamps without recording (time that belongs to no phase). With resources on, each stamp also reads the
- * thread's CPU clock; run delay is read from schedstat only when the phase left more than 20 us unexplained by CPU time,
- * so what a short phase leaves out (< 20 us) shows up in the next long one on the same thread. Both are stored as measured, never
- * clamped to the duration: cpu_ns can exceed dur_ns by the clock's grain, run_delay_ns by what short phases before it left. What the readings
- * cost (about 0.3 us of CPU clock, 0.6 us more with schedstat) falls into the next phase. lap == NULL: no batch, no sample.
- * A lap_end before any lap_start only stamps. */
-void pp_lap_start(struct pp_thread *t);
-void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap);
-void pp_lap_skip(struct pp_thread *t);
-/* The monotonic time of the last stamp (0 when recording is off or nothing was stamped). */
-uint64_t pp_lap_stamp_ns(const struct pp_thread *t);
 
 /* What one pp_lap_end costs on this machine, measured now on a scratch ring (median of batches, < 1 ms in all; without the looks at schedstat). For the
  * report's overhead line; not for the hot path. 0 when it cannot be measured. */
 uint64_t pp_lap_cost_ns(struct pp_session *s);
 
-/* Records a span whose times the caller knows (an event on another lane). */
-void pp_span_put(struct pp_thread *t, const struct pp_span *span);
-
-/* A counter value now. name is one of the interned counters; interning is not for the hot path: do it once. */
+/* An interned name or counter (pipeprobe.h, pp_name) of a session. */
 uint16_t pp_name_intern(struct pp_session *s, const char *name); /* 0 when the table is full or s is NULL */
-void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value);
 
 #endif

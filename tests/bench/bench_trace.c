@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LAPS = 400000, RUNS = 5, STREAM_SPANS = 4000000 };
+enum { LAPS = 400000, RUNS = 5, STREAM_SPANS = 40000000 };
 
 typedef void body_fn(struct pp_thread *t, uint64_t n);
 
@@ -104,7 +104,7 @@ static void sustained(int producers)
     if (fd < 0)
         return;
     close(fd);
-    if (pp_session_open(&(struct pp_session_opts){.ring_spans = 1 << 20}, &session, &err) || pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &store, &err)
+    if (pp_session_open(&(struct pp_session_opts){.ring_spans = 1 << 17}, &session, &err) || pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &store, &err)
         || pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store}, &drain, &err))
         die("drain", &err);
     struct stream s = {session, STREAM_SPANS / (uint64_t)producers};

@@ -18,7 +18,7 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 static const struct pp_command cmd = {
-    .name = "try", .summary = "Tries.", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
+    .name = "try", .summary = "tries", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
 };
 
 /* Runs pp_cli_parse with stdout and stderr going to text. */
@@ -94,7 +94,7 @@ static void test_help_all(void **state)
     FILE *out = open_memstream(&text, &size);
     pp_help_all(commands, out);
     fclose(out);
-    assert_non_null(strstr(text, "  try       Tries.\n"));
+    assert_non_null(strstr(text, "  try       tries\n"));
     int lines = 0;
     for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++)
         assert_in_range(end - line, 0, 80);

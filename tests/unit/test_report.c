@@ -147,7 +147,7 @@ static void test_first_batches_of_epochs_count(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_NONE;
+                s->phase = PP_PHASE_USER;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);
@@ -189,7 +189,7 @@ static void test_an_epoch_of_one_batch(void **state)
             if (s->phase == PP_PHASE_DATA_WAIT)
                 s->phase = PP_PHASE_EPOCH_BOUNDARY;
             if (!step && s->phase == PP_PHASE_STEP)
-                s->phase = PP_PHASE_NONE;
+                s->dur_ns = 0;
         }
         struct pp_report *r = build(f);
         assert_int_equal(r->window_batches, 50);
@@ -286,7 +286,7 @@ static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
     expect(&p, "2", "input-bound", "transform", "cpu-saturated", "HIGHLY input-bound: the trainer waits 60.0 % of its step time for data; transform: decode takes 80");
-    expect(&p, "8", "input-bound", "loader", "under-parallel", "all 2 workers are busy with decode");
+    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
     expect(&p, "2", "input-bound", "storage", NULL, "storage: meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
@@ -382,6 +382,20 @@ static void test_losses_forbid_a_verdict(void **state)
     r = build(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(r->losses[0].what, "chunks");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_a_recovery_is_told(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    fake_text(f, "run", "recovery", "recovered 7 spans from the ring files of a killed run");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    assert_non_null(strstr(r->losses[0].why, "recovered 7 spans"));
+    assert_string_equal(r->verdict.l0, "input-bound");
     pp_report_free(r);
     fake_free(f);
 }
@@ -552,7 +566,7 @@ int main(void)
         cmocka_unit_test(test_an_epoch_of_one_batch), cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
-        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
+        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_a_recovery_is_told), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
         cmocka_unit_test(test_confidence), cmocka_unit_test(test_samples_of_a_worker), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_strange_spans),
     };

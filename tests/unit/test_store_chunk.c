@@ -119,7 +119,7 @@ static void test_refuses(void **state)
     assert_null(pp_chunk_encode(c, &s, PP_CHUNK_SPANS_MAX + 1, 0, &size));
     assert_null(pp_chunk_decode(c, (const uint8_t *)"", 0, &n));
     /* says 65536 spans in 12 bytes of columns, then 4 billion of them */
-    uint8_t lie[24] = {1, 0, 0, 0, 0, 0, 1, 0, 12, 0, 0, 0};
+    uint8_t lie[24] = {2, 0, 0, 0, 0, 0, 1, 0, 12, 0, 0, 0};
     assert_null(pp_chunk_decode(c, lie, sizeof(lie), &n));
     memset(lie + 4, 0xff, 8);
     assert_null(pp_chunk_decode(c, lie, sizeof(lie), &n));

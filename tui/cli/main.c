@@ -3,9 +3,12 @@
 #include "tui/cli/help.h"
 #include "tui/cli/help_docs.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_exec, &pp_cmd_report, &pp_cmd_export, &pp_cmd_plan, &pp_cmd_doctor, NULL};
+#define PP_COMMAND_ROW(name) &pp_cmd_##name,
+static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
 static const struct pp_command *find(const char *name)
 {
@@ -62,7 +65,16 @@ static int make_docs(const char *what, const char *of)
     return 0;
 }
 
-int main(int argc, char **argv)
+/* A closed standard stream would give its number to the next file that is opened, and a report would be written into a recording's ring.
+ * What stands in for it fails at the first use, as the closed one would. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(pp_status_exit_code(PP_E_IO));
+}
+
+static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find(name);
@@ -79,4 +91,15 @@ int main(int argc, char **argv)
         return 0;
     }
     return unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    int code = dispatch(argc, argv);
+    if (code == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+        fputs("pipeprobe: writing to standard output failed\n", stderr);
+        code = pp_status_exit_code(PP_E_IO);
+    }
+    return code;
 }

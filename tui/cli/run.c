@@ -89,14 +89,16 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr, "note       a batch of %llu is larger than the %llu samples of an epoch: every batch will be short\n",
-                (unsigned long long)l->batch_size, (unsigned long long)pp_sampler_len(p->sampler));
+        fprintf(stderr, "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
+    if (dev.passed_over)
+        fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
-        fprintf(stderr, "step       %s of %s\n", l->step == PP_STEP_SPIN ? "spin" : "sleep", pp_text_duration(t, sizeof(t), (double)l->step_ns));
+        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
 
@@ -303,10 +305,10 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader against your data and say what bounds it",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET: a directory of images (class = directory), tar shards\n"
-             "('shard-{000000..000009}.tar'), or a token file (.bin, .npy).\n"
-             "Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+    .notes = "DATASET is a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
+             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
              "4 could not measure, 130 interrupted.",
-    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
+    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
     .run = run_main,
 };

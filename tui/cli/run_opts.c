@@ -22,12 +22,21 @@ static const struct pp_opt_choice dtype_choices[] = {
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
 static const struct pp_opt_choice step_choices[] = {
-    {"auto", "sleep when --step-ms is given, else none"},
+    {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
     {"none", "no step: how fast could this data go"},
     {"sleep", "a GPU stand-in: takes --step-ms and no CPU"},
-    {"spin", "takes --step-ms of one CPU"},
+    {"spin", "takes --step-ms of CPU time"},
+    {"cuda", "a kernel that keeps the GPU busy for --step-ms"},
     {NULL, NULL},
 };
+static const struct pp_opt_choice device_choices[] = {
+    {"auto", "cuda when a device is usable, else host"},
+    {"host", "a link of stated bandwidth that stands in for a GPU"},
+    {"cuda", "an NVIDIA GPU"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice h2d_choices[] = {
+    {"async", "copies overlap the step"}, {"sync", "copy and step take turns, as with a blocking copy"}, {NULL, NULL}};
 static const struct pp_opt_choice color_choices[] = {{"auto", "when stdout is a terminal"}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
 
 #define AT(field) offsetof(struct run_opts, field)
@@ -76,10 +85,11 @@ const struct pp_opt run_opt_table[] = {
 
     {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = 0.001, .max = 1e7, .arg = "MS", .group = "Trainer and device",
      .help = "what your GPU takes per batch, without waiting"},
-    {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .choices = step_choices, .arg = "KIND", .dflt = "auto", .help = "none, sleep or spin"},
-    {.name = "device", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(device), .arg = "KIND", .dflt = "auto", .help = "auto or host"},
+    {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .choices = step_choices, .arg = "KIND", .dflt = "auto", .help = "none, sleep, spin or cuda"},
+    {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices, .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001, .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
     {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
+    {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices, .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
     {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
     {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
 
@@ -141,10 +151,12 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--rank %lld: ranks of a world of %lld are numbered 0 to %lld", (long long)o->rank, (long long)o->world_size, (long long)o->world_size - 1);
     if (o->token_bytes == 3)
         return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
-    if ((o->step == RUN_STEP_SLEEP || o->step == RUN_STEP_SPIN) && !(o->step_ms > 0))
-        return pp_fail(err, PP_E_USAGE, "--step %s needs its length: add --step-ms, for example --step-ms 20", o->step == RUN_STEP_SPIN ? "spin" : "sleep");
+    if (o->step != RUN_STEP_AUTO && o->step != RUN_STEP_NONE && !(o->step_ms > 0))
+        return pp_fail(err, PP_E_USAGE, "--step %s needs its length: add --step-ms, for example --step-ms 20", step_choices[o->step].name);
     if (o->step == RUN_STEP_NONE && o->step_ms > 0)
         return pp_fail(err, PP_E_USAGE, "--step none has no length; leave out --step-ms or use --step sleep");
+    if (o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST)
+        return pp_fail(err, PP_E_USAGE, "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host");
     if (o->stream && run_opt_given(set, "sampler"))
         return pp_fail(err, PP_E_USAGE, "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
     if (o->resume_cursor && !(o->stream && o->resume))

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define RING_SPANS 16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain looks every 100 ms */
 
@@ -67,7 +68,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "duration", (double)l->max_ns, "ns");
     pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
     pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
-    pp_store_meta_text(s, "config", "step", l->step == PP_STEP_NONE ? "none" : l->step == PP_STEP_SPIN ? "spin" : "sleep");
+    pp_store_meta_text(s, "config", "step", pp_step_name(l->step));
     pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
     pp_store_meta_text(s, "config", "simd", pp_transform_simd());
     static const char *const keys[] = {"workers", "batch_size", "prefetch"};
@@ -75,7 +76,14 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         if (p->chosen[i][0])
             pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
     pp_device_info(p->device, &dev);
+    pp_store_meta_text(s, "config", "device", dev.kind);
+    pp_store_meta_text(s, "config", "device_kind", dev.kind);
     pp_store_meta_text(s, "config", "device_name", dev.name);
+    if (dev.passed_over) {
+        snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
+        pp_store_meta_text(s, "chosen", "device", text);
+    }
+    pp_store_meta_num(s, "config", "copy_buffers", l->copy_buffers, "batches");
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
@@ -93,12 +101,23 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
 }
 
+/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next one is. */
+static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st;
+    int tries = 100;
+    do
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
+    return st;
+}
+
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+        st = create_store(r, o, err);
     if (st != PP_OK)
         return st;
     st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
