@@ -311,7 +311,7 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
     char class[8];
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
-    pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; darker is busier. A pale row is a worker that is held up, pale columns are times when all were.");
+    pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
     if (r->n_heat) {
         fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
