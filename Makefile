@@ -10,7 +10,7 @@ comma := ,
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),release)
 B := build/$(VARIANT)
 
-PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd jansson
+PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd jansson ncursesw
 CPPFLAGS += -Iinclude -I. -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"'
 # -ffp-contract=off: the portable and the SIMD resize must give the same bits.
 CFLAGS += -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-unused-parameter -ffp-contract=off -fno-omit-frame-pointer
@@ -29,7 +29,10 @@ MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-ROOMS := probe/base probe/trace probe/loader probe/device collectors collectors/store report tui/cli
+ROOMS := probe/base probe/trace probe/loader probe/device
+ROOMS += collectors collectors/store
+ROOMS += report report/export report/stats report/compare report/ci report/live
+ROOMS += tui/dash tui/cli
 include mk/inject.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))

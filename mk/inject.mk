@@ -32,13 +32,13 @@ install-inject: $(INJECT)
 	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/maps
 	install -m 644 $(wildcard samples/maps/*.map) $(DESTDIR)$(PREFIX)/share/pipeprobe/maps/
 
--include $(INJECT_OBJ:.o=.d)
-
-# The tests of chaining load another tool (tests/tools/libfake_tool.c).
-unit: $(B)/tests/tools/libfake_tool.so
-
 uninstall: uninstall-inject
 .PHONY: uninstall-inject
 uninstall-inject:
 	rm -f $(DESTDIR)$(PREFIX)/lib/libpipeprobe_inject.so
 	rm -rf $(DESTDIR)$(PREFIX)/share/pipeprobe
+
+-include $(INJECT_OBJ:.o=.d)
+
+# The tests of chaining load another tool (tests/tools/libfake_tool.c).
+unit: $(B)/tests/tools/libfake_tool.so

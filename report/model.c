@@ -3,7 +3,9 @@
 #include "probe/base/err.h"
 #include "report/arena.h"
 #include "report/attribute.h"
+#include "report/diagnose.h"
 #include "report/rows.h"
+#include "report/series.h"
 #include "report/verdict.h"
 
 #include <math.h>
@@ -87,6 +89,11 @@ static const char *thread_name(const struct build *b, uint32_t id)
     return "";
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strverscmp(((const struct pp_report_worker *)a)->name, ((const struct pp_report_worker *)b)->name);
+}
+
 static void add_workers(struct build *b)
 {
     double window_ns = b->r->window_s * 1e9;
@@ -107,6 +114,8 @@ static void add_workers(struct build *b)
             .samples_per_s = window_ns > 0 ? (double)t->samples / b->r->window_s : NAN,
         };
     }
+    if (b->r->n_workers && !pp_report_arena_failed(b->arena))
+        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers), by_name); /* threads are numbered as they happened to start */
 }
 
 /* ---- losses, overhead ---- */
@@ -116,6 +125,9 @@ static void add_losses(struct build *b)
     const struct pp_thread_row *rows;
     size_t n = b->source->threads(b->source->ctx, &rows);
     uint64_t dropped = 0, told = 0, told_spans = 0;
+    const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
+    if (recovery)
+        pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
     for (size_t i = 0; i < b->r->n_losses; i++) {
         told += b->r->losses[i].count;
         if (b->r->losses[i].what && strcmp(b->r->losses[i].what, "spans") == 0)
@@ -199,14 +211,17 @@ static void set_rates(struct build *b)
     }
     double wait_s = (double)(t->wait_ns + t->sync_ns) / 1e9;
     int timed = r->window_s > 0;
-    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->step_ns > 0;
-    r->samples_per_s = timed ? (double)r->window_samples / r->window_s : NAN;
+    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
+    int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
+    r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
     r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
-    r->step_mean_ns = r->has_step ? (double)t->step_ns / (double)t->judged_batches : NAN;
+    r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
-    r->headroom_samples_per_s = r->has_step && r->window_s > wait_s ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
+    int reachable = r->has_step && r->window_s > wait_s;
+    r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
+    r->headroom_gain = reachable ? wait_s / (r->window_s - wait_s) : NAN;
 }
 
 /* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the workers too. */
@@ -227,17 +242,34 @@ static double is_pageable(const struct build *b)
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
 }
 
+/* At epoch boundaries, without the checkpoints. */
+static double epoch_s(const struct build *b)
+{
+    const struct pp_tally_phase *checkpoint = b->tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
+}
+
+/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while it is whatever the while made it. */
+static int ended_by_itself(const struct build *b)
+{
+    const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
+    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
+}
+
 static void judge(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_owner owner;
     pp_attribute(t, &b->tally, &owner);
     const struct pp_report_pair *batch_size = config(b, "batch_size");
+    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any other. */
+    int has_step = b->r->has_step;
     struct pp_facts f = {
-        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = b->r->has_step, .has_steady_state = t->has_steady_state,
+        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
+        .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
         .owner_known = owner.known, .owner = owner.phase,
         .metric = {
-            [PP_METRIC_DATA_WAIT] = pp_timeline_wait_share(t),
+            [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
             [PP_METRIC_OWNER_SHARE] = owner.share,
             [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
             [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
@@ -247,17 +279,23 @@ static void judge(struct build *b)
             [PP_METRIC_COPY_BUSY] = owner.copy_busy,
             [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
             [PP_METRIC_LOSS] = b->loss_share,
-            [PP_METRIC_BATCHES] = (double)t->judged_batches,
+            [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches : (double)t->window_batches,
             [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
             [PP_METRIC_WORKERS] = (double)b->tally.lane_threads[PP_LANE_WORKER],
             [PP_METRIC_CPUS] = b->usable_cpus,
             [PP_METRIC_PAGEABLE] = is_pageable(b),
             [PP_METRIC_RATE] = b->r->samples_per_s,
             [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+            [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
+            [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
         },
     };
+    struct pp_diagnosis d;
+    pp_diagnose(b->source, t, b->arena, &f, &d);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
+    pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    pp_diagnosis_free(&d);
 }
 
 static void compute(struct build *b)
@@ -279,6 +317,7 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     *out = NULL;
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
+    struct pp_series_targets targets = {.n = 0};
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
     o->report.path = pp_report_arena_copy(&o->arena, source->path);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
@@ -290,6 +329,10 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
     if (status == PP_OK)
         compute(&b);
+    if (status == PP_OK)
+        status = pp_series_build(source, &b.timeline, &b.tally, b.arena, b.r, &targets, err);
+    if (status == PP_OK)
+        status = pp_series_follow(source, &targets, b.arena, b.r, err);
     if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
     pp_tally_free(&b.tally);

@@ -59,6 +59,13 @@ struct pp_report_evidence {
     int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
 };
 
+/* A change of one knob, and what a replay of the recording says it gains. */
+struct pp_report_fix {
+    const char *knob, *to, *text;
+    double gain, low, high;     /* over the measured rate: 0.4 is +40 %; 80 % interval */
+    double samples_per_s;
+};
+
 struct pp_report_verdict {
     const char *l0;  /* "input-bound", "not-input-bound", "inconclusive" */
     const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
@@ -71,6 +78,75 @@ struct pp_report_verdict {
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[12];
     size_t evidences;
+    const struct pp_report_fix *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
+    size_t n_fixes;
+    const char *why_no_fixes;
+    const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
+    size_t n_ruled_out;
+    double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
+};
+
+/* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
+struct pp_report_slice {
+    double start_s, end_s;            /* since the run's first span */
+    double wait_share, sync_share, step_share, apart_share; /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
+    double h2d_share;                 /* of the copy lane */
+    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet taken by the trainer; NAN: not known */
+    double samples_per_s;
+    uint64_t errors;
+};
+
+/* A row of the worker x time map: one worker, or the mean of neighbours when there are many. */
+struct pp_report_heat {
+    const char *name;
+    double busy_share;  /* of the whole map */
+    double *busy;       /* per slice */
+};
+
+struct pp_report_point {
+    double x, y;
+};
+
+/* Something drawn in a batch's waterfall; times are since the trainer began to wait for the batch, so they may be negative. */
+struct pp_report_bar {
+    pp_phase phase;
+    double start_ns, end_ns;
+    int other;                /* for another batch, while the trainer waited for this one */
+};
+struct pp_report_bar_row {
+    const char *name;
+    pp_lane lane;
+    int critical;             /* the worker that finished the batch, the copy lane, the trainer */
+    struct pp_report_bar *bars; size_t n_bars;
+};
+/* A stretch of the critical path: the spans of one phase on one of its threads, or what lies between them. */
+struct pp_report_leg {
+    const char *what;         /* the phase's name, or where the batch was: "in the ready queue", "on the device", "between spans" */
+    const char *thread;       /* "" in a queue */
+    pp_phase phase;           /* PP_PHASE_NONE: between spans, in a queue */
+    int other;                /* for another batch, which held this one */
+    uint64_t spans;
+    double total_ns, in_wait_ns; /* all of it; the part during which the trainer waited */
+};
+struct pp_report_batch {
+    const char *which;        /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged batches */
+    uint64_t batch, epoch;
+    double wait_ns, sync_ns, step_ns;
+    double start_ns, end_ns;  /* of the picture */
+    double ready_ns;          /* when the batch was on the device, before (negative) or after the trainer began to wait; NAN: not known */
+    struct pp_report_bar_row *rows; size_t n_rows;
+    size_t other_workers;     /* that had a part in the batch and no row */
+    struct pp_report_leg *legs; size_t n_legs;
+};
+
+/* What replay predicts for values of one knob. */
+struct pp_report_curve {
+    const char *knob;
+    double now;               /* value of the recorded run */
+    struct pp_report_curve_point {
+        double value, samples_per_s, low, high;
+    } *points;
+    size_t n_points;
 };
 
 struct pp_report {
@@ -83,6 +159,7 @@ struct pp_report {
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
     double headroom_samples_per_s; /* if the exposed wait were gone and nothing else changed; NAN without a step */
+    double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
     double data_wait_share;   /* exposed wait / (wait + step + sync) of the trainer; NAN without a step */
     int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
     double cache_hit_share;   /* bytes from the page cache; NAN when unknown */
@@ -96,12 +173,21 @@ struct pp_report {
     double overhead_share;    /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
     struct pp_report_verdict verdict;
+
+    /* the pictures: of the whole run, in a fixed number of parts whatever its length (report/series.h) */
+    struct pp_report_slice *slices; size_t n_slices;
+    struct pp_report_slice *coarse; size_t n_coarse;   /* the same in fewer parts, for tables */
+    double window_start_s, window_end_s;               /* the steady-state window on the slices' axis */
+    struct pp_report_heat *heat; size_t n_heat;
+    struct pp_report_point *wait_cdf; size_t n_wait_cdf; /* x: data_wait of the window in ns, y: share of waits at most that long */
+    struct pp_report_batch *waterfalls; size_t n_waterfalls;
+    struct pp_report_curve *curves; size_t n_curves;
 };
 
-/* Everything in the report lives until pp_report_free. Two passes over the spans; memory grows with threads and batches, not with spans.
+/* Everything in the report lives until pp_report_free. Four passes over the spans; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
- *   run          outcome (absent: the run was killed), started_mono_ns, ended_mono_ns
+ *   run          outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
  *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
  *   chosen       notes on config keys of the same name
  *   environment  all of it is shown; usable_cpus

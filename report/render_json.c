@@ -60,6 +60,32 @@ static void put_totals(struct pp_json *j, const struct pp_report *r)
     pp_json_object_end(j);
 }
 
+static void put_fixes(struct pp_json *j, const struct pp_report_verdict *v)
+{
+    pp_json_key(j, "fixes");
+    pp_json_array(j);
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        pp_json_object(j);
+        str(j, "knob", f->knob);
+        str(j, "to", f->to);
+        num(j, "gain", f->gain);
+        num(j, "low", f->low);
+        num(j, "high", f->high);
+        num(j, "samples_per_s", f->samples_per_s);
+        str(j, "text", f->text);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    str(j, "why_no_fixes", v->why_no_fixes);
+    pp_json_key(j, "ruled_out");
+    pp_json_array(j);
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        pp_json_str(j, v->ruled_out[i]);
+    pp_json_array_end(j);
+    num(j, "replay_error", v->replay_error);
+}
+
 static void put_verdict(struct pp_json *j, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -75,6 +101,7 @@ static void put_verdict(struct pp_json *j, const struct pp_report *r)
     str(j, "reason", v->reason);
     str(j, "next_step", v->next_step);
     num(j, "headroom_samples_per_s", r->headroom_samples_per_s);
+    num(j, "headroom_gain", r->headroom_gain);
     pp_json_key(j, "evidence");
     pp_json_array(j);
     for (size_t i = 0; i < v->evidences; i++) {
@@ -87,6 +114,7 @@ static void put_verdict(struct pp_json *j, const struct pp_report *r)
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
+    put_fixes(j, v);
     pp_json_object_end(j);
 }
 
@@ -228,6 +256,169 @@ static void put_notes(struct pp_json *j, const struct pp_report *r)
     pp_json_object_end(j);
 }
 
+/* ---- the pictures ---- */
+
+/* One field of all slices, on one line: a column. */
+static void put_column(struct pp_json *j, const char *key, const struct pp_report *r, size_t offset)
+{
+    int indent = j->indent;
+    pp_json_key(j, key);
+    j->indent = 0;
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_slices; i++)
+        pp_json_num(j, *(const double *)((const char *)&r->slices[i] + offset));
+    pp_json_array_end(j);
+    j->indent = indent;
+}
+
+#define SLICE_COLUMNS(X) \
+    X(start_s) X(end_s) X(wait_share) X(sync_share) X(step_share) X(apart_share) X(h2d_share) X(ready_batches) X(device_batches) X(samples_per_s)
+
+static void put_slices(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "slices");
+    pp_json_object(j);
+#define COLUMN(field) put_column(j, #field, r, offsetof(struct pp_report_slice, field));
+    SLICE_COLUMNS(COLUMN)
+#undef COLUMN
+    pp_json_key(j, "errors");
+    pp_json_array(j);
+    for (size_t i = 0, indent = (size_t)j->indent; i < r->n_slices; i++) {
+        j->indent = 0;
+        pp_json_uint(j, r->slices[i].errors);
+        j->indent = (int)indent;
+    }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+}
+
+static void put_coarse(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "coarse");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_coarse; i++) {
+        const struct pp_report_slice *s = &r->coarse[i];
+        pp_json_object(j);
+#define FIELD(field) num(j, #field, s->field);
+        SLICE_COLUMNS(FIELD)
+#undef FIELD
+        whole(j, "errors", s->errors);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_heat(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "worker_time");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_heat; i++) {
+        int indent = j->indent;
+        pp_json_object(j);
+        str(j, "name", r->heat[i].name);
+        num(j, "busy_share", r->heat[i].busy_share);
+        pp_json_key(j, "busy");
+        j->indent = 0;
+        pp_json_array(j);
+        for (size_t k = 0; k < r->n_slices; k++)
+            pp_json_num(j, r->heat[i].busy[k]);
+        pp_json_array_end(j);
+        j->indent = indent;
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_wait_cdf(struct pp_json *j, const struct pp_report *r)
+{
+    int indent = j->indent;
+    pp_json_key(j, "wait_quantiles_ns");
+    j->indent = 0;
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_wait_cdf; i++)
+        pp_json_num(j, r->wait_cdf[i].x);
+    pp_json_array_end(j);
+    j->indent = indent;
+}
+
+static void put_leg(struct pp_json *j, const struct pp_report_leg *leg)
+{
+    const struct pp_phase_info *info = pp_phase_info(leg->phase);
+    pp_json_object(j);
+    str(j, "what", leg->what);
+    str(j, "phase", info ? info->name : NULL);
+    str(j, "thread", leg->thread);
+    boolean(j, "for_other_batch", leg->other);
+    whole(j, "spans", leg->spans);
+    num(j, "total_ns", leg->total_ns);
+    num(j, "in_wait_ns", leg->in_wait_ns);
+    pp_json_object_end(j);
+}
+
+static void put_waterfalls(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "waterfalls");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_waterfalls; i++) {
+        const struct pp_report_batch *b = &r->waterfalls[i];
+        pp_json_object(j);
+        str(j, "which", b->which);
+        whole(j, "batch", b->batch);
+        whole(j, "epoch", b->epoch);
+        num(j, "wait_ns", b->wait_ns);
+        num(j, "sync_ns", b->sync_ns);
+        num(j, "step_ns", b->step_ns);
+        num(j, "ready_ns", b->ready_ns);
+        pp_json_key(j, "legs");
+        pp_json_array(j);
+        for (size_t k = 0; k < b->n_legs; k++)
+            put_leg(j, &b->legs[k]);
+        pp_json_array_end(j);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_curves(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "curves");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_curves; i++) {
+        pp_json_object(j);
+        str(j, "knob", r->curves[i].knob);
+        num(j, "now", r->curves[i].now);
+        pp_json_key(j, "points");
+        pp_json_array(j);
+        for (size_t k = 0; k < r->curves[i].n_points; k++) {
+            const struct pp_report_curve_point *p = &r->curves[i].points[k];
+            pp_json_object(j);
+            num(j, "value", p->value);
+            num(j, "samples_per_s", p->samples_per_s);
+            num(j, "low", p->low);
+            num(j, "high", p->high);
+            pp_json_object_end(j);
+        }
+        pp_json_array_end(j);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static void put_pictures(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "series");
+    pp_json_object(j);
+    num(j, "window_start_s", r->window_start_s);
+    num(j, "window_end_s", r->window_end_s);
+    put_slices(j, r);
+    put_coarse(j, r);
+    put_heat(j, r);
+    put_wait_cdf(j, r);
+    put_waterfalls(j, r);
+    put_curves(j, r);
+    pp_json_object_end(j);
+}
+
 int pp_render_json(const struct pp_report *r, FILE *out)
 {
     struct pp_json j;
@@ -243,6 +434,7 @@ int pp_render_json(const struct pp_report *r, FILE *out)
     put_pairs(&j, "environment", r->environment, r->n_environment);
     put_pairs(&j, "config", r->config, r->n_config);
     put_notes(&j, r);
+    put_pictures(&j, r);
     pp_json_object_end(&j);
     return pp_json_end(&j);
 }

@@ -78,7 +78,7 @@ static void put_headroom(const struct pp_page *p, const struct pp_report *r)
     say(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
     if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
         say(&l, " If data were always there: %s -> %s samples/s (+%s).", pp_text_rate(now, CELL, r->samples_per_s),
-            pp_text_rate(then, CELL, r->headroom_samples_per_s), pp_text_percent(gain, CELL, r->headroom_samples_per_s / r->samples_per_s - 1));
+            pp_text_rate(then, CELL, r->headroom_samples_per_s), pp_text_percent(gain, CELL, r->headroom_gain));
     put_line(p, "", 0, &l);
 }
 
@@ -100,13 +100,37 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
     }
 }
 
+/* Those that gain nothing are left to --format json. */
+static void put_fixes(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
+        return;
+    pp_page_heading(p, "What it would take (predicted by replay, 80 % interval)");
+    for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        char lead[120], rate[CELL];
+        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low, 100 * f->high);
+        n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
+        struct line l = {.at = 0};
+        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s), f->text);
+        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
+    }
+    if (v->n_ruled_out)
+        pp_page_heading(p, "Ruled out");
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, v->ruled_out[i]);
+}
+
 /* ---- throughput ---- */
 
 static void put_rates(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
     struct line l = {.at = 0};
-    if (isnan(r->samples_per_s))
+    if (isnan(r->samples_per_s) && r->batches)
+        say(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
+    else if (isnan(r->samples_per_s))
         say(&l, "not known: the trainer got no batch");
     else
         say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s), pp_text_rate(b, CELL, r->batches_per_s));
@@ -114,7 +138,7 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
         say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
     if (!isnan(r->cache_hit_share))
         say(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
-    if (r->has_step)
+    if (!isnan(r->step_mean_ns))
         say(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
     put_line(p, "  ", 2, &l);
 }
@@ -126,8 +150,8 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
     if (r->window_batches == 0)
         return;
     say(&l, r->has_steady_state ? "steady state: " : "no steady state was reached; of all batches, warm-up included: ");
-    say(&l, "%s, %s batches, %s samples", pp_text_duration(a, CELL, r->window_s * 1e9), pp_text_count(b, CELL, (double)r->window_batches),
-        pp_text_count(c, CELL, (double)r->window_samples));
+    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9), pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
     if (r->boundary_s > 0)
         say(&l, ", %s of it at epoch boundaries and checkpoints", pp_text_duration(a, CELL, r->boundary_s * 1e9));
     put_line(p, "  ", 2, &l);
@@ -137,8 +161,8 @@ static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
     struct line l = {.at = 0};
-    say(&l, "whole run: %s, %s batches, %s samples, %s epoch%s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9), pp_text_count(b, CELL, (double)r->batches),
-        pp_text_count(c, CELL, (double)r->samples), pp_text_count(d, CELL, (double)r->epochs), r->epochs == 1 ? "" : "s", r->outcome);
+    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9), pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"), pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
     if (!isnan(r->startup_s))
         say(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))
@@ -299,13 +323,13 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         return;
     int at = snprintf(head, sizeof(head), "Errors: %s", pp_text_count(n, CELL, (double)r->errors));
     if (r->retries)
-        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s retries)", pp_text_count(n, CELL, (double)r->retries));
+        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)", pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
     pp_page_heading(p, head);
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *e = &r->error_kinds[i];
         struct line l = {.at = 0};
         say(&l, "%s %s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, e->action);
-        if (e->example_path)
+        if (e->example_path && e->example_path[0])
             say(&l, "; such as %s", e->example_path);
         if (e->example_reason)
             say(&l, ": %s", e->example_reason);
@@ -389,6 +413,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     put_verdict(&p, r);
+    put_fixes(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
     put_window(&p, r);

@@ -51,6 +51,7 @@ struct sim {
 
     double wait_since, waited, half_time, half_waited;
     double cpu_used, slot_waited;
+    double work_cpu, work_running; /* of the workers: CPU time served, and time holding a demand for it */
 };
 
 static void start_cpu(struct agent *a, double ns)
@@ -234,6 +235,8 @@ static void advance(struct sim *m, double dt, double rate)
         if (a->activity == RUNNING) {
             a->demand -= dt * rate;
             m->cpu_used += dt * rate;
+            m->work_cpu += i < m->copy ? dt * rate : 0;
+            m->work_running += i < m->copy ? dt : 0;
         } else if (i < m->copy && a->stage == W_DONE && m->slots_used == m->n_slots) {
             m->slot_waited += dt;
         }
@@ -349,6 +352,7 @@ pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_
         .data_wait_share = span > 0 ? (m.waited - m.half_waited) / span : 0,
         .cpu_share = m.now > 0 ? m.cpu_used / (setup->cpus * m.now) : 0,
         .slot_wait_share = m.now > 0 ? m.slot_waited / (setup->workers * m.now) : 0,
+        .service_rate = m.work_running > 0 ? m.work_cpu / m.work_running : 1,
         .batches = batches,
     };
 out:

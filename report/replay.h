@@ -38,6 +38,7 @@ struct pp_replay_result {
     double data_wait_share; /* of the trainer's time */
     double cpu_share;       /* of capacity x time */
     double slot_wait_share; /* of worker time: prefetch full */
+    double service_rate;    /* of the workers: cpu / (cpu + run-queue delay) */
     uint64_t batches;
 };
 

@@ -40,17 +40,34 @@ static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_er
     return pp_reader_each_loss(ctx, fn, fn_ctx, err);
 }
 
-pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
+static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_counter(ctx, fn, fn_ctx, err);
+}
+
+pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err)
 {
     struct pp_reader *reader = NULL;
     pp_status status = pp_reader_open(path, &reader, err);
-    if (status != PP_OK)
-        return status;
-    struct pp_source source = {
-        .path = path, .ctx = reader, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads,
-        .each_chunk = each_chunk, .each_error = each_error, .each_queue = each_queue, .each_loss = each_loss,
+    *out = (struct pp_source){
+        .path = path, .ctx = reader, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .each_chunk = each_chunk,
+        .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_loss = each_loss,
     };
-    status = pp_report_from(&source, out, err);
-    pp_reader_close(reader);
+    return status;
+}
+
+void pp_source_close(struct pp_source *source)
+{
+    pp_reader_close(source->ctx);
+    source->ctx = NULL;
+}
+
+pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
+{
+    struct pp_source source;
+    pp_status status = pp_source_open(path, &source, err);
+    if (status == PP_OK)
+        status = pp_report_from(&source, out, err);
+    pp_source_close(&source);
     return status;
 }

@@ -16,8 +16,13 @@ struct pp_source {
     pp_status (*each_chunk)(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err);
     pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: no counters */
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
 };
+
+/* Opens a recording as a source; close it with pp_source_close, also after a failure. */
+pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err);
+void pp_source_close(struct pp_source *source);
 
 /* pp_report_build without the opening. The source is not needed afterwards. */
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err);

@@ -11,6 +11,7 @@ struct batch {
     uint32_t number;
     uint16_t epoch;
     int open, warmup, boundary;
+    int inferred; /* its number is ours: the recording numbers no batches */
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, step_ns;
     size_t stalls; /* of this batch, at the end of the stalls array */
 };
@@ -21,7 +22,7 @@ struct pass {
     size_t n_threads, room;
     struct batch batch;
     uint64_t run_start_ns, run_end_ns; /* first to last batch */
-    int any_batch, no_memory;
+    int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -66,6 +67,10 @@ static void close_batch(struct pass *p)
     if (!b->open)
         return;
     b->open = 0;
+    if (b->inferred && !b->step_ns) { /* the wait that the end of the run ended */
+        tl->n_stalls -= b->stalls;
+        return;
+    }
     if (tl->batches++ == 0)
         p->run_start_ns = b->start_ns;
     p->run_end_ns = b->end_ns;
@@ -93,37 +98,52 @@ static void close_batch(struct pass *p)
     tl->sum_tt += t * t;
 }
 
-static void open_batch(struct pass *p, const struct pp_span *s)
+static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
     int first = !p->any_batch, new_epoch = first || s->epoch != p->batch.epoch;
     close_batch(p);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
     p->batch = (struct batch){
-        .number = s->batch, .epoch = s->epoch, .open = 1, .warmup = first, .boundary = new_epoch, .start_ns = s->start_ns, .end_ns = s->start_ns,
+        .number = number, .epoch = s->epoch, .open = 1, .inferred = s->batch == PP_NO_BATCH, .warmup = first, .boundary = new_epoch, .start_ns = s->start_ns, .end_ns = s->start_ns,
     };
+}
+
+/* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the next batch. PP_NO_BATCH: to none. */
+static uint32_t batch_of(struct pass *p, const struct pp_span *s)
+{
+    const struct batch *b = &p->batch;
+    p->numbered |= s->batch != PP_NO_BATCH;
+    if (p->numbered || (s->flags & PP_SPAN_UNFINISHED))
+        return s->flags & PP_SPAN_UNFINISHED ? PP_NO_BATCH : s->batch;
+    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC);
 }
 
 static void add_trainer_span(struct pass *p, const struct pp_span *s)
 {
     struct pp_timeline *tl = p->tl;
     struct batch *b = &p->batch;
-    if (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_CHECKPOINT) {
+    int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP))
             tl->boundary_ns += s->dur_ns;
         return;
     }
-    if (s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
+    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
         return;
-    if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
+    uint32_t number = batch_of(p, s);
+    if (number == PP_NO_BATCH)
         return; /* the wait that the end of the run, not a batch, ended */
-    if (!b->open || s->batch != b->number)
-        open_batch(p, s);
+    if (!b->open || number != b->number)
+        open_batch(p, s, number);
     b->end_ns = s->start_ns + s->dur_ns;
     b->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
     if ((s->flags & PP_SPAN_COUNT) && s->sample > b->samples)
         b->samples = s->sample;
-    if (s->phase == PP_PHASE_DATA_WAIT) {
+    if (boundary) { /* the wait for an epoch's first batch: the batch counts, its wait is kept apart */
+        b->boundary = 1;
+        b->wait_ns += s->dur_ns;
+    } else if (s->phase == PP_PHASE_DATA_WAIT) {
         if (tl->first_batch_ns == 0)
             tl->first_batch_ns = b->end_ns;
         b->wait_ns += s->dur_ns;
@@ -132,6 +152,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->sync_ns += s->dur_ns;
     } else {
         b->step_ns += s->dur_ns;
+        tl->has_step |= s->dur_ns > 0;
     }
 }
 
@@ -144,7 +165,7 @@ static void add_any_span(struct pp_timeline *tl, const struct pp_span *s)
         tl->first_ns = s->start_ns;
     if (end > tl->last_ns)
         tl->last_ns = end;
-    if (s->phase == PP_PHASE_STARTUP) {
+    if (s->phase == PP_PHASE_STARTUP && s->batch == PP_NO_BATCH) { /* with a batch: a worker that starts again for another epoch */
         if (s->start_ns < tl->startup_start_ns)
             tl->startup_start_ns = s->start_ns;
         if (end > tl->startup_end_ns)

@@ -22,7 +22,7 @@ struct pp_timeline {
     uint64_t first_batch_ns;           /* when the trainer had its first batch; 0: never */
     uint64_t startup_start_ns, startup_end_ns;
     uint64_t chunks, bad_chunks;
-    int has_trainer;
+    int has_trainer, has_step;         /* has_step: a step took time, in whatever batch */
     uint32_t trainer; /* thread */
 
     /* the steady state; when there is none, all batches, of which none is judged */

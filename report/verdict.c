@@ -31,21 +31,30 @@ static const char *owner_name(const struct pp_facts *f)
     return info ? info->name : "the hand-off";
 }
 
-/* The value of {name} (len bytes); NULL for a name that is none, so that a wrong rule shows in its text. */
+/* The value of {name} (len bytes), and of {name|one|many} the value with the word that fits its number: "1 worker", "8 workers". NULL for a
+ * name that is none, so that a wrong rule shows in its text. */
 static const char *value_of(const struct pp_facts *f, const char *name, size_t len, char *buf, size_t size)
 {
-    if (len == 5 && memcmp(name, "owner", 5) == 0)
+    char text[96], value[48];
+    snprintf(text, sizeof(text), "%.*s", (int)len, name);
+    char *one = strchr(text, '|'), *many = one ? strchr(one + 1, '|') : NULL;
+    if (many)
+        *one++ = *many++ = '\0';
+    if (strcmp(text, "owner") == 0)
         return owner_name(f);
     for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
-            return show(pp_metric_infos[m].unit, f->metric[m], buf, size);
+        if (strcmp(pp_metric_infos[m].name, text) == 0) {
+            show(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
+            snprintf(buf, size, "%s%s%s", value, many ? " " : "", !many ? "" : f->metric[m] == 1 ? one : many);
+            return buf;
+        }
     return NULL;
 }
 
 /* A rule's sentence with its values filled in. */
 static const char *fill(const struct judge *j, const char *sentence)
 {
-    char text[640], value[48];
+    char text[640], value[96];
     size_t at = 0;
     for (const char *p = sentence; *p && at + 1 < sizeof(text);) {
         size_t len = strcspn(p + 1, "}");
@@ -89,15 +98,31 @@ static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
     return NULL;
 }
 
+/* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would not help. */
+static void say_why(const struct judge *j, const struct pp_guard_rule *g)
+{
+    const struct pp_facts *f = j->facts;
+    j->out->reason = fill(j, g->reason);
+    j->out->next_step = g->remedy;
+    if (!f->has_steady_state && f->failed) {
+        j->out->reason = "the run failed before a steady state was reached";
+        j->out->next_step = "Put right what made it fail; the errors below name the files.";
+    } else if (!f->has_steady_state) {
+        j->out->reason = "the run ended before a steady state was reached";
+    } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
+        j->out->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
+        j->out->next_step = "Use more data, or a smaller --batch-size.";
+    }
+}
+
 static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
 {
     char limit[48];
     enum pp_unit unit = pp_metric_infos[g->metric].unit;
     show(unit, g->limit, limit, sizeof(limit));
     j->out->l0 = "inconclusive";
-    j->out->reason = j->facts->has_steady_state ? fill(j, g->reason) : "the run ended before a steady state was reached";
+    say_why(j, g);
     j->out->sentence = pp_report_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
-    j->out->next_step = g->remedy;
     add_evidence(j, g->metric, pp_report_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit, g->source), -1);
 }
 
@@ -114,24 +139,31 @@ static enum truth holds(const struct pp_facts *f, enum pp_condition_id id)
 static int cause_matches(const struct pp_facts *f, const struct pp_cause_rule *rule)
 {
     if (!(rule->owners & (1u << f->owner)))
-        return 0;
+        return 0; /* PP_PHASE_NONE: the hand-off, or nobody known */
     for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++)
         if (holds(f, rule->when[k].id) != (rule->when[k].holds ? YES : NO))
             return 0;
     return 1;
 }
 
+static const struct pp_cause_rule *first_match(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (cause_matches(f, &rules[i]))
+            return &rules[i];
+    return NULL;
+}
+
+/* Without an owner of the stalls, the replay may still know what stretches the steps. */
 static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
-    for (size_t i = 0; f->owner_known && i < pp_cause_rules_n; i++)
-        if (cause_matches(f, &pp_cause_rules[i]))
-            return &pp_cause_rules[i];
-    return NULL;
+    return f->owner_known || f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least ? first_match(f, pp_cause_rules, pp_cause_rules_n) : NULL;
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
 {
-    add_evidence(j, PP_METRIC_OWNER_SHARE, pp_report_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
+    if (j->facts->owner_known)
+        add_evidence(j, PP_METRIC_OWNER_SHARE, pp_report_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
     for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++) {
         const struct pp_condition *c = &pp_conditions[rule->when[k].id];
         char limit[48];
@@ -179,7 +211,7 @@ static void judge_ceiling(const struct judge *j)
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = "the trainer had no step (--step none), so there is no wait to judge";
-    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers} workers"), who,
+    v->sentence = pp_report_arena_printf(j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
                                   fill(j, "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
     v->next_step = cause ? fill(j, cause->remedy) : "Give --step-ms, the time of one training step, to judge your job.";
     add_evidence(j, PP_METRIC_RATE, NULL, 1);
@@ -208,6 +240,19 @@ static void judge_level(const struct judge *j)
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
+    const struct pp_cause_rule *outside = bound ? NULL : first_match(f, pp_outside_rules, pp_outside_rules_n);
+    if (outside) {
+        v->l0 = "input-bound";
+        v->level = pp_level_rules[pp_level_rules_n - 2].level;
+        v->l1 = outside->l1;
+        v->l2 = outside->l2;
+        v->confidence = NAN;
+        v->sentence = pp_report_arena_printf(j->arena, "INPUT-BOUND outside the steady state (in it, the trainer waits %s); %s", fill(j, "{data_wait}"), fill(j, outside->sentence));
+        v->next_step = fill(j, outside->remedy);
+        show_cause(j, outside);
+        add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+        return;
+    }
     if (!bound) {
         if (boundary >= pp_level_rules[0].at_least)
             v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, "but {boundary} of the time passes at epoch boundaries and checkpoints"));
@@ -219,7 +264,7 @@ static void judge_level(const struct judge *j)
     if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
-        v->confidence *= fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
+        v->confidence *= f->owner_known ? fmin(f->metric[PP_METRIC_OWNER_SHARE], 1) : 1;
         v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
         v->next_step = fill(j, cause->remedy);
         show_cause(j, cause);

@@ -12,6 +12,8 @@ struct pp_facts {
     double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
     int has_step;                   /* without, only a ceiling can be told */
     int has_steady_state;
+    int failed;                     /* the run ended by an error of its own */
+    int only_first_batches;         /* an epoch is one batch: every wait of the window is an epoch boundary */
     int owner_known;
     pp_phase owner;                 /* PP_PHASE_NONE: the hand-off between workers and copy lane */
 };

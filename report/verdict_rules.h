@@ -30,7 +30,37 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(PAGEABLE, "pageable", "pageable batch memory", NUMBER)                 \
     X(RATE, "rate", "throughput (samples/s)", RATE)                          \
     X(BATCH_TIME, "batch_time", "time per batch", TIME)                      \
-    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)
+    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)                  \
+    X(STRETCH, "stretch", "step stretched for want of CPU", SHARE)           \
+    X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
+    X(STARTUP, "startup", "time to the first batch", SHARE)                  \
+    X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE)            \
+    X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE)              \
+    X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE)                   \
+    X(W_WORK, "w_work", "replay: weight of CPU work", SHARE)                 \
+    X(W_COPY, "w_copy", "replay: weight of copies", SHARE)                   \
+    X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE)              \
+    X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE)         \
+    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE)            \
+    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE)           \
+    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE)         \
+    X(G_CPUS, "g_cpus", "replay: gain of all usable CPUs", SHARE)            \
+    X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER)         \
+    X(READ_BURST, "read_burst", "slow reads that come together", SHARE)      \
+    X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER) \
+    X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", NUMBER)      \
+    X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER)         \
+    X(READ_SERIAL, "read_serial", "gaps between reads follow bytes", NUMBER) \
+    X(READ_BYTES, "read_bytes", "bytes per read", COUNT)                     \
+    X(MISS, "miss", "reads not from the page cache", SHARE)                  \
+    X(FREE_MEMORY, "free_memory", "memory left if all were cached", SHARE)   \
+    X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE)  \
+    X(DRIFT, "drift", "rate before / after its change", NUMBER)              \
+    X(TRANSFORM_PART, "transform_part", "transform of the CPU work", SHARE)  \
+    X(COLLATE_PART, "collate_part", "collate of the CPU work", SHARE)        \
+    X(COPY_CPU, "copy_cpu", "copies: on the CPU", SHARE)                     \
+    X(CONTENDED, "contended", "CPUs that others used", SHARE)                \
+    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE)
 
 enum pp_metric {
 #define PP_METRIC_ENUM(sym, name, text, unit) PP_METRIC_##sym,
@@ -64,7 +94,14 @@ extern const struct pp_guard_rule pp_guard_rules[];
 extern const size_t pp_guard_rules_n;
 
 /* A condition holds, does not hold, or is unknown because its metric is. */
-enum pp_condition_id { PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_CONDITIONS };
+enum pp_condition_id {
+    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE,
+    PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
+    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP,
+    PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
+    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_STRETCHED, PP_IF_EPOCHS, PP_IF_STARTUP,
+    PP_CONDITIONS
+};
 struct pp_condition {
     enum pp_metric metric;
     double at_least;
@@ -72,17 +109,22 @@ struct pp_condition {
 };
 extern const struct pp_condition pp_conditions[PP_CONDITIONS];
 
-/* In this order; the first whose owner and conditions match is the cause. */
+/* In this order; the first whose owner and conditions match is the cause. Those that need a replay come first; without one (a streamed run, too few
+ * samples, no CPU accounting) their metrics are unknown, they abstain, and the shares of the stalls decide below them. */
 struct pp_cause_rule {
     const char *l1, *l2;  /* l2 may be NULL */
     unsigned owners;      /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
     struct {
         enum pp_condition_id id;
         int holds;
-    } when[3];            /* up to PP_IF_END */
+    } when[4];            /* up to PP_IF_END */
     const char *sentence, *remedy;
 };
 extern const struct pp_cause_rule pp_cause_rules[];
 extern const size_t pp_cause_rules_n;
+
+/* Outside the steady state, and asked only when the trainer does not wait in it. */
+extern const struct pp_cause_rule pp_outside_rules[];
+extern const size_t pp_outside_rules_n;
 
 #endif

@@ -15,16 +15,17 @@ probe/loader:     include/pipeprobe probe/base probe/trace probe/device
 collectors/store: include/pipeprobe probe/base
 collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
-tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report
+report/export:    include/pipeprobe probe/base collectors/store/reader.h
+report/live:      include/pipeprobe probe/base collectors/store/reader.h report
+tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report report/live
 tui/cli:          *
 samples:          *
 tests:            *
 '
-# Libraries that only some rooms may know: the reading half and the pipeline speak no SQL, nothing but the
-# dashboard draws screens (the front hall
-# sees all, and names their versions).
+# Libraries that only some rooms may know: the reading half (but for the exporter whose format it is) and the pipeline speak no SQL,
+# nothing but the dashboard draws screens (the front hall sees all, and names their versions).
 libraries='
-sqlite3.h: collectors collectors/store tui/cli tests
+sqlite3.h: collectors collectors/store report/export tui/cli tests
 ncurses.h: tui/cli tui/dash
 curses.h:  tui/cli tui/dash
 '

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deps.sh build|test|peers|cuda: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|test|peers|cuda|nsight: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -20,6 +20,7 @@ libarchive-dev|link|archive.h|-larchive
 libxxhash-dev|link|xxhash.h|-lxxhash
 libzstd-dev|link|zstd.h|-lzstd
 libjansson-dev|link|jansson.h|-ljansson
+libncurses-dev|link|ncurses.h|-lncursesw
 sqlite3|run|sqlite3|
 ROWS
         ;;
@@ -43,6 +44,11 @@ ROWS
         cat <<'ROWS'
 nvidia-cuda-dev|link|cuda.h|
 libcupti-dev|link|stdint.h cuda.h cupti.h|
+nsight-systems|run|nsys|
+ROWS
+        ;;
+    nsight)
+        cat <<'ROWS'
 nsight-systems|run|nsys|
 ROWS
         ;;
@@ -104,7 +110,7 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|test|peers|cuda}
+set=${1:?usage: tests/deps.sh build|test|peers|cuda|nsight}
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0
@@ -122,7 +128,10 @@ fi
 echo "installing: $packages"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
-[ "$set" != cuda ] || add_non_free libcupti-dev
+case $set in
+cuda) add_non_free libcupti-dev ;;
+nsight) add_non_free nsight-systems ;;
+esac
 # shellcheck disable=SC2086
 if ! install_packages $packages; then
     grep -E '^(E:|sudo:)' "$log" | tail -n 3 >&2

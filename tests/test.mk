@@ -12,7 +12,7 @@ QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT)
 
-.PHONY: deps deps-test deps-cuda check check-built check-layers test test-built demo demo-built bench bench-built golden install uninstall
+.PHONY: deps deps-test deps-cuda check check-built check-layers test test-built demo demo-built bench bench-built golden man install uninstall deb
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
@@ -66,15 +66,38 @@ golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
 	$(Q)git --no-pager diff --stat -- tests || true
 
-install: all
+# Man pages and completion come out of the program itself, from its option tables. A program built for another machine cannot be asked: make them
+# there, or leave them out with DOCS=.
+DOCS ?= build/docs
+COMMANDS = $(shell $(B)/pipeprobe help 2>/dev/null | sed -n '/^Commands:/,/^$$/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$$')
+
+man: all
+	$(Q)rm -rf build/docs && mkdir -p build/docs/man1
+	$(Q)$(B)/pipeprobe help --man >build/docs/man1/pipeprobe.1
+	$(Q)for c in $(COMMANDS); do $(B)/pipeprobe help --man $$c >build/docs/man1/pipeprobe-$$c.1 || exit 1; done
+	$(Q)$(B)/pipeprobe help --completion bash >build/docs/pipeprobe.bash
+	$(Q)$(B)/pipeprobe help --completion zsh >build/docs/_pipeprobe
+
+install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
+ifneq ($(DOCS),)
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 build/docs/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 build/docs/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
+	install -D -m 644 build/docs/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
+endif
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe
+	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe-*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
 	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
+
+# build/pipeprobe_VERSION_ARCH.deb
+deb: all
+	$(Q)bash tests/deb.sh $(VERSION) build/deb build
 
 help:
 	@printf '%s\n' \
@@ -84,9 +107,12 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make check-layers only the include plan and the public headers' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
+	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
 	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
+	'make man          man pages and shell completion, into build/docs; make install does it too' \
+	'make deb          a Debian package, build/pipeprobe_VERSION_ARCH.deb' \
 	'make clean        removes build/' \
 	'' \
 	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \

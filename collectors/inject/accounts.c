@@ -48,15 +48,15 @@ void inject_account_begin(struct accounts *a, struct open_range *r)
     r->cpu_ns = pp_thread_cpu_ns();
 }
 
-void inject_account_end(struct accounts *a, const struct open_range *r, struct pp_span *s)
+void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s)
 {
     uint64_t now;
-    a->brief[r->label.phase] = s->dur_ns < WORTH_NS;
+    a->brief[r->label.phase] = wall_ns < WORTH_NS;
     if (!r->measured)
         return;
     s->cpu_ns = pp_thread_cpu_ns() - r->cpu_ns;
     s->flags |= r->measured;
-    if (s->dur_ns > s->cpu_ns + UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY) {
+    if (wall_ns > s->cpu_ns + UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY) {
         if (pp_run_delay_read(a->fd, &now) && now >= r->run_delay_ns)
             s->run_delay_ns = now - r->run_delay_ns;
         else

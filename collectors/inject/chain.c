@@ -17,7 +17,7 @@ static nvtx_initialize *find_next(void)
     void *library = path && *path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
     nvtx_initialize *next = library ? (nvtx_initialize *)dlsym(library, "InitializeInjectionNvtx2") : NULL;
     if (path && *path)
-        __atomic_store_n(&inject_process.file->chained, next ? 1 : 2, __ATOMIC_RELAXED);
+        __atomic_store_n(&inject_file()->chained, next ? 1 : 2, __ATOMIC_RELAXED);
     return next == InitializeInjectionNvtx2 ? NULL : next;
 }
 
@@ -55,7 +55,7 @@ int inject_chain(nvtx_get_export_table *get_export_table)
     look(core_table, n, CORE_SLOTS, core);
     look(core2_table, n2, CORE2_SLOTS, core2);
     if (!next(get_export_table)) {
-        __atomic_store_n(&inject_process.file->chained, 2, __ATOMIC_RELAXED);
+        __atomic_store_n(&inject_file()->chained, 2, __ATOMIC_RELAXED);
         return 0;
     }
     keep_changes(core_table, n, CORE_SLOTS, core, inject_next_core);

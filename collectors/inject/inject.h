@@ -48,7 +48,7 @@ void *inject_handle_for_next(void *handle);
 #define INJECT_OPEN_MAX 4096 /* start/end ranges open at once in a process */
 
 struct open_range {
-    uint64_t start_ns; /* 0: opened before a fork, so it is its parent's to record */
+    uint64_t start; /* a stamp (trace/join.h); 0: not ours to record: opened before a fork, or by a thread without a ring */
     uint64_t cpu_ns, run_delay_ns; /* the thread's clocks at the start */
     uint32_t domain, batch;
     struct label label;
@@ -96,7 +96,7 @@ void inject_disown(struct inject_thread *t);
 void inject_accounts_open(struct accounts *a); /* by the thread itself */
 void inject_accounts_close(struct accounts *a);
 void inject_account_begin(struct accounts *a, struct open_range *r);
-void inject_account_end(struct accounts *a, const struct open_range *r, struct pp_span *s);
+void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s);
 
 /* ---- process.c -------------------------------------------------------------------------------------------------------------- */
 
@@ -113,15 +113,26 @@ void inject_lane(struct inject_thread *t, pp_lane lane); /* the thread does work
 struct inject_process {
     struct pp_session *session;
     struct pp_namemap *map;
-    struct pp_process_file *file; /* never NULL once begun */
-    uint64_t fork_count;
+    struct pp_process_file *file; /* atomic; never NULL once begun */
+    uint64_t fork_count;          /* atomic; forks between the process that began and this one */
 };
 extern struct inject_process inject_process;
 /* The process's lock: interning, registering. Taken in the fork handlers too. */
 void inject_lock(void);
 void inject_unlock(void);
 
-#define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_process.file->counter, 1, __ATOMIC_RELAXED))
+static inline struct pp_process_file *inject_file(void)
+{
+    return __atomic_load_n(&inject_process.file, __ATOMIC_ACQUIRE); /* pairs with the release in register_thread */
+}
+
+/* Relaxed: it changes only in a forked child, before that has a second thread. */
+static inline uint64_t inject_fork_count(void)
+{
+    return __atomic_load_n(&inject_process.fork_count, __ATOMIC_RELAXED);
+}
+
+#define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_file()->counter, 1, __ATOMIC_RELAXED))
 
 /* ---- slots.c, chain.c ------------------------------------------------------------------------------------------------------- */
 

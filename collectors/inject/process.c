@@ -88,8 +88,8 @@ static struct pp_process_file *map_process_file(void)
  * nothing: what it needs is made at its first one. */
 static void fork_child(void)
 {
-    inject_process.fork_count++;
-    inject_process.file = &nowhere;
+    __atomic_store_n(&inject_process.fork_count, inject_fork_count() + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&inject_process.file, &nowhere, __ATOMIC_RELAXED);
     threads = NULL;
     n_named_early = 0;
     inject_unlock();
@@ -114,7 +114,7 @@ static void end_thread(void *arg)
     struct inject_thread *t = arg;
     self.busy = 1;
     self.thread = NULL;
-    if (t->fork_count == inject_process.fork_count) {
+    if (t->fork_count == inject_fork_count()) {
         inject_unfinished(t);
         forget(t);
         pp_thread_retire(t->trace);
@@ -138,8 +138,8 @@ static void register_thread(struct inject_thread *t)
     t->tid = (int64_t)syscall(SYS_gettid);
     prctl(PR_GET_NAME, name);
     inject_lock();
-    if (inject_process.file == &nowhere)
-        inject_process.file = map_process_file();
+    if (inject_file() == &nowhere)
+        __atomic_store_n(&inject_process.file, map_process_file(), __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
     const char *early = early_name(t->tid);
     t->trace = pp_thread_register(inject_process.session, PP_LANE_MAIN, early ? early : name);
     t->next = threads;
@@ -159,7 +159,7 @@ static struct inject_thread *begin_thread(struct inject_thread *t)
         inject_accounts_close(&t->accounts);
     }
     if (t) {
-        t->fork_count = inject_process.fork_count;
+        t->fork_count = inject_fork_count();
         t->lane_rank = 0;
         inject_accounts_open(&t->accounts);
         register_thread(t);
@@ -178,7 +178,7 @@ struct inject_thread *inject_enter(void)
     }
     self.busy = 1;
     struct inject_thread *t = self.thread;
-    if (__builtin_expect(!t || t->fork_count != inject_process.fork_count, 0))
+    if (__builtin_expect(!t || t->fork_count != inject_fork_count(), 0))
         t = begin_thread(t);
     if (!t || !t->trace) {
         INJECT_COUNT(unthreaded);
@@ -258,7 +258,7 @@ int inject_begin(void)
 __attribute__((destructor)) static void end_process(void)
 {
     struct inject_thread *t = self.thread;
-    if (!inject_process.session || self.busy || !t || !t->trace || t->fork_count != inject_process.fork_count)
+    if (!inject_process.session || self.busy || !t || !t->trace || t->fork_count != inject_fork_count())
         return;
     self.busy = 1;
     inject_unfinished(t);

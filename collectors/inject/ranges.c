@@ -1,6 +1,6 @@
 #include "collectors/inject/inject.h"
 
-#include "probe/base/clock.h"
+#include "probe/trace/join.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,24 +39,24 @@ static int is_mapped(struct label l)
     return l.phase != PP_PHASE_USER;
 }
 
-static void put(struct inject_thread *t, const struct open_range *r, uint64_t end_ns, uint16_t flags)
+static void put(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
 {
     struct pp_span s = {
-        .start_ns = r->start_ns, .dur_ns = end_ns - r->start_ns, .sample = PP_NO_SAMPLE, .batch = r->batch,
+        .start_ns = r->start, .dur_ns = end - r->start, .sample = PP_NO_SAMPLE, .batch = r->batch,
         .name = r->label.name, .phase = r->label.phase, .flags = flags,
     };
     if (is_mapped(r->label)) {
         inject_lane(t, pp_phase_info(r->label.phase)->lane);
-        inject_account_end(&t->accounts, r, &s);
+        inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
     }
-    pp_span_put(t->trace, &s);
+    pp_span_put_stamped(t->trace, &s);
 }
 
 void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
 {
     label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
-    struct open_range r = {.start_ns = pp_now_ns(), .batch = batch_of(a, enclosing_batch(t)), .label = label};
-    put(t, &r, r.start_ns, 0);
+    struct open_range r = {.start = pp_thread_stamp(t->trace), .batch = batch_of(a, enclosing_batch(t)), .label = label};
+    put(t, &r, r.start, 0);
 }
 
 /* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain -------------------------------- */
@@ -89,14 +89,14 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
     r->measured = 0;
     if (is_mapped(label))
         inject_account_begin(&t->accounts, r);
-    r->start_ns = pp_now_ns();
+    r->start = pp_thread_stamp(t->trace);
     t->depth++;
     return level;
 }
 
 int inject_pop(struct inject_thread *t, unsigned domain)
 {
-    uint64_t now = pp_now_ns();
+    uint64_t now = pp_thread_stamp(t->trace);
     if (t->beyond) {
         t->beyond--;
         return level_in(t, domain);
@@ -111,17 +111,17 @@ int inject_pop(struct inject_thread *t, unsigned domain)
     t->depth--;
     if (is_mapped(r.label))
         t->in_phase[r.label.phase]--;
-    if (r.start_ns)
+    if (r.start)
         put(t, &r, now, 0);
     return level_in(t, domain);
 }
 
 void inject_unfinished(struct inject_thread *t)
 {
-    uint64_t now = pp_now_ns();
+    uint64_t now = pp_thread_stamp(t->trace);
     while (t->depth) {
         const struct open_range *r = &t->stack[--t->depth];
-        if (r->start_ns)
+        if (r->start)
             put(t, r, now, PP_SPAN_UNFINISHED);
     }
     memset(t->in_phase, 0, sizeof(t->in_phase));
@@ -130,7 +130,7 @@ void inject_unfinished(struct inject_thread *t)
 void inject_disown(struct inject_thread *t)
 {
     for (unsigned i = 0; i < t->depth; i++)
-        t->stack[i].start_ns = 0;
+        t->stack[i].start = 0;
 }
 
 /* ---- start and end: ids of the process ---------------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static struct started *claim(void)
         struct started *s = &started[(from + i) % INJECT_OPEN_MAX];
         uint32_t is = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
         /* What was started before a fork was the parent's. */
-        int stale = is == SLOT_OPEN && s->fork_count != inject_process.fork_count;
+        int stale = is == SLOT_OPEN && s->fork_count != inject_fork_count();
         /* acquire: pairs with the release that freed the slot */
         if ((is == SLOT_FREE || stale) && __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return s;
@@ -170,9 +170,9 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
         return 0;
     }
     s->turn++;
-    s->fork_count = inject_process.fork_count;
+    s->fork_count = inject_fork_count();
     s->next_id = 0;
-    s->range = (struct open_range){.start_ns = pp_now_ns(), .label = label, .batch = batch_of(a, enclosing_batch(t))};
+    s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0, .label = label, .batch = batch_of(a, enclosing_batch(t))};
     uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
     __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
     return id;
@@ -182,19 +182,19 @@ static struct started *slot_of(uint64_t id)
 {
     struct started *s = &started[id % INJECT_OPEN_MAX];
     int open = id && __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == SLOT_OPEN; /* pairs with the release in inject_start */
-    return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_process.fork_count ? s : NULL;
+    return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_fork_count() ? s : NULL;
 }
 
 /* The span lies in the ring of the thread that ends the range: no other may write there. */
 static void finish(struct inject_thread *t, struct started *s, uint16_t flags)
 {
     uint32_t is = SLOT_OPEN;
-    uint64_t now = pp_now_ns();
+    uint64_t now = t ? pp_thread_stamp(t->trace) : 0;
     if (!__atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
     struct open_range r = s->range;
     __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim */
-    if (t)
+    if (t && r.start)
         put(t, &r, now, flags);
 }
 
@@ -208,7 +208,7 @@ void inject_end(struct inject_thread *t, uint64_t id)
 void inject_unfinished_started(struct inject_thread *t)
 {
     for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++)
-        if (started[i].fork_count == inject_process.fork_count)
+        if (started[i].fork_count == inject_fork_count())
             finish(t, &started[i], PP_SPAN_UNFINISHED);
 }
 

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -54,14 +55,20 @@ static int network_file_system(const char *path)
     return 0;
 }
 
-static void remove_database(const char *path)
+static void remove_beside(const char *path)
 {
-    static const char *const suffix[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const suffix[] = {"-wal", "-shm", "-journal"};
     char name[PATH_MAX + 16];
     for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
         snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
         unlink(name);
     }
+}
+
+static void remove_database(const char *path)
+{
+    unlink(path);
+    remove_beside(path);
 }
 
 static pp_status check_directory(const char *path, struct pp_err *err)
@@ -83,6 +90,19 @@ static pp_status check_directory(const char *path, struct pp_err *err)
     return PP_OK;
 }
 
+/* Only one of several who want the name at the same moment gets it; for SQLite an empty file is a new database. */
+static pp_status claim_name(const char *path, struct pp_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name", path);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot create %s", path);
+    close(fd);
+    remove_beside(path); /* of a database that was deleted without them */
+    return PP_OK;
+}
+
 static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
 {
     struct stat st;
@@ -99,10 +119,17 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
             return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", opts->path);
     }
     pp_status status = check_directory(opts->path, err);
-    if (!status)
+    if (!status && opts->force)
         status = pp_rings_discard(opts->path, opts->session_id, err);
-    if (!status)
+    if (!status && opts->force)
         remove_database(opts->path);
+    if (!status)
+        status = claim_name(opts->path, err);
+    if (status || opts->force)
+        return status;
+    status = pp_rings_discard(opts->path, opts->session_id, err); /* of a recording that was deleted without them */
+    if (status)
+        unlink(opts->path);
     return status;
 }
 

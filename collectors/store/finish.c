@@ -177,6 +177,15 @@ static void note_left_out(struct pp_store *s)
     pp_store_step(s, ST_LOSS, "cannot write to");
 }
 
+/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers (report/live) have the file open for
+ * milliseconds at a time, so asking again soon finds a gap; one that holds on keeps its log. */
+static void leave_log(sqlite3 *db)
+{
+    enum { TRIES = 50, PAUSE_MS = 20 };
+    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++)
+        sqlite3_sleep(PAUSE_MS);
+}
+
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
 {
     pthread_mutex_lock(&s->lock);
@@ -194,7 +203,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     if (!status) {
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         sqlite3_busy_timeout(s->db, 200);
-        pp_db_journal_mode(s->db, "delete");
+        leave_log(s->db);
         fit_rows(s);
         status = write_rows(s);
     }

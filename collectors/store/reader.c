@@ -284,24 +284,39 @@ static const struct pp_span *chunk_in(struct query *q, size_t *n)
     return spans && *n == stated ? spans : NULL;
 }
 
-pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+/* Rows id, thread, seq0, n, checksum, body of q, until the end or until fn says stop; *last_id follows. */
+static pp_status walk_chunks(struct query *q, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     uint64_t bad = 0;
     int stop = 0;
-    struct query q = query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE id > ? ORDER BY id");
-    sqlite3_bind_int64(q.st, 1, *last_id);
-    while (!stop && row(&q)) {
+    while (!stop && row(q)) {
         size_t n;
-        const struct pp_span *spans = chunk_in(&q, &n);
-        *last_id = (int64_t)num(&q, 0);
+        const struct pp_span *spans = chunk_in(q, &n);
+        *last_id = (int64_t)num(q, 0);
         if (spans)
-            stop = fn(ctx, (uint32_t)num(&q, 1), spans, n);
+            stop = fn(ctx, (uint32_t)num(q, 1), spans, n);
         else
             bad++;
     }
     if (bad_chunks)
         *bad_chunks = bad;
-    return end(&q, err);
+    return end(q, err);
+}
+
+pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    struct query q = query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE id > ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, *last_id);
+    return walk_chunks(&q, last_id, fn, ctx, bad_chunks, err);
+}
+
+pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    int64_t id = 0;
+    struct query q = query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
+    sqlite3_bind_int64(q.st, 2, (sqlite3_int64)to_ns);
+    return walk_chunks(&q, &id, fn, ctx, bad_chunks, err);
 }
 
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
@@ -310,17 +325,25 @@ pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, 
     return pp_reader_each_chunk_after(r, &from, fn, ctx, bad_chunks, err);
 }
 
-pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx, struct pp_err *err)
 {
-    struct query q = query(r, "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count FROM error ORDER BY id");
+    struct query q = query(r, "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, *last_id);
     while (row(&q)) {
         struct pp_error_row e = {
             .t_ns = num(&q, 0), .thread = (uint32_t)num_or(&q, 1, UINT32_MAX), .batch = (uint32_t)num_or(&q, 2, PP_NO_BATCH),
             .sample = num_or(&q, 3, PP_NO_SAMPLE), .path = text_or_null(&q, 4), .kind = text(&q, 5), .action = text(&q, 6), .reason = text_or_null(&q, 7), .count = num(&q, 8),
         };
+        *last_id = (int64_t)num(&q, 9);
         fn(ctx, &e);
     }
     return end(&q, err);
+}
+
+pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err)
+{
+    int64_t from = 0;
+    return pp_reader_each_error_after(r, &from, fn, ctx, err);
 }
 
 pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, struct pp_err *err)
@@ -354,20 +377,36 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
     return end(&q, err);
 }
 
-pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err)
+/* Rows second, thread, phase, sums, hist, rowid of q; *last_id follows. */
+static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err)
 {
-    struct query q = query(r, "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist"
-                              " FROM rollup_second WHERE second >= ? ORDER BY rowid");
-    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_second);
-    while (row(&q)) {
+    while (row(q)) {
         struct pp_second_row s = {
-            .second = num(&q, 0), .thread = (uint32_t)num(&q, 1), .phase = (unsigned)num(&q, 2), .n = num(&q, 3), .total_ns = num(&q, 4),
-            .max_ns = num(&q, 5), .cpu_ns = num(&q, 6), .run_delay_ns = num(&q, 7), .bytes = num(&q, 8), .cache_hit_kib = num(&q, 9),
-            .hist = sqlite3_column_blob(q.st, 10), .hist_bytes = (size_t)sqlite3_column_bytes(q.st, 10),
+            .second = num(q, 0), .thread = (uint32_t)num(q, 1), .phase = (unsigned)num(q, 2), .n = num(q, 3), .total_ns = num(q, 4),
+            .max_ns = num(q, 5), .cpu_ns = num(q, 6), .run_delay_ns = num(q, 7), .bytes = num(q, 8), .cache_hit_kib = num(q, 9),
+            .hist = sqlite3_column_blob(q->st, 10), .hist_bytes = (size_t)sqlite3_column_bytes(q->st, 10),
         };
+        *last_id = (int64_t)num(q, 11);
         fn(ctx, &s);
     }
-    return end(&q, err);
+    return end(q, err);
+}
+
+#define SECOND_COLUMNS "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
+
+pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err)
+{
+    int64_t id = 0;
+    struct query q = query(r, SECOND_COLUMNS " WHERE second >= ? ORDER BY rowid");
+    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_second);
+    return walk_seconds(&q, &id, fn, ctx, err);
+}
+
+pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err)
+{
+    struct query q = query(r, SECOND_COLUMNS " WHERE rowid > ? ORDER BY rowid");
+    sqlite3_bind_int64(q.st, 1, *last_id);
+    return walk_seconds(&q, last_id, fn, ctx, err);
 }
 
 static const uint8_t *get_varint(const uint8_t *p, const uint8_t *stop, uint32_t *out)

@@ -48,6 +48,9 @@ pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, 
 /* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk once. */
 pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
 
+/* The same for chunks that hold something of [from_ns, to_ns]; other chunks' bodies are not read. */
+pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+
 /* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one (second, thread, phase) may come;
  * they add up. hist is valid during the call. */
 struct pp_second_row {
@@ -59,6 +62,8 @@ struct pp_second_row {
 };
 typedef void pp_second_fn(void *ctx, const struct pp_second_row *row);
 pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err);
+/* The same for parts written after *last_id (0: all), which is moved on: a live view reads each part once. */
+pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err);
 /* Adds a part's durations to a histogram; 0 when the blob is damaged (into is then partly filled). */
 int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into);
 
@@ -70,6 +75,9 @@ struct pp_error_row {
 };
 typedef void pp_error_fn(void *ctx, const struct pp_error_row *row);
 pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err);
+
+/* The same for errors written after *last_id (0: all), which is moved on. */
+pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx, struct pp_err *err);
 
 struct pp_queue_row {
     const char *name;

@@ -41,6 +41,7 @@ struct pp_opt {
     const struct pp_opt_choice *choices; /* ends with {NULL, NULL} */
     const char *group; /* heading in --help; NULL: as the row before */
     const char *help;  /* one line */
+    int advanced;      /* left out of the short help */
 };
 
 /* Where a value came from, for the stored configuration. */
@@ -62,6 +63,9 @@ pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, c
 
 /* Prints the option part of --help, grouped, aligned, at most 80 columns. */
 void pp_opts_help(const struct pp_opt *table, FILE *out);
+/* What most people need, on one screen: without advanced rows, groups and the explanation of choices. */
+void pp_opts_help_short(const struct pp_opt *table, FILE *out);
+int pp_opts_advanced(const struct pp_opt *table); /* how many rows that leaves out */
 
 /* The value of row i as the user would type it, into buf; lists as words apart by a space. */
 const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size);

@@ -65,20 +65,24 @@ static void put_row(FILE *out, const struct pp_opt *o, int column)
     else
         fprintf(out, "%-*s", column, left);
     put_wrapped(out, text, column);
-    if (o->type == PP_OPT_CHOICE)
-        put_choices(out, o, column);
 }
 
-void pp_opts_help(const struct pp_opt *table, FILE *out)
+/* Where the right column starts. */
+static int right_column(const struct pp_opt *table, int advanced_too)
 {
     int column = 0;
     for (const struct pp_opt *o = table; o->name; o++) {
         char left[160];
         int n = left_column(o, left, sizeof(left));
-        if (n <= WIDEST_LEFT && n > column)
+        if ((advanced_too || !o->advanced) && n <= WIDEST_LEFT && n > column)
             column = n;
     }
-    column += 2;
+    return column + 2;
+}
+
+void pp_opts_help(const struct pp_opt *table, FILE *out)
+{
+    int column = right_column(table, 1);
     const char *group = NULL;
     for (const struct pp_opt *o = table; o->name; o++) {
         if (o->group && (!group || strcmp(group, o->group) != 0)) {
@@ -86,5 +90,23 @@ void pp_opts_help(const struct pp_opt *table, FILE *out)
             group = o->group;
         }
         put_row(out, o, column);
+        if (o->type == PP_OPT_CHOICE)
+            put_choices(out, o, column);
     }
+}
+
+void pp_opts_help_short(const struct pp_opt *table, FILE *out)
+{
+    int column = right_column(table, 0);
+    for (const struct pp_opt *o = table; o->name; o++)
+        if (!o->advanced)
+            put_row(out, o, column);
+}
+
+int pp_opts_advanced(const struct pp_opt *table)
+{
+    int n = 0;
+    for (const struct pp_opt *o = table; o->name; o++)
+        n += o->advanced != 0;
+    return n;
 }

@@ -76,6 +76,13 @@ char *pp_text_count(char *buf, size_t size, double n)
     return buf;
 }
 
+char *pp_text_counted(char *buf, size_t size, double n, const char *one, const char *many)
+{
+    char count[400];
+    snprintf(buf, size, "%s %s", pp_text_count(count, sizeof(count), n), n == 1 ? one : many);
+    return buf;
+}
+
 char *pp_text_percent(char *buf, size_t size, double share)
 {
     double p = share * 100, v = fabs(p);

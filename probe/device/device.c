@@ -2,15 +2,31 @@
 
 #include "probe/base/err.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static pp_status open_best(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
+{
+    struct pp_err why;
+    pp_err_clear(&why);
+    if (pp_device_cuda->open(opts, out, &why) == PP_OK)
+        return PP_OK;
+    pp_status st = pp_device_host->open(opts, out, err);
+    if (st == PP_OK)
+        snprintf((*out)->passed_over, sizeof((*out)->passed_over), "%s", why.text);
+    return st;
+}
 
 pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
-    const char *kind = opts->kind ? opts->kind : "auto";
     *out = NULL;
-    if (!strcmp(kind, "auto") || !strcmp(kind, pp_device_host->kind))
+    if (!opts->kind || !strcmp(opts->kind, "auto"))
+        return open_best(opts, out, err);
+    if (!strcmp(opts->kind, pp_device_cuda->kind))
+        return pp_device_cuda->open(opts, out, err);
+    if (!strcmp(opts->kind, pp_device_host->kind))
         return pp_device_host->open(opts, out, err);
-    return pp_fail(err, PP_E_UNSUPPORTED, "--device %s: this build knows the host device only; try --device host", kind);
+    return pp_fail(err, PP_E_UNSUPPORTED, "--device %s: there are auto, cuda and host", opts->kind);
 }
 
 void pp_device_close(struct pp_device *d)
@@ -21,7 +37,9 @@ void pp_device_close(struct pp_device *d)
 
 void pp_device_info(const struct pp_device *d, struct pp_device_info *out)
 {
+    *out = (struct pp_device_info){.kind = d->ops->kind, .runs_steps = d->ops->step_start != NULL};
     d->ops->info(d, out);
+    out->passed_over = d->passed_over[0] ? d->passed_over : NULL;
 }
 
 pp_status pp_device_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err)
@@ -43,6 +61,18 @@ pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size
 pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
     return d->ops->copy_wait(d, ticket, err);
+}
+
+pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
+{
+    if (!d->ops->step_start)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the %s device runs no steps; use --device cuda, or --step sleep", d->ops->kind);
+    return d->ops->step_start(d, ns, err);
+}
+
+pp_status pp_device_step_wait(struct pp_device *d, struct pp_err *err)
+{
+    return d->ops->step_wait ? d->ops->step_wait(d, err) : PP_OK;
 }
 
 pp_status pp_device_sync(struct pp_device *d, struct pp_err *err)

@@ -1,7 +1,8 @@
-/* device/device.h: what the loader asks of a device, behind one table of functions. Here the host device: page-locked memory and a link of
- * stated bandwidth (a GPU stand-in that costs no CPU, as a copy engine costs none); CUDA comes behind the same table.
+/* device/device.h: what the loader asks of a device, behind one table of functions. Two are behind it: CUDA (driver opened at run time), and the host
+ * device: page-locked memory and a link of stated bandwidth (a GPU stand-in that costs no CPU, as a copy engine costs none).
  *
- * A device belongs to the loader that opened it. copy_* are called by the copy lane alone. */
+ * A device belongs to the loader that opened it. copy_* are called by the copy lane alone, step_* by the trainer alone; alloc and free by the
+ * thread that makes the loader. */
 #ifndef PP_DEVICE_DEVICE_H
 #define PP_DEVICE_DEVICE_H
 
@@ -13,15 +14,22 @@
 struct pp_device;
 
 struct pp_device_opts {
-    const char *kind;          /* "host" ("cuda" later); "auto": the best there is */
+    const char *kind;          /* "host", "cuda"; NULL or "auto": CUDA when a device is usable, else the host */
     double link_bytes_per_s;   /* host: of the stand-in link; 0: 25e9 (measured PCIe 4 x16 rate for pinned memory) */
     int pageable;              /* batch memory is ordinary memory: every copy bounces through a staging buffer first */
+    int copy_buffers;          /* cuda: batches on the device at a time, used in turn; 0: 2. Copy k + copy_buffers starts after the step on k */
+    int sync_copies;           /* cuda: a copy blocks its thread and waits for the step under way (cudaMemcpy as a script would call it) */
 };
 
+/* The strings belong to the device. */
 struct pp_device_info {
+    const char *kind;          /* "host" or "cuda" */
     const char *name;          /* "host stand-in, 25.0 GB/s link" */
     int pinned;                /* slots are really page-locked */
-    const char *note;          /* NULL or why not ("RLIMIT_MEMLOCK is 8 MiB: slots are not page-locked") */
+    const char *note;          /* NULL or what to know ("RLIMIT_MEMLOCK is 8 MiB: slots are not page-locked") */
+    const char *passed_over;   /* NULL or, under "auto", why it is not CUDA */
+    const char *pci_bus_id;    /* NULL or "0000:3b:00.0", by which NVML knows it */
+    int runs_steps;            /* pp_device_step_* do a step on the device */
 };
 
 pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err);
@@ -36,6 +44,11 @@ void pp_device_free(struct pp_device *d, void *p, size_t size);
 pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
 /* Blocks until the copy is done (an event wait). The source may then be reused. */
 pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err);
+
+/* A trainer step of ns on the device: started without waiting, then waited for; one at a time. PP_E_UNSUPPORTED where the device runs none. */
+pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err);
+pp_status pp_device_step_wait(struct pp_device *d, struct pp_err *err);
+
 /* Blocks until everything issued so far is done (--sync-every-step). Any thread. */
 pp_status pp_device_sync(struct pp_device *d, struct pp_err *err);
 

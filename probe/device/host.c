@@ -5,6 +5,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/device/pages.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,8 +37,7 @@ static void host_close(struct pp_device *d)
 {
     struct host *h = of(d);
     for (int i = 0; i < 2; i++)
-        if (h->staging[i])
-            munmap(h->staging[i], STAGING_BYTES);
+        pp_pages_unmap(h->staging[i], STAGING_BYTES);
     pthread_mutex_destroy(&h->lock);
     free(h);
 }
@@ -50,22 +50,10 @@ static void host_info(const struct pp_device *d, struct pp_device_info *out)
     out->note = h->note[0] ? h->note : NULL;
 }
 
-/* Zero-filled and touched, in huge pages where the kernel has them: workers write whole slots through it, and 4 KiB pages would cost them a TLB miss every page. */
-static pp_status map_pages(size_t size, void **out, struct pp_err *err)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return pp_fail_errno(err, errno, "reserving %zu MiB for batch slots failed; try a smaller --batch-size or --prefetch", size >> 20);
-    madvise(p, size, MADV_HUGEPAGE); /* a wish: refused, the pages are small */
-    memset(p, 0, size);
-    *out = p;
-    return PP_OK;
-}
-
 static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err)
 {
     struct host *h = of(d);
-    pp_status st = map_pages(size, out, err);
+    pp_status st = pp_pages_map(size, out, err);
     if (st == PP_OK && !h->pageable && mlock(*out, size) != 0 && !h->unlocked) {
         struct rlimit lim = {0};
         getrlimit(RLIMIT_MEMLOCK, &lim);
@@ -79,8 +67,7 @@ static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct
 static void host_free(struct pp_device *d, void *p, size_t size)
 {
     (void)d;
-    if (p)
-        munmap(p, size);
+    pp_pages_unmap(p, size);
 }
 
 /* Issues one transfer on the link and returns when it will be done. */
@@ -147,7 +134,7 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
     pthread_mutex_init(&h->lock, NULL);
     snprintf(h->name, sizeof(h->name), "host stand-in, %.1f GB/s link, %s", h->bytes_per_s / 1e9, h->pageable ? "pageable" : "pinned");
     for (int i = 0; h->pageable && i < 2 && st == PP_OK; i++)
-        st = map_pages(STAGING_BYTES, (void **)&h->staging[i], err);
+        st = pp_pages_map(STAGING_BYTES, (void **)&h->staging[i], err);
     if (st != PP_OK) {
         host_close(&h->base);
         return st;

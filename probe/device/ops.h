@@ -14,14 +14,18 @@ struct pp_device_ops {
     void (*free)(struct pp_device *d, void *p, size_t size);
     pp_status (*copy_start)(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
     pp_status (*copy_wait)(struct pp_device *d, uint64_t ticket, struct pp_err *err);
+    pp_status (*step_start)(struct pp_device *d, uint64_t ns, struct pp_err *err); /* NULL, and step_wait too: runs no steps */
+    pp_status (*step_wait)(struct pp_device *d, struct pp_err *err);
     pp_status (*sync)(struct pp_device *d, struct pp_err *err);
 };
 
 /* Every implementation embeds this first. */
 struct pp_device {
     const struct pp_device_ops *ops;
+    char passed_over[sizeof(((struct pp_err *)0)->text)]; /* device.c's: see pp_device_info */
 };
 
 extern const struct pp_device_ops *const pp_device_host;
+extern const struct pp_device_ops *const pp_device_cuda;
 
 #endif

@@ -109,8 +109,8 @@ struct pp_stream;
  * without a buffer): at least once, in an order of its own. */
 pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts, struct pp_stream **out, struct pp_err *err);
 /* Next sample; one thread at a time. PP_END after the epoch's last. s as for pp_dataset_read (its buffer is exchanged for the one the sample was
- * read into: do not keep pointers to it); path, when not NULL, gets the name. Any other failure is about one place, and the next call goes
- * on: after PP_E_TRANSIENT at the same place (8 times, then the shard is given up with PP_E_IO), after others behind it
+ * read into: do not keep pointers to it); path, when not NULL, gets the name, or after a failure the shard's. Any other failure is about one
+ * place, and the next call goes on: after PP_E_TRANSIENT at the same place (8 times, then the shard is given up with PP_E_IO), after others behind it
  * (the rest of a damaged shard is left out). Page-cache bytes are estimated from the last block read. */
 pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size, struct pp_err *err);
 void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);

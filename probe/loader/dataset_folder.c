@@ -242,9 +242,9 @@ static pp_status fail_empty(const struct folder *f, const struct pp_listing *see
     if (seen->others == 0)
         return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root, f->class_names.n);
     return pp_fail(err, PP_E_EMPTY,
-                   "no image below %s: found %llu other files (such as %s) in %zu class directories; images are known by .jpg .jpeg .png "
+                   "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg .jpeg .png "
                    ".ppm .bmp .pgm .tif .tiff .webp",
-                   f->root, (unsigned long long)seen->others, seen->example, f->class_names.n);
+                   f->root, (unsigned long long)seen->others, seen->others == 1 ? "" : "s", seen->example, f->class_names.n, f->class_names.n == 1 ? "y" : "ies");
 }
 
 pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root, struct pp_dataset **out,
@@ -277,8 +277,8 @@ pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct
     else if (f->base.len == 0)
         st = fail_empty(f, root, err);
     else if (root->images.n > 0)
-        pp_warn(&f->base.warnings, "%zu images directly in %s belong to no class and are left out, as torchvision does", root->images.n,
-                f->root);
+        pp_warn(&f->base.warnings, "%zu image%s directly in %s left out, for want of a class, as torchvision does", root->images.n,
+                root->images.n == 1 ? "" : "s", f->root);
     f->base.classes = f->class_names.n;
 out:
     pp_listing_free(root);

@@ -209,7 +209,10 @@ static void warn_of_shard(struct shards *s, size_t i)
         pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path, at, n);
         break;
     case PP_SHARD_DAMAGED:
-        pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable", path, at, n);
+        if (at == 0)
+            pp_warn(w, "%s is not a tar archive", path);
+        else
+            pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable", path, at, n);
         break;
     case PP_SHARD_NO_END:
         pp_warn(w, "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable", path, at, n);
@@ -250,8 +253,8 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
-        return pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards hold members such as %s, but no .jpg .jpeg or .png", s->opts->spec,
-                       s->names.n, example);
+        return pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png", s->opts->spec,
+                       s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
     return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->opts->spec,
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }

@@ -82,8 +82,8 @@ static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t siz
     pp_text_bytes(mean, sizeof(mean), (double)encoded_bytes(y) / (double)s->unique);
     if (s->width[0] != s->width[1] || s->height[0] != s->height[1])
         snprintf(range, sizeof(range), " to %dx%d", s->width[1], s->height[1]);
-    snprintf(buf, size, "synthetic, %s %s samples of %dx%d%s (%llu different, %s on average)", n,
-             s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", s->width[0], s->height[0], range, (unsigned long long)s->unique, mean);
+    snprintf(buf, size, "synthetic, %s %s sample%s of %dx%d%s (%llu different, %s on average)", n,
+             s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", d->len == 1 ? "" : "s", s->width[0], s->height[0], range, (unsigned long long)s->unique, mean);
 }
 
 static uint64_t synthetic_footprint(const struct pp_dataset *d)

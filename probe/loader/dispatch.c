@@ -87,10 +87,10 @@ void pp_dispatch_free(struct pp_dispatch *d)
 
 /* ---- everything below runs under d->lock unless it says otherwise ---- */
 
-/* Waits on cond and records the wait as phase. */
+/* Waits on cond and records the wait as phase, from the end of the thread's last one: coming here (d->lock, a CPU) is waiting too. */
 static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase, uint64_t *wait_ns)
 {
-    pp_lap_skip(t);
+    pp_lap_open(t, phase, (uint32_t)d->next_batch);
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);
     *wait_ns += pp_now_ns() - t0;
@@ -157,6 +157,7 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
         return PP_END;
     if (!d->order) {
         pp_lap_skip(t);
+        pp_lap_open(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
         st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
         pp_lap_end(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
         if (st != PP_OK)
@@ -247,7 +248,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     }
     struct pp_item *item = d->item_count ? d->item_queue[d->item_head] : NULL;
     if (d->open && (!item || item->epoch != d->open->epoch)) {
-        close_short(d, claim); /* never empty: a batch is opened and gets its first row under one hold of the lock */
+        close_short(d, claim); /* never empty: the look after opening a batch, under the same hold of the lock, gives it its first row */
         return PP_OK;
     }
     if (!item || (!d->open && !may_open(d))) {
@@ -259,9 +260,8 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
             d->epoch = item->epoch;
             d->position = 0;
         }
-        open_batch(d, t);
-        if (!d->open)
-            return PP_OK;
+        open_batch(d, t); /* may have waited: the item seen above may be somebody else's by now, so look again */
+        return PP_OK;
     }
     d->item_head = (d->item_head + 1) % d->n_items;
     pp_meter_set(&d->item_meter, --d->item_count, pp_now_ns());

@@ -7,13 +7,14 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum fault_kind {
     READ_LATENCY, OPEN_LATENCY, READ_BANDWIDTH, SLOW_SHARD, READ_ERRORS, STRAGGLER, SLOW_WORKER, DECODE_COST, TRANSFORM_COST, COLLATE_COST,
-    GLOBAL_LOCK, STARTUP_COST, KINDS
+    GLOBAL_LOCK, STARTUP_COST, COLD_CACHE, STORAGE_STALL, EPOCH_RESTART, SYNC_LATENCY, COPY_STAGING, KINDS
 };
 
 /* Kinds of randomness of one sample, kept apart. */
@@ -38,6 +39,11 @@ static const struct {
     [COLLATE_COST] = {"collate-cost", DURATION, "TIME", "collate takes TIME more CPU per batch"},
     [GLOBAL_LOCK] = {"global-lock", NOTHING, "", "one lock around every decode, as an interpreter has"},
     [STARTUP_COST] = {"startup-cost", DURATION, "TIME", "every worker needs TIME before its first sample"},
+    [COLD_CACHE] = {"cold-cache", DURATION, "TIME", "the first read of a sample misses the page cache and blocks TIME longer"},
+    [STORAGE_STALL] = {"storage-stall", DURATION, "TIME[,every=TIME]", "all reads stop for TIME, every second or as said"},
+    [EPOCH_RESTART] = {"epoch-restart", DURATION, "TIME", "every worker needs TIME before its first sample of each later epoch"},
+    [SYNC_LATENCY] = {"sync-latency", DURATION, "TIME", "a device sync takes TIME longer"},
+    [COPY_STAGING] = {"copy-staging", SIZE, "BYTES_PER_S", "copies from pageable memory bounce at this rate, on the CPU"},
 };
 
 struct fault {
@@ -45,7 +51,7 @@ struct fault {
     double value;    /* ns, bytes/s, factor or share, as the table says */
     double jitter;   /* relative half-width of a uniform spread */
     double tail_share, tail_ns;
-    double cost_ns, after_ns;
+    double cost_ns, after_ns, every_ns;
     uint64_t of, fails;
     int worker;
 };
@@ -55,6 +61,8 @@ struct pp_faults {
     uint64_t seed, start_ns;
     pthread_mutex_t bucket_lock, global_lock;
     double bucket_free_ns; /* when the shared pipe has moved what was asked of it; guarded by bucket_lock */
+    uint64_t samples;      /* of the dataset: what slow-shard divides; 0: unknown */
+    atomic_uchar *touched; /* cold-cache: one per sample */
 };
 
 const char *pp_faults_help(int i, const char **name, const char **args)
@@ -103,6 +111,8 @@ static int parse_key(struct fault *f, const char *key, const char *text)
         return parse_value(DURATION, text, &f->cost_ns);
     if (!strcmp(key, "after"))
         return parse_value(DURATION, text, &f->after_ns);
+    if (!strcmp(key, "every"))
+        return parse_value(DURATION, text, &f->every_ns) && f->every_ns > 0;
     if (pp_parse_int(text, &n) != PP_OK || n < 0)
         return 0;
     if (!strcmp(key, "of"))
@@ -141,7 +151,7 @@ static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_er
                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     struct fault *f = &all->fault[kind];
-    *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6};
+    *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6, .every_ns = 1e9};
     char *value = strtok_r(args, ",", &save);
     if (!parse_value(faults[kind].value, value ? value : "", &f->value))
         return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, value ? value : "", faults[kind].name, faults[kind].args);
@@ -181,7 +191,19 @@ void pp_faults_destroy(struct pp_faults *f)
         return;
     pthread_mutex_destroy(&f->global_lock);
     pthread_mutex_destroy(&f->bucket_lock);
+    free(f->touched);
     free(f);
+}
+
+pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp_err *err)
+{
+    if (!f)
+        return PP_OK;
+    f->samples = samples;
+    if (!f->fault[COLD_CACHE].on)
+        return PP_OK;
+    f->touched = calloc(samples ? samples : 1, sizeof(*f->touched));
+    return f->touched ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "--inject cold-cache: no memory for %llu samples", (unsigned long long)samples);
 }
 
 /* ---- acting ---------------------------------------------------------------------------------------------------------------- */
@@ -223,6 +245,20 @@ static double latency_of(const struct pp_faults *f, const struct fault *one, con
     return one->value * (1 + one->jitter * (2 * unit_of(f, at, stream) - 1));
 }
 
+/* A shard is a run of neighbours in the dataset; without its size, every of-th sample. */
+static int in_slow_shard(const struct pp_faults *f, const struct fault *one, uint64_t sample)
+{
+    return f->samples ? sample < (f->samples + one->of - 1) / one->of : pp_mix64(sample + 1) % one->of == 0;
+}
+
+/* Until the end of the stall that now lies in; the run begins between two stalls. */
+static void wait_for_stall(const struct pp_faults *f, const struct fault *one)
+{
+    double period = one->every_ns + one->value, at = fmod((double)(pp_now_ns() - f->start_ns), period);
+    if (at >= one->every_ns)
+        block(period - at);
+}
+
 pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err)
 {
     const struct fault *one;
@@ -232,8 +268,10 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
         block(latency_of(f, one, at, STREAM_LATENCY + 100));
     if ((one = active(f, READ_LATENCY)))
         block(latency_of(f, one, at, STREAM_LATENCY));
-    if ((one = active(f, SLOW_SHARD)) && pp_mix64(at->sample + 1) % one->of == 0)
+    if ((one = active(f, SLOW_SHARD)) && in_slow_shard(f, one, at->sample))
         block(one->value);
+    if ((one = active(f, STORAGE_STALL)))
+        wait_for_stall(f, one);
     if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
         block(one->value);
     if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails && unit_of(f, at, STREAM_ERROR) < one->value)
@@ -252,6 +290,16 @@ void pp_fault_after_read(struct pp_faults *f, size_t bytes)
     double until = f->bucket_free_ns;
     pthread_mutex_unlock(&f->bucket_lock);
     pp_sleep_until_ns((uint64_t)until);
+}
+
+int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
+{
+    const struct fault *one = active(f, COLD_CACHE);
+    /* relaxed: two workers never read the same sample at once, and a flag guards no other memory */
+    if (!one || !f->touched || at->sample >= f->samples || atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed))
+        return 0;
+    block(one->value);
+    return 1;
 }
 
 uint64_t pp_fault_decode_begin(struct pp_faults *f)
@@ -294,4 +342,25 @@ void pp_fault_start(struct pp_faults *f)
     const struct fault *one = active(f, STARTUP_COST);
     if (one)
         block(one->value);
+}
+
+void pp_fault_epoch(struct pp_faults *f)
+{
+    const struct fault *one = active(f, EPOCH_RESTART);
+    if (one)
+        block(one->value);
+}
+
+void pp_fault_sync(struct pp_faults *f)
+{
+    const struct fault *one = active(f, SYNC_LATENCY);
+    if (one)
+        block(one->value);
+}
+
+void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned)
+{
+    const struct fault *one = active(f, COPY_STAGING);
+    if (one && !pinned)
+        burn((double)bytes / one->value * 1e9);
 }

@@ -12,11 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pp_faults; /* immutable but for the token bucket and the lock, which have their own synchronisation; any thread */
+struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their own synchronisation; any thread */
 
 /* specs: n texts "NAME=ARGS", ARGS "VALUE[,KEY=VALUE...]"; see pp_faults_help. PP_E_USAGE names what is wrong and the nearest fault. */
 pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out, struct pp_err *err);
 void pp_faults_destroy(struct pp_faults *f);
+/* How many samples the data has: what slow-shard takes a part of and cold-cache remembers. Before the first worker starts; f may be NULL. */
+pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp_err *err);
 /* One line per fault: name, arguments, what it does; NULL after the last. */
 const char *pp_faults_help(int i, const char **name, const char **args);
 
@@ -29,6 +31,8 @@ struct pp_fault_at {
 pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err);
 /* Inside the read span, once the size is known. */
 void pp_fault_after_read(struct pp_faults *f, size_t bytes);
+/* Inside the read span: 1 when this read was made to miss the page cache (it has then blocked for it). */
+int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at);
 /* Around the decode: returns a token to hand to pp_fault_decode_end in the same thread. */
 uint64_t pp_fault_decode_begin(struct pp_faults *f);
 void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token);
@@ -36,5 +40,11 @@ void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at);
 void pp_fault_collate(struct pp_faults *f);
 /* On a worker thread, before its first sample. */
 void pp_fault_start(struct pp_faults *f);
+/* On a worker thread, before its first sample of another epoch. */
+void pp_fault_epoch(struct pp_faults *f);
+/* Inside the trainer's device_sync span. */
+void pp_fault_sync(struct pp_faults *f);
+/* Inside the h2d span, before the copy. */
+void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned);
 
 #endif

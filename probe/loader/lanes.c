@@ -11,6 +11,7 @@ struct reader {
     struct pp_thread *trace;
     struct pp_stream *stream;
     uint64_t epoch, samples;
+    struct pp_err first_error; /* of the epoch; code PP_OK: none */
 };
 
 static struct pp_lap reader_lap(const struct reader *r)
@@ -27,12 +28,15 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     pp_lap_end(r->trace, PP_PHASE_READ, &lap);
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
+        pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
         pp_sleep_until_ns(pp_now_ns() + o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
         pp_lap_end(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;
     }
     atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
+    if (r->first_error.code == PP_OK)
+        r->first_error = *err;
     if (o->events.error)
         o->events.error(o->events.ctx, &(struct pp_loader_error){
             .t_ns = pp_now_ns(), .sample = PP_NO_SAMPLE, .thread = pp_thread_id(r->trace), .batch = PP_NO_BATCH, .path = item->path,
@@ -47,11 +51,12 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
     for (;;) {
         struct pp_item *item;
         struct pp_lap lap = reader_lap(r);
-        pp_lap_skip(r->trace);
+        pp_lap_open(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
         if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
         pp_lap_end(r->trace, PP_PHASE_PUT_WAIT, &lap);
         item->path[0] = '\0';
+        pp_lap_open(r->trace, PP_PHASE_READ, PP_NO_BATCH);
         pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
         if (st != PP_OK) {
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
@@ -84,17 +89,24 @@ void *pp_reader_main(void *arg)
     pp_lap_start(r.trace);
     pp_err_clear(&err);
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
-        uint64_t skip = r.epoch == o->start_epoch ? o->start_position : 0;
+        int first = r.epoch == o->start_epoch, from_cursor = first && o->from_cursor;
+        uint64_t skip = first && !from_cursor ? o->start_position : 0;
         struct pp_stream_opts so = {.seed = o->seed, .epoch = r.epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
                                     .rank = o->rank, .world_size = o->world_size, .skip = skip};
+        if (from_cursor)
+            so.from = o->start_cursor;
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         r.samples = 0;
+        pp_err_clear(&r.first_error);
+        struct pp_lap lap = reader_lap(&r);
+        pp_lap_end(r.trace, PP_PHASE_SAMPLER, &lap); /* the order of the shards */
         if (st == PP_OK)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
         r.stream = NULL;
-        if (st == PP_END && !r.samples && !skip)
-            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample; look at the shards, or at --world-size (a rank needs a shard)", (unsigned long long)r.epoch);
+        if (st == PP_END && !r.samples && !skip && !from_cursor)
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s", (unsigned long long)r.epoch,
+                         r.first_error.code != PP_OK ? r.first_error.text : "look at the shards, or at --world-size (a rank needs a shard)");
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
                 pp_loader_fail(l, st, &err);
@@ -118,15 +130,20 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
 {
     const struct pp_loader_events *ev = &l->opts.events;
     struct pp_lap lap = batch_lap(l, s);
+    struct pp_device_info device;
     struct pp_device_batch *b;
     void *item;
     uint64_t ticket;
     size_t bytes = s->valid * l->row_bytes;
+    pp_lap_open(t, PP_PHASE_PUT_WAIT, lap.batch);
     pp_status st = pp_queue_get(&l->buffers, &item, UINT64_MAX);
     pp_lap_end(t, PP_PHASE_PUT_WAIT, &lap);
     if (st != PP_OK)
         return st;
     b = item;
+    pp_lap_open(t, PP_PHASE_H2D, lap.batch);
+    pp_device_info(l->opts.device, &device);
+    pp_fault_copy(l->opts.faults, bytes, device.pinned);
     st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
     if (st == PP_OK)
         st = pp_device_copy_wait(l->opts.device, ticket, err);
@@ -148,7 +165,7 @@ static pp_status check_useless(const struct pp_loader *l, uint64_t useless, stru
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
     if (useless < epoch)
         return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu samples could be used; the reasons are in the file's error table", (unsigned long long)useless);
+    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu sample%s could be used; the reasons are in the file's error table", (unsigned long long)useless, useless == 1 ? "" : "s");
 }
 
 void *pp_copy_main(void *arg)
@@ -162,7 +179,10 @@ void *pp_copy_main(void *arg)
     struct pp_thread *t = pp_thread_register(l->opts.session, PP_LANE_COPY, "pp-copy");
     pp_err_clear(&err);
     pp_lap_start(t);
-    while (st == PP_OK && pp_queue_get(&l->ready, &item, UINT64_MAX) == PP_OK) {
+    while (st == PP_OK) {
+        pp_lap_open(t, PP_PHASE_GET_WAIT, PP_NO_BATCH);
+        if (pp_queue_get(&l->ready, &item, UINT64_MAX) != PP_OK)
+            break;
         struct pp_slot *s = item;
         struct pp_lap lap = batch_lap(l, s);
         pp_lap_end(t, PP_PHASE_GET_WAIT, &lap);

@@ -12,10 +12,11 @@
 #include "probe/loader/fault.h"
 #include "probe/loader/sampler.h"
 #include "probe/loader/transform.h"
+#include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 
 enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };
-enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN };
+enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN, PP_STEP_DEVICE };
 
 struct pp_loader_error {
     uint64_t t_ns, sample;
@@ -66,6 +67,8 @@ struct pp_loader_opts {
     int streaming;
     int shuffle_shards;
     uint64_t shuffle_buffer, rank, world_size;
+    int from_cursor;                   /* start_epoch begins at start_cursor instead of being gone through up to start_position */
+    struct pp_stream_cursor start_cursor;
 };
 
 struct pp_loader_queue {
@@ -79,13 +82,16 @@ struct pp_loader_result {
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic */
     uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
-    uint64_t stream_shard, stream_offset;
+    struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered */
     uint64_t allocations_warm; /* buffers grown after warm-up */
     uint64_t slot_bytes, slots, footprint_bytes; /* pinned slots apart from the rest */
     struct pp_loader_queue queue[4];
     size_t queues;
     const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
 };
+
+/* "none", "sleep", "spin", "cuda". */
+const char *pp_step_name(enum pp_step_kind step);
 
 struct pp_loader;
 /* PP_E_USAGE for combinations that cannot run; create checks the same. */

@@ -70,7 +70,7 @@ struct pp_loader_state {
     uint64_t n, seed, rank, world_size;
     int drop_last;
     int streaming;                    /* with a shard cursor: */
-    uint64_t shard, offset;
+    uint64_t shard, offset, number;   /* as pp_stream_cursor has them */
     uint64_t shuffle_buffer;
     uint64_t weights_digest;          /* weighted: of the weights and draws; 0: not recorded, then it is not compared */
 };

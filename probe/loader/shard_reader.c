@@ -175,6 +175,7 @@ pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample
         } else if (s == PP_END) {
             leave_shard(r);
         } else {
+            r->troubled = r->order[where->position];
             s = after_failure(r, s, &why);
             if (!h->has_image || s == PP_E_TRANSIENT || s == PP_E_NO_MEMORY) {
                 if (err)

@@ -34,6 +34,7 @@ struct pp_shard_reader {
     struct pp_tar_member member;
     int has_member;    /* member was read ahead and begins the next sample */
     unsigned failures; /* in a row, of those that may pass */
+    uint64_t troubled; /* shard (index in the dataset) of the last failure */
     pp_status late;    /* a defect found behind a good sample: reported by the next call */
     struct pp_err late_err;
 };

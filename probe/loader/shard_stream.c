@@ -213,6 +213,8 @@ pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, 
         st->said_empty = 1;
         return pp_fail(err, PP_E_EMPTY, "no sample in the shards of this rank: none of their members is a .jpg .jpeg or .png");
     }
+    if (status != PP_OK && status != PP_END && path && path_size > 0)
+        snprintf(path, path_size, "%s", pp_shards_path(st->dataset, st->reader.troubled));
     if (status != PP_OK)
         return status;
     hand_over(st, h, s, path, path_size);

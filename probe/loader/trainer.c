@@ -6,6 +6,12 @@
 /* How often a long wait looks whether the run is to stop. */
 #define LOOK_NS 50000000u
 
+const char *pp_step_name(enum pp_step_kind step)
+{
+    static const char *const names[] = {[PP_STEP_NONE] = "none", [PP_STEP_SLEEP] = "sleep", [PP_STEP_SPIN] = "spin", [PP_STEP_DEVICE] = "cuda"};
+    return names[step];
+}
+
 static int stopping(const struct pp_loader *l)
 {
     return atomic_load_explicit(&l->stop, memory_order_relaxed);
@@ -35,21 +41,26 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
     }
 }
 
-static void step(const struct pp_loader *l)
+static pp_status step(const struct pp_loader *l, struct pp_err *err)
 {
-    uint64_t end = pp_now_ns() + l->opts.step_ns, now;
+    uint64_t end = pp_now_ns() + l->opts.step_ns, cpu_end = pp_thread_cpu_ns() + l->opts.step_ns, now;
     switch (l->opts.step) {
     case PP_STEP_NONE:
-        return;
-    case PP_STEP_SPIN:
-        while (pp_now_ns() < end && !stopping(l)) {
+        break;
+    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer */
+        while (pp_thread_cpu_ns() < cpu_end && !stopping(l)) {
         }
-        return;
+        break;
     case PP_STEP_SLEEP:
         while ((now = pp_now_ns()) < end && !stopping(l))
             pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
-        return;
+        break;
+    case PP_STEP_DEVICE: {
+        pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
+        return st == PP_OK ? pp_device_step_wait(l->opts.device, err) : st;
     }
+    }
+    return PP_OK;
 }
 
 static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
@@ -70,22 +81,29 @@ static void note_position(struct pp_loader_result *r, const struct pp_device_bat
     *highest = b->batch;
     r->epoch = b->epoch;
     r->position = b->end_position;
-    r->stream_shard = b->cursor.shard;
-    r->stream_offset = b->cursor.offset;
+    r->cursor = b->cursor;
 }
 
 static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
 {
     struct pp_lap lap = {.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
+    struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
-        step(l);
-        pp_lap_end(t, PP_PHASE_STEP, &lap);
+        struct pp_lap stepped = lap;
+        pp_lap_open(t, PP_PHASE_STEP, lap.batch);
+        pp_status st = step(l, &err);
+        if (st != PP_OK) {
+            pp_loader_fail(l, st, &err);
+            stepped.flags |= PP_SPAN_ERROR;
+        }
+        pp_lap_end(t, PP_PHASE_STEP, &stepped);
     }
     if (l->opts.sync_every_step) {
-        struct pp_err err;
+        pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_loader_fail(l, err.code, &err);
+        pp_fault_sync(l->opts.faults);
         pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }
@@ -109,6 +127,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
     for (;;) {
         struct pp_device_batch *b;
         int first_of_epoch;
+        pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
             pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,

@@ -40,6 +40,8 @@ static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint
     pp_status st = pp_fault_before_read(o->faults, &at, attempt, err);
     if (st == PP_OK)
         st = pp_dataset_read(o->dataset, index, &w->sample, err);
+    if (st == PP_OK && pp_fault_cold(o->faults, &at))
+        w->sample.cache_hit_bytes = 0;
     if (st == PP_OK)
         pp_fault_after_read(o->faults, w->sample.size);
     return st;
@@ -51,6 +53,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     uint64_t backoff = o->retry_backoff_ns;
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
+        pp_lap_open(w->trace, PP_PHASE_READ, l.batch);
         pp_status st = read_once(w, slot, index, attempt, err);
         l.bytes = st == PP_OK ? w->sample.size : 0;
         if (st == PP_OK && w->sample.cache_known) {
@@ -62,6 +65,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         if (st != PP_E_TRANSIENT || attempt >= o->retries || atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
             return st;
         w->retries++;
+        pp_lap_open(w->trace, PP_PHASE_RETRY, l.batch);
         pp_sleep_until_ns(pp_now_ns() + backoff);
         backoff *= 2;
         l = lap_of(w, slot, index);
@@ -78,6 +82,7 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
     struct pp_fault_at at = fault_at(w, slot, index);
+    pp_lap_open(w->trace, PP_PHASE_DECODE, l.batch);
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, s->data, s->size, &info, err);
     if (st == PP_OK) {
@@ -89,6 +94,7 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     lap(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK)
         return st;
+    pp_lap_open(w->trace, PP_PHASE_TRANSFORM, l.batch);
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes, err);
     pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
@@ -101,6 +107,7 @@ static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, ui
     struct pp_lap l = lap_of(w, slot, index);
     if (s->size != w->loader->row_bytes)
         return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu", (unsigned long long)index, s->size, w->loader->row_bytes);
+    pp_lap_open(w->trace, PP_PHASE_TRANSFORM, l.batch);
     memcpy(slot->data + row * w->loader->row_bytes, s->data, s->size);
     l.bytes = s->size;
     lap(w, PP_PHASE_TRANSFORM, &l, PP_OK);
@@ -159,12 +166,13 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. */
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
+ * worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_lap_skip(w->trace);
+    pp_lap_open(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
     for (uint32_t from = 0; from < s->rows; from++) {
         if (!s->usable[from])
             continue;
@@ -205,16 +213,25 @@ void *pp_worker_main(void *arg)
     struct pp_worker *w = arg;
     struct pp_loader *l = w->loader;
     struct pp_claim c;
+    uint64_t epoch = l->opts.start_epoch;
     char name[16];
     snprintf(name, sizeof(name), "pp-worker-%d", w->number);
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
-    pp_fault_start(l->opts.faults);
     pp_lap_start(w->trace);
+    pp_fault_start(l->opts.faults);
+    pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
+        }
+        if (c.slot->epoch != epoch) {
+            epoch = c.slot->epoch;
+            pp_lap_skip(w->trace);
+            pp_fault_epoch(l->opts.faults);
+            struct pp_lap restart = lap_of(w, c.slot, PP_NO_SAMPLE);
+            lap(w, PP_PHASE_STARTUP, &restart, PP_OK);
         }
         do_claim(w, &c);
     }

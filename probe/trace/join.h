@@ -18,4 +18,10 @@ pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out
 void pp_thread_rename(struct pp_thread *t, const char *name);
 void pp_thread_set_lane(struct pp_thread *t, pp_lane lane);
 
+/* For spans whose times are taken one by one and not as laps: a stamp is a moment in the ring's own unit (TSC ticks or nanoseconds), the same for all
+ * threads of a session. pp_span_put_stamped records a span whose start_ns and dur_ns are stamps and their difference. */
+uint64_t pp_thread_stamp(const struct pp_thread *t);
+uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to);
+void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span);
+
 #endif

@@ -17,7 +17,7 @@ static void push(struct pp_thread *t, uint64_t start, pp_phase phase, const stru
 
 void pp_span_begin(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     if (t->resources && t->open < PP_OPEN_SPANS_MAX) {
         t->opened[t->open].run_delay_ns = 0;
@@ -40,7 +40,7 @@ static void measure(const struct pp_thread *t, uint32_t which, struct pp_span *s
 
 void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
 {
-    if (!t || !t->recording || !t->open)
+    if (!pp_is_recording(t) || !t->open)
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     uint32_t which = t->open - 1;
@@ -66,7 +66,7 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
 
 void pp_lap_expect(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
-    if (!t || !t->recording || !t->stamp)
+    if (!pp_is_recording(t) || !t->stamp)
         return;
     pp_record_unexpect(t);
     push(t, t->stamp, phase, lap ? lap : &nothing);

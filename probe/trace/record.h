@@ -4,6 +4,12 @@
 
 #include "probe/trace/session.h"
 
+/* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
+static inline int pp_is_recording(const struct pp_thread *t)
+{
+    return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
+}
+
 /* Reached at half full, at full, and at every further record while full: 0 when there is no room, which is then counted. */
 int pp_thread_look_for_room(struct pp_thread *t);
 

@@ -43,7 +43,7 @@ static void fork_child(void)
 {
     for (struct pp_session *s = list; s; s = s->next) {
         for (struct pp_thread *t = s->handles; t; t = t->next)
-            t->recording = 0;
+            __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
         s->owner = 0;
         if (s->lock_fd >= 0)
             close(s->lock_fd);

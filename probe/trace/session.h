@@ -21,7 +21,7 @@ struct pp_thread {
     struct {
         uint64_t cpu_ns, run_delay_ns; /* readings at its beginning */
     } opened[PP_OPEN_SPANS_MAX];
-    int recording;     /* 0 after retire, and for every handle a forked child inherited */
+    int recording;     /* atomic; 0 after retire, and for every handle a forked child inherited */
     int tsc, resources;
     int schedstat_fd;  /* /proc/thread-self/schedstat, -1: not available */
     uint32_t id;

@@ -1,3 +1,4 @@
+#include "probe/trace/join.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
@@ -61,7 +62,7 @@ static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t t
 
 void pp_lap_start(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     if (t->resources) {
         advance_cpu(t);
@@ -73,7 +74,7 @@ void pp_lap_start(struct pp_thread *t)
 void pp_lap_skip(struct pp_thread *t)
 {
     pp_lap_observed_end();
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
@@ -87,7 +88,7 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     pp_lap_observed_end();
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
     uint64_t cpu_ns = 0, run_delay_ns = 0;
@@ -160,24 +161,44 @@ out:
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 {
-    return t && t->recording && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+    return pp_is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
-void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     struct pp_span *s = pp_record_slot(t);
     if (!s)
         return;
     *s = *span;
-    s->reserved = PP_STAMP_NS;
+    s->reserved = unit;
     pp_record_publish(t);
+}
+
+void pp_span_put(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, PP_STAMP_NS);
+}
+
+uint64_t pp_thread_stamp(const struct pp_thread *t)
+{
+    return pp_stamp_now(t->tsc);
+}
+
+uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
+{
+    return ticks_to_ns(t, from, to);
+}
+
+void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
+{
+    put_span(t, span, t && t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS);
 }
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     struct pp_span *s = pp_record_slot(t);
     if (!s)
@@ -191,12 +212,12 @@ void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 
 void pp_thread_retire(struct pp_thread *t)
 {
-    if (!t || !t->recording)
+    if (!pp_is_recording(t))
         return;
     pp_record_unexpect(t);
     while (t->open)
         pp_span_end(t, 0, PP_SPAN_UNFINISHED);
-    t->recording = 0;
+    __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);
     t->schedstat_fd = -1;

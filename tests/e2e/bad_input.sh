@@ -36,6 +36,15 @@ else
 fi
 chmod 755 "$T/locked"
 
+# -- what is written at the end is looked at before the beginning
+for option in save-state list-delivered; do
+    refuses "--$option where nothing can be" 2 "--$option: $T/nowhere/x" "$PP" run "$T/images" --$option "$T/nowhere/x" --force -o "$T/out.sqlite"
+    refuses "--$option into a directory" 2 "--$option: $T/images is a directory" "$PP" run "$T/images" --$option "$T/images" --force -o "$T/out.sqlite"
+done
+refuses "--duration 0" 2 "duration 0" "$PP" run "$T/images" --duration 0 --force -o "$T/out.sqlite"
+refuses "a file-size limit below a ring" 4 "file-size limit" bash -c 'ulimit -f 100; exec "$0" "$@"' "$PP" run "$T/images" --force -o "$T/out.sqlite"
+check "and nothing of it is left" test ! -e "$T/out.sqlite" -a ! -e "$T/out.sqlite.rings"
+
 # -- shards
 head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
 run timeout 60 "$PP" run "$T/cut.tar" $short --force -o "$T/out.sqlite"
@@ -88,11 +97,31 @@ refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
 sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(x)'
 refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
 
-# -- disk full while writing
+# -- many at once, without a name: each finds one of its own
+mkdir "$T/many"
+(cd "$T/many" && for _ in 1 2 3 4; do timeout 60 "$PP" run "$T/images" $short --quiet >/dev/null & done; wait)
+is "runs of the same second write files of their own" "$(ls "$T/many" | wc -l)" 4
+
+# -- standard streams
+for words in --help "run --help" doctor; do
+    refuses "$words to a full disk" 4 "standard output" bash -c "'$PP' $words >/dev/full"
+done
+refuses "standard output is closed" 4 "printing the report failed" bash -c "'$PP' run '$T/images' $short --quiet --force -o '$T/out.sqlite' >&-"
+is "and nothing was written over the recording" "$(sql "$T/out.sqlite" 'PRAGMA integrity_check')" ok
+if [ ${#as_user[@]} -gt 0 ] && "${as_user[@]}" test -x "$T/pipeprobe" 2>/dev/null; then
+    mkdir "$T/home" && chmod 700 "$T/home"
+    run env HOME="$T/home" XDG_CONFIG_HOME= "${as_user[@]}" "$T/pipeprobe" plan --n 3
+    is "somebody else's HOME is no configuration of ours" "$rc" 0
+fi
+
+# -- disk full: before the rings (1 MiB a thread), and while writing
 mkdir "$T/small"
-if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=300k tmpfs "$T/small" 2>/dev/null; then
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=3m tmpfs "$T/small" 2>/dev/null; then
     cleanup() { umount "$T/small" 2>/dev/null; rm -rf "$T"; }
-    run timeout 120 "$PP" run "$T/images" --duration 8 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
+    refuses "no room to begin with" 4 "needs [0-9.]+ MiB.*free in $T/small" "$PP" run "$T/images" --workers 1 -o "$T/small/run.sqlite"
+    is "and nothing of it is left" "$(ls -A "$T/small")" ""
+    mount -o remount,size=5300k "$T/small"
+    run timeout 120 "$PP" run "$T/images" --duration 10 --workers 1 --batch-size 1 --transform rrc:16,hflip --quiet -o "$T/small/run.sqlite"
     is "disk full: exit code" "$rc" 4
     like "disk full: the message" "$(cat "$ERR")" "small/run\.sqlite.*(space|full)|(space|full).*small/run\.sqlite"
     check "disk full: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"

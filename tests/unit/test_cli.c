@@ -18,7 +18,7 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 static const struct pp_command cmd = {
-    .name = "try", .summary = "Tries.", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
+    .name = "try", .summary = "tries", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
 };
 
 /* Runs pp_cli_parse with stdout and stderr going to text. */
@@ -62,6 +62,30 @@ static void test_parse(void **state)
     assert_string_equal(operands[0], "--help");
 }
 
+/* A command with advanced options shows the others on one screen and says how many there are; --help-all shows all, grouped. */
+static void test_short_help(void **state)
+{
+    static const struct pp_opt many[] = {
+        {.name = "workers", .type = PP_OPT_INT, .arg = "N", .group = "Basics", .help = "how many"},
+        {.name = "window", .type = PP_OPT_INT, .arg = "N", .group = "Rare", .help = "how wide", .advanced = 1},
+        {.name = NULL},
+    };
+    static const struct pp_command c = {.name = "try", .summary = "tries", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
+    static const char *const want[] = {
+        "Usage: pipeprobe try FILE\nTries.\n\n      --workers N  how many\n1 more options: pipeprobe try --help-all\n\nExamples:\n  pipeprobe try a\n",
+        "Usage: pipeprobe try FILE\nTries.\n\nBasics:\n      --workers N  how many\nRare:\n      --window N   how wide\n\nExamples:\n  pipeprobe try a\n",
+    };
+    for (int all = 0; all < 2; all++) {
+        char *text;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        pp_help_command(&c, out, all);
+        fclose(out);
+        assert_string_equal(text, want[all]);
+        free(text);
+    }
+}
+
 static void test_help_all(void **state)
 {
     const struct pp_command *const commands[] = {&cmd, NULL};
@@ -70,7 +94,7 @@ static void test_help_all(void **state)
     FILE *out = open_memstream(&text, &size);
     pp_help_all(commands, out);
     fclose(out);
-    assert_non_null(strstr(text, "  try       Tries.\n"));
+    assert_non_null(strstr(text, "  try       tries\n"));
     int lines = 0;
     for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++)
         assert_in_range(end - line, 0, 80);
@@ -124,7 +148,7 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_short_help), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

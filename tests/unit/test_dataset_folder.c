@@ -97,7 +97,7 @@ static void order_is_that_of_torchvision(void **state)
         }
     }
     assert_int_equal(pp_dataset_read(d, GOLDEN, &s, &err), PP_E_USAGE);
-    assert_true(tree_warns(d, "1 images directly in"));
+    assert_true(tree_warns(d, "1 image directly in"));
     pp_sample_free(&s);
     pp_dataset_close(d);
 }

@@ -43,7 +43,7 @@ static pp_status take(struct pp_stream *st, size_t limit, struct seen *seen)
 {
     struct pp_sample s = {0};
     struct pp_err err;
-    char path[256], want[32];
+    char path[256] = "", want[32];
     pp_status status = PP_OK;
     size_t taken = 0;
     for (int calls = 0; taken < limit && calls < 1000; calls++) {
@@ -52,6 +52,8 @@ static pp_status take(struct pp_stream *st, size_t limit, struct seen *seen)
             break;
         if (status != PP_OK) {
             assert_true(err.text[0]);
+            assert_non_null(strstr(path, ".tar"));
+            assert_null(strstr(path, ".tar:"));
             seen->failures++;
             seen->last_failure = status;
             continue;

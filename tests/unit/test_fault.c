@@ -22,7 +22,8 @@ static void every_fault_of_the_table_parses(void **state)
     (void)state;
     static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s", "open-latency=1ms", "read-bandwidth=20MB,after=2s",
                                         "slow-shard=10ms,of=8", "read-errors=0.03,fails=2", "straggler=0.02,cost=40ms", "slow-worker=5ms,worker=1",
-                                        "decode-cost=3", "transform-cost=2ms", "collate-cost=4ms", "global-lock", "startup-cost=1s"};
+                                        "decode-cost=3", "transform-cost=2ms", "collate-cost=4ms", "global-lock", "startup-cost=1s",
+                                        "cold-cache=5ms", "storage-stall=200ms,every=2s", "epoch-restart=300ms", "sync-latency=2ms", "copy-staging=1GB"};
     const char *name, *args;
     int n = 0;
     while (pp_faults_help(n, &name, &args))
@@ -114,6 +115,50 @@ static void after_waits_for_its_time(void **state)
     pp_faults_destroy(f);
 }
 
+static void a_slow_shard_is_a_run_of_neighbours(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("slow-shard=2ms,of=4");
+    assert_int_equal(pp_faults_set_dataset(f, 8, NULL), PP_OK);
+    for (uint64_t i = 0; i < 8; i++) {
+        struct pp_fault_at at = {.sample = i};
+        uint64_t t0 = pp_now_ns(), cpu0 = pp_thread_cpu_ns();
+        pp_fault_before_read(f, &at, 0, NULL);
+        if (i < 2)
+            assert_true(pp_now_ns() - t0 >= 2000000);
+        else
+            assert_true(pp_thread_cpu_ns() - cpu0 < 1000000);
+    }
+    pp_faults_destroy(f);
+}
+
+static void a_cold_cache_is_warm_the_second_time(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("cold-cache=3ms");
+    struct pp_fault_at at = {.sample = 1};
+    assert_int_equal(pp_faults_set_dataset(f, 2, NULL), PP_OK);
+    uint64_t t0 = pp_now_ns();
+    assert_int_equal(pp_fault_cold(f, &at), 1);
+    assert_true(pp_now_ns() - t0 >= 3000000);
+    assert_int_equal(pp_fault_cold(f, &at), 0);
+    at.sample = 7; /* a dataset that grew: not remembered, not slowed */
+    assert_int_equal(pp_fault_cold(f, &at), 0);
+    pp_faults_destroy(f);
+}
+
+static void staging_costs_cpu_only_for_pageable_memory(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("copy-staging=100MB");
+    uint64_t cpu0 = pp_thread_cpu_ns();
+    pp_fault_copy(f, 1000000, 1);
+    assert_true(pp_thread_cpu_ns() - cpu0 < 5000000);
+    pp_fault_copy(f, 1000000, 0);
+    assert_true(pp_thread_cpu_ns() - cpu0 >= 10000000);
+    pp_faults_destroy(f);
+}
+
 static void nothing_happens_without_faults(void **state)
 {
     (void)state;
@@ -124,6 +169,11 @@ static void nothing_happens_without_faults(void **state)
     pp_fault_transform(NULL, &at);
     pp_fault_collate(NULL);
     pp_fault_start(NULL);
+    pp_fault_epoch(NULL);
+    pp_fault_sync(NULL);
+    pp_fault_copy(NULL, 1u << 30, 0);
+    assert_int_equal(pp_fault_cold(NULL, &at), 0);
+    assert_int_equal(pp_faults_set_dataset(NULL, 5, NULL), PP_OK);
     pp_faults_destroy(NULL);
 }
 
@@ -133,7 +183,8 @@ int main(void)
         cmocka_unit_test(every_fault_of_the_table_parses), cmocka_unit_test(bad_specs_are_named),
         cmocka_unit_test(latency_blocks_without_cpu),      cmocka_unit_test(costs_burn_cpu),
         cmocka_unit_test(bandwidth_is_shared_and_exact),   cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
-        cmocka_unit_test(after_waits_for_its_time),        cmocka_unit_test(nothing_happens_without_faults),
+        cmocka_unit_test(a_slow_shard_is_a_run_of_neighbours), cmocka_unit_test(a_cold_cache_is_warm_the_second_time),
+        cmocka_unit_test(staging_costs_cpu_only_for_pageable_memory), cmocka_unit_test(after_waits_for_its_time),        cmocka_unit_test(nothing_happens_without_faults),
     };
     return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include "probe/base/err.h"
 #include "probe/loader/loader.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -365,6 +367,120 @@ static void fail_ends_the_run_with_the_reason(void **state)
     free_rig(&r);
 }
 
+/* ---- streaming ---------------------------------------------------------------------------------------------------------------- */
+
+static char shards[80];
+
+/* Five shards of 23 samples; a batch of 7 does not divide a shard, a rank's share or the epoch. */
+static void make_shards(void)
+{
+    struct pp_dataset *syn;
+    struct pp_sample s = {0};
+    struct archive *a = NULL;
+    snprintf(shards, sizeof(shards), "%s/shards", folder);
+    assert_int_equal(mkdir(shards, 0700), 0);
+    assert_int_equal(pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=115,size=24x24,unique=8", .synthetic = 1}, &syn, NULL), PP_OK);
+    for (uint64_t i = 0; i < 115; i++) {
+        char path[160], name[64];
+        snprintf(path, sizeof(path), "%s/s-%d.tar", shards, (int)(i / 23));
+        if (i % 23 == 0) {
+            a = archive_write_new();
+            archive_write_set_format_ustar(a);
+            assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
+        }
+        assert_int_equal(pp_dataset_read(syn, i, &s, NULL), PP_OK);
+        snprintf(name, sizeof(name), "%05d.jpg", (int)i);
+        struct archive_entry *e = archive_entry_new();
+        archive_entry_set_pathname(e, name);
+        archive_entry_set_size(e, (int64_t)s.size);
+        archive_entry_set_filetype(e, AE_IFREG);
+        archive_entry_set_perm(e, 0644);
+        assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+        assert_int_equal(archive_write_data(a, s.data, s.size), (ssize_t)s.size);
+        archive_entry_free(e);
+        if (i % 23 == 22)
+            assert_int_equal(archive_write_free(a), ARCHIVE_OK);
+    }
+    pp_sample_free(&s);
+    pp_dataset_close(syn);
+}
+
+static void make_stream_rig(struct rig *r)
+{
+    make_rig(r, shards, 0, PP_SAMPLER_SEQUENTIAL);
+    r->opts.sampler = NULL;
+    r->opts.streaming = 1;
+    r->opts.shuffle_shards = 1;
+    r->opts.shuffle_buffer = 10;
+    r->opts.batch_size = 7;
+    r->opts.max_epochs = 2;
+}
+
+/* Few slots and many workers: most claims wait for a slot, and what they saw before waiting is stale afterwards. */
+static void streamed_batches_do_not_depend_on_workers_or_slots(void **state)
+{
+    (void)state;
+    static const struct {
+        int workers, prefetch;
+    } rows[] = {{1, 1}, {2, 1}, {3, 2}, {8, 1}, {16, 1}, {8, 1}, {16, 1}, {8, 1}};
+    uint64_t digest = 0;
+    make_shards();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct rig r;
+        struct pp_loader_result res;
+        unsigned char seen[2][115] = {{0}};
+        make_stream_rig(&r);
+        r.opts.workers = rows[i].workers;
+        r.opts.prefetch = rows[i].prefetch;
+        struct delivered *d = must_run(&r, &res);
+        assert_int_equal(d->n, 230);
+        assert_int_equal(d->batches, 34); /* 16 of 7 and one of 3, twice */
+        for (size_t k = 0; k < d->n; k++)
+            seen[d->epoch[k]][d->index[k]]++;
+        for (int k = 0; k < 230; k++)
+            assert_int_equal(seen[k / 115][k % 115], 1);
+        if (i)
+            assert_int_equal(d->digest, digest);
+        digest = d->digest;
+        free(d);
+        free_rig(&r);
+    }
+}
+
+static void stream_resumes_exactly_and_drops_its_short_batch(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    make_stream_rig(&r);
+    struct delivered *all = must_run(&r, &res);
+    for (uint64_t steps = 1; steps <= 33; steps += 4) {
+        struct pp_loader_result first, second;
+        r.opts.max_steps = steps;
+        struct delivered *a = must_run(&r, &first);
+        assert_int_equal(first.batches, steps);
+        r.opts.max_steps = 0;
+        r.opts.workers = 5;
+        r.opts.start_epoch = first.epoch;
+        r.opts.start_position = first.position;
+        struct delivered *b = must_run(&r, &second);
+        assert_int_equal(a->n + b->n, 230);
+        assert_memory_equal(all->index, a->index, a->n * sizeof(*a->index));
+        assert_memory_equal(all->index + a->n, b->index, b->n * sizeof(*b->index));
+        r.opts.start_epoch = r.opts.start_position = 0;
+        free(a);
+        free(b);
+    }
+    free(all);
+    r.opts.drop_last_batch = 1;
+    r.opts.max_steps = 20; /* the batch that is dropped at the end of epoch 0 is no step */
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(res.batches, 20);
+    assert_int_equal(d->n, 140);
+    free(d);
+    free_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +493,8 @@ int main(void)
         cmocka_unit_test(skipping_shortens_batches_and_counts),
         cmocka_unit_test(substitutes_do_not_depend_on_workers),
         cmocka_unit_test(fail_ends_the_run_with_the_reason),
+        cmocka_unit_test(streamed_batches_do_not_depend_on_workers_or_slots),
+        cmocka_unit_test(stream_resumes_exactly_and_drops_its_short_batch),
     };
     return cmocka_run_group_tests_name("loader", tests, make_folder, remove_folder);
 }

@@ -135,6 +135,89 @@ static void test_epoch_boundaries_are_apart(void **state)
     fake_free(f);
 }
 
+/* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts in every rate, with a step or without. */
+static void test_first_batches_of_epochs_count(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 20;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->phase = PP_PHASE_USER;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        near(r->boundary_s, 0.06, 1e-9);
+        near(r->samples_per_s, 50 * 8 / r->window_s, 1e-6);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+/* Ranges of a foreign program without batch numbers: a batch is what lies between one step and the next. */
+static void test_batches_without_numbers(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *numbered = build(f);
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        f->span[0][i].batch = PP_NO_BATCH;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->batches, numbered->batches);
+    assert_int_equal(r->window_batches, numbered->window_batches);
+    near(r->data_wait_share, numbered->data_wait_share, 1e-9);
+    assert_string_equal(r->verdict.l0, numbered->verdict.l0);
+    pp_report_free(r);
+    pp_report_free(numbered);
+    fake_free(f);
+}
+
+/* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict says so instead of asking for a longer
+ * run; without a step the rate is known all the same. */
+static void test_an_epoch_of_one_batch(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 1;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT)
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->dur_ns = 0;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        assert_string_equal(r->verdict.l0, "inconclusive");
+        assert_int_equal(r->verdict.ceiling, !step);
+        assert_int_equal(pp_report_exit_code(r), step ? 3 : 0);
+        if (step)
+            assert_non_null(strstr(r->verdict.sentence, "an epoch is one batch"));
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void test_a_failed_run_is_not_asked_to_run_longer(void **state)
+{
+    struct fake_pipeline p = base();
+    p.batches = p.warmup;
+    struct fake_run *f = made(&p, "2");
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strcmp(f->meta[i].key, "outcome") == 0)
+            f->meta[i].value = "failed";
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.reason, "the run failed before a steady state was reached");
+    assert_null(strstr(r->verdict.next_step, "longer"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_first_batch_is_never_steady(void **state)
 {
     struct fake_pipeline p = base();
@@ -203,7 +286,7 @@ static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
     expect(&p, "2", "input-bound", "transform", "cpu-saturated", "HIGHLY input-bound: the trainer waits 60.0 % of its step time for data; transform: decode takes 80");
-    expect(&p, "8", "input-bound", "loader", "under-parallel", "all 2 workers are busy with decode");
+    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
     expect(&p, "2", "input-bound", "storage", NULL, "storage: meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
@@ -299,6 +382,20 @@ static void test_losses_forbid_a_verdict(void **state)
     r = build(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(r->losses[0].what, "chunks");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_a_recovery_is_told(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    fake_text(f, "run", "recovery", "recovered 7 spans from the ring files of a killed run");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    assert_non_null(strstr(r->losses[0].why, "recovered 7 spans"));
+    assert_string_equal(r->verdict.l0, "input-bound");
     pp_report_free(r);
     fake_free(f);
 }
@@ -465,9 +562,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_and_totals), cmocka_unit_test(test_lane_shares_add_up), cmocka_unit_test(test_epoch_boundaries_are_apart),
+        cmocka_unit_test(test_first_batches_of_epochs_count), cmocka_unit_test(test_batches_without_numbers),
+        cmocka_unit_test(test_an_epoch_of_one_batch), cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
-        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
+        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_a_recovery_is_told), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
         cmocka_unit_test(test_confidence), cmocka_unit_test(test_samples_of_a_worker), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_strange_spans),
     };

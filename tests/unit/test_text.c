@@ -68,6 +68,15 @@ static void test_rate(void **state)
     CHECK(pp_text_rate, rows);
 }
 
+static void test_counted(void **state)
+{
+    char buf[32];
+    assert_string_equal(pp_text_counted(buf, sizeof(buf), 1, "batch", "batches"), "1 batch");
+    assert_string_equal(pp_text_counted(buf, sizeof(buf), 0, "batch", "batches"), "0 batches");
+    assert_string_equal(pp_text_counted(buf, sizeof(buf), 1281, "batch", "batches"), "1,281 batches");
+    assert_string_equal(pp_text_counted(buf, 5, 1281, "batch", "batches"), "1,28");
+}
+
 /* A buffer that is too small is filled and terminated, never overrun. */
 static void test_small_buffers(void **state)
 {
@@ -91,7 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duration), cmocka_unit_test(test_bytes), cmocka_unit_test(test_count),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_small_buffers),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_counted), cmocka_unit_test(test_small_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,19 +14,25 @@ int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
     return pp_status_exit_code(err->code);
 }
 
-static int asks_for_help(int argc, char **argv)
+enum asked { NO_HELP, SHORT_HELP, FULL_HELP };
+
+static enum asked asks_for_help(int argc, char **argv)
 {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help-all") == 0)
+            return FULL_HELP;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return 1;
-    return 0;
+            return SHORT_HELP;
+    }
+    return NO_HELP;
 }
 
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands)
 {
     struct pp_err err = {0};
-    if (asks_for_help(argc, argv)) {
-        pp_help_command(cmd, stdout);
+    enum asked help = asks_for_help(argc, argv);
+    if (help != NO_HELP) {
+        pp_help_command(cmd, stdout, help == FULL_HELP);
         return 0;
     }
     if (pp_opts_parse(set, cmd->name, argc, argv, operands, n_operands, &err) != PP_OK)
@@ -47,4 +53,10 @@ int pp_cli_columns(FILE *out)
 {
     struct winsize size;
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+int pp_cli_rows(FILE *out)
+{
+    struct winsize size;
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }

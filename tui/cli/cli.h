@@ -19,7 +19,24 @@ struct pp_command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-extern const struct pp_command pp_cmd_run, pp_cmd_exec, pp_cmd_report, pp_cmd_plan, pp_cmd_doctor, pp_cmd_drain;
+/* Every command, in the order of `pipeprobe --help`; main.c makes its table of it. */
+#define PP_COMMANDS(X) \
+    X(run)             \
+    X(exec)            \
+    X(top)             \
+    X(report)          \
+    X(whatif)          \
+    X(export)          \
+    X(compare)         \
+    X(ci)              \
+    X(history)         \
+    X(plan)            \
+    X(doctor)          \
+    X(selftest)        \
+    X(drain)
+
+#define PP_COMMAND_DECLARE(name) extern const struct pp_command pp_cmd_##name;
+PP_COMMANDS(PP_COMMAND_DECLARE)
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
@@ -30,6 +47,7 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
 enum pp_color { PP_COLOR_AUTO, PP_COLOR_ALWAYS, PP_COLOR_NEVER }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
 int pp_cli_use_color(enum pp_color when, FILE *out);
 int pp_cli_columns(FILE *out); /* terminal width, 80 when it is none */
+int pp_cli_rows(FILE *out);    /* likewise, 24 */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
 struct pp_progress {

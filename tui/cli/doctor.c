@@ -104,7 +104,7 @@ out:
 
 const struct pp_command pp_cmd_doctor = {
     .name = "doctor",
-    .summary = "Say what this machine and this build can measure, and what not.",
+    .summary = "say what this machine and this build can measure, and what not",
     .usage = "doctor [options]",
     .opts = opts,
     .notes = "One line per capability: yes, no or ? (cannot tell), what was found, what it\n"

@@ -5,7 +5,8 @@
 #include "tui/cli/cli.h"
 
 void pp_help_all(const struct pp_command *const *commands, FILE *out);
-void pp_help_command(const struct pp_command *cmd, FILE *out);
+/* all: every option, grouped; else what most people need, on one screen. */
+void pp_help_command(const struct pp_command *cmd, FILE *out, int all);
 void pp_help_version(FILE *out);
 
 #endif

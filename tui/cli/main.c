@@ -1,10 +1,14 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
+#include "tui/cli/help_docs.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-static const struct pp_command *const commands[] = {&pp_cmd_run, &pp_cmd_exec, &pp_cmd_report, &pp_cmd_plan, &pp_cmd_doctor, &pp_cmd_drain, NULL};
+#define PP_COMMAND_ROW(name) &pp_cmd_##name,
+static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
 static const struct pp_command *find(const char *name)
 {
@@ -37,18 +41,47 @@ static int help(const char *name)
     if (name && !c)
         return unknown(name);
     if (c)
-        pp_help_command(c, stdout);
+        pp_help_command(c, stdout, 0);
     else
         pp_help_all(commands, stdout);
     return 0;
 }
 
-int main(int argc, char **argv)
+/* help --man [COMMAND], help --completion bash|zsh: for make man and make install. */
+static int make_docs(const char *what, const char *of)
+{
+    const struct pp_command *c = of ? find(of) : NULL;
+    int man = strcmp(what, "--man") == 0, zsh = of && strcmp(of, "zsh") == 0;
+    if (man && of && !c)
+        return unknown(of);
+    if (man)
+        pp_help_man(commands, c, stdout);
+    else if (zsh)
+        pp_help_zsh(commands, stdout);
+    else if (of && strcmp(of, "bash") == 0)
+        pp_help_bash(commands, stdout);
+    else
+        return unknown(of ? of : what);
+    return 0;
+}
+
+/* A closed standard stream would give its number to the next file that is opened, and a report would be written into a recording's ring.
+ * What stands in for it fails at the first use, as the closed one would. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(pp_status_exit_code(PP_E_IO));
+}
+
+static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find(name);
     if (c)
         return c->run(argc - 1, argv + 1);
+    if (strcmp(name, "help") == 0 && argc > 2 && (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
+        return make_docs(argv[2], argc > 3 ? argv[3] : NULL);
     if (strcmp(name, "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
@@ -58,4 +91,15 @@ int main(int argc, char **argv)
         return 0;
     }
     return unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    int code = dispatch(argc, argv);
+    if (code == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+        fputs("pipeprobe: writing to standard output failed\n", stderr);
+        code = pp_status_exit_code(PP_E_IO);
+    }
+    return code;
 }

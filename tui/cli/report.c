@@ -12,13 +12,21 @@ struct options {
     int format, color, json, force;
     const char *output;
 };
-enum { TEXT, JSON };
+enum { AUTO, TEXT, MD, HTML, JSON, CSV };
 
 #define AT(field) offsetof(struct options, field)
-static const struct pp_opt_choice formats[] = {{"text", NULL}, {"json", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice formats[] = {
+    {"auto", "by the name of --output (.md, .html, .json, .csv), else text"},
+    {"text", "for a terminal"},
+    {"md", "Markdown for a pull request"},
+    {"html", "one self-contained page with pictures"},
+    {"json", "one document of schema pipeprobe.report/1"},
+    {"csv", "section,item,field,value"},
+    {NULL, NULL},
+};
 static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
 static const struct pp_opt opts[] = {
-    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .dflt = "text", .group = "Options", .help = "for people, or one document of schema pipeprobe.report/1"},
+    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT", .dflt = "auto", .group = "Options", .help = "all say the same"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "write there instead of to standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
@@ -46,10 +54,26 @@ static pp_status check_output(const struct options *o, const char *input, struct
     return PP_OK;
 }
 
+static int format_of(const struct options *o)
+{
+    static const struct { const char *end; int format; } ends[] = {{".md", MD}, {".html", HTML}, {".htm", HTML}, {".json", JSON}, {".csv", CSV}};
+    const char *dot = o->output ? strrchr(o->output, '.') : NULL;
+    if (o->json)
+        return JSON;
+    for (size_t i = 0; o->format == AUTO && dot && i < sizeof(ends) / sizeof(*ends); i++)
+        if (strcmp(dot, ends[i].end) == 0)
+            return ends[i].format;
+    return o->format == AUTO ? TEXT : o->format;
+}
+
 static int render(const struct options *o, const struct pp_report *r, FILE *out)
 {
-    if (o->format == JSON || o->json)
-        return pp_render_json(r, out);
+    switch (format_of(o)) {
+    case MD: return pp_render_md(r, out);
+    case HTML: return pp_render_html(r, out);
+    case JSON: return pp_render_json(r, out);
+    case CSV: return pp_render_csv(r, out);
+    }
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
     int color = o->output ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
     return pp_render_text(r, out, color, o->output ? 80 : pp_cli_columns(out));
@@ -99,11 +123,11 @@ out:
 
 const struct pp_command pp_cmd_report = {
     .name = "report",
-    .summary = "Say what bounds a recorded run, with the evidence.",
+    .summary = "say what bounds a recorded run, with the evidence",
     .usage = "report FILE [options]",
     .opts = opts,
     .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
              "little was recorded to judge, 4 when FILE is damaged or no recording.",
-    .examples = {"pipeprobe report run.sqlite", "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
+    .examples = {"pipeprobe report run.sqlite -o report.html", "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
 
+#include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -82,19 +83,22 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     if (p->transform)
         fprintf(stderr, "transform  %s, %s\n", pp_transform_text(p->transform), pp_dtype_name((enum pp_dtype)o->dtype));
     if (l->streaming)
-        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; a resume replays the stream to its place: no sample repeated or skipped\n",
-                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer);
+        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+                        "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
+                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer, (unsigned long long)l->shuffle_buffer);
     else
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr, "note       a batch of %llu is larger than the %llu samples of an epoch: every batch will be short\n",
-                (unsigned long long)l->batch_size, (unsigned long long)pp_sampler_len(p->sampler));
+        fprintf(stderr, "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
+    if (dev.passed_over)
+        fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
-        fprintf(stderr, "step       %s of %s\n", l->step == PP_STEP_SPIN ? "spin" : "sleep", pp_text_duration(t, sizeof(t), (double)l->step_ns));
+        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
 
@@ -167,8 +171,9 @@ static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
     struct pp_loader_state s = p->state;
     s.epoch = r->epoch;
     s.consumed = r->position;
-    s.shard = r->stream_shard;
-    s.offset = r->stream_offset;
+    s.shard = r->cursor.shard;
+    s.offset = r->cursor.offset;
+    s.number = r->cursor.number;
     return pp_state_save(o->save_state, &s, err);
 }
 
@@ -256,6 +261,7 @@ static int run_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_run, &err);
         goto out;
     }
+    pp_nvtx_start(); /* before the threads that record */
     say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
 
     events.store = rec.store;
@@ -284,7 +290,7 @@ static int run_main(int argc, char **argv)
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
     if (st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = could_not_measure(&err);
 out:
     run_record_free(&rec);
     run_parts_free(&parts);
@@ -299,9 +305,10 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader against your data and say what bounds it",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET is a directory of images (class = directory), tar shards ('shard-{000000..000009}.tar'),\n"
-             "or a token file (.bin, .npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say, 4 could\n"
-             "not measure, 130 interrupted.",
-    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
+    .notes = "DATASET is a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
+             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+             "4 could not measure, 130 interrupted.",
+    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
     .run = run_main,
 };

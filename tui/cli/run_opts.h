@@ -4,7 +4,8 @@
 
 #include "probe/base/opts.h"
 
-enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN };
+enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
+enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
 
 struct run_opts {
     /* data */
@@ -23,6 +24,7 @@ struct run_opts {
     uint64_t duration_ns;
     int64_t steps, epochs, warmup;
     const char *save_state, *resume;
+    int resume_cursor;
     /* errors */
     int on_error;
     int64_t retries;
@@ -30,7 +32,7 @@ struct run_opts {
     /* trainer and device */
     int step;
     double step_ms, link_gbps;
-    const char *device;
+    int device, h2d; /* h2d 1: sync */
     int pageable, sync_every_step;
     int64_t copy_buffers;
     struct pp_opt_list inject;

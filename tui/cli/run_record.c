@@ -3,42 +3,43 @@
 #include "collectors/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "tui/cli/recording_name.h"
 
 #include <errno.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define RING_SPANS 16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain looks every 100 ms */
 
-static void default_name(char *buf, size_t size)
-{
-    char stamp[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    snprintf(buf, size, "pipeprobe-%s.sqlite", stamp);
-    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
-        snprintf(buf, size, "pipeprobe-%s-%d.sqlite", stamp, i);
-}
-
 pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
 {
-    char copy[sizeof(r->path)];
-    if (o->output && strlen(o->output) >= sizeof(r->path) - 8)
-        return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(o->output));
-    if (o->output)
-        snprintf(r->path, sizeof(r->path), "%s", o->output);
-    else
-        default_name(r->path, sizeof(r->path));
-    if (!o->force && access(r->path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", r->path);
+    pp_status st = pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
+    if (st == PP_OK)
+        snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
+    return st;
+}
+
+/* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report would be about the others. */
+static pp_status check_room(const struct run_record *r, int workers, struct pp_err *err)
+{
+    enum { OTHERS = 4 }; /* main, reader, copy, trainer */
+    double ring = RING_SPANS * sizeof(struct pp_span) + 4096, need = (workers + OTHERS) * ring;
+    char copy[sizeof(r->path)], a[32], b[32];
+    struct rlimit limit;
+    struct statvfs fs;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (double)limit.rlim_cur < ring)
+        return pp_fail(err, PP_E_IO, "recording needs files of %s, and the file-size limit (ulimit -f) is %s; raise it, or measure with --no-record",
+                       pp_text_bytes(a, sizeof(a), ring), pp_text_bytes(b, sizeof(b), (double)limit.rlim_cur));
     memcpy(copy, r->path, sizeof(copy));
     const char *dir = dirname(copy);
-    if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", r->path, dir);
-    snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
+    if (statvfs(dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
+        return pp_fail(err, PP_E_IO, "recording %d workers into %s needs %s to begin with, and %s is free in %s; free some space or choose another place with -o",
+                       workers, r->path, pp_text_bytes(a, sizeof(a), need), pp_text_bytes(b, sizeof(b), (double)fs.f_bavail * (double)fs.f_frsize), dir);
     return PP_OK;
 }
 
@@ -67,7 +68,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "duration", (double)l->max_ns, "ns");
     pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
     pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
-    pp_store_meta_text(s, "config", "step", l->step == PP_STEP_NONE ? "none" : l->step == PP_STEP_SPIN ? "spin" : "sleep");
+    pp_store_meta_text(s, "config", "step", pp_step_name(l->step));
     pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
     pp_store_meta_text(s, "config", "simd", pp_transform_simd());
     static const char *const keys[] = {"workers", "batch_size", "prefetch"};
@@ -75,7 +76,14 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         if (p->chosen[i][0])
             pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
     pp_device_info(p->device, &dev);
+    pp_store_meta_text(s, "config", "device", dev.kind);
+    pp_store_meta_text(s, "config", "device_kind", dev.kind);
     pp_store_meta_text(s, "config", "device_name", dev.name);
+    if (dev.passed_over) {
+        snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
+        pp_store_meta_text(s, "chosen", "device", text);
+    }
+    pp_store_meta_num(s, "config", "copy_buffers", l->copy_buffers, "batches");
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
@@ -93,15 +101,34 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
 }
 
+/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next one is. */
+static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st;
+    int tries = 100;
+    do
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
+                                                           .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
+    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
+    return st;
+}
+
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
-    pp_status st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
-                                                             .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
+    pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
+        st = create_store(r, o, err);
     if (st != PP_OK)
         return st;
+    st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
+    if (st != PP_OK) { /* the run never began: nothing of it stays */
+        pp_store_close(r->store);
+        r->store = NULL;
+        unlink(r->path);
+        rmdir(r->rings);
+        return st;
+    }
     store_config(r->store, set, parts, data_path);
     st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
     pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");

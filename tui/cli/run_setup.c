@@ -68,6 +68,8 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
         return st;
     p->loader.start_epoch = state.epoch;
     p->loader.start_position = state.consumed;
+    p->loader.from_cursor = o->resume_cursor;
+    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard, .offset = state.offset, .delivered = state.consumed, .number = state.number};
     if (o->epochs && state.epoch >= (uint64_t)o->epochs)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
                        (unsigned long long)state.epoch, (long long)o->epochs);
@@ -144,10 +146,32 @@ static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o
     return o->steps && filling > (uint64_t)o->steps / 4 ? (uint64_t)o->steps / 4 : filling;
 }
 
+/* A step is a kernel only on a device that runs one: asked for on another, it is refused before anything starts. */
+static pp_status choose_step(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_device_info dev;
+    pp_device_info(p->device, &dev);
+    switch (o->step) {
+    case RUN_STEP_AUTO:
+        p->loader.step = !(o->step_ms > 0) ? PP_STEP_NONE : dev.runs_steps ? PP_STEP_DEVICE : PP_STEP_SLEEP;
+        break;
+    case RUN_STEP_NONE: p->loader.step = PP_STEP_NONE; break;
+    case RUN_STEP_SLEEP: p->loader.step = PP_STEP_SLEEP; break;
+    case RUN_STEP_SPIN: p->loader.step = PP_STEP_SPIN; break;
+    case RUN_STEP_CUDA:
+        if (!dev.runs_steps)
+            return pp_fail(err, PP_E_USAGE, "--step cuda needs a CUDA device: %s; or use --step sleep", dev.passed_over ? dev.passed_over : "this is the host device");
+        p->loader.step = PP_STEP_DEVICE;
+        break;
+    }
+    return PP_OK;
+}
+
 static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
 {
     struct pp_loader_opts *l = &p->loader;
-    int step = o->step == RUN_STEP_AUTO ? (o->step_ms > 0 ? RUN_STEP_SLEEP : RUN_STEP_NONE) : o->step;
+    struct pp_device_info dev;
+    pp_device_info(p->device, &dev);
     l->dataset = p->dataset;
     l->sampler = p->sampler;
     l->transform = p->transform;
@@ -164,9 +188,9 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->on_error = (enum pp_on_error)o->on_error;
     l->retries = (int)o->retries;
     l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
-    l->step = step == RUN_STEP_NONE ? PP_STEP_NONE : step == RUN_STEP_SPIN ? PP_STEP_SPIN : PP_STEP_SLEEP;
     l->step_ns = (uint64_t)(o->step_ms * 1e6);
-    l->copy_buffers = (int)o->copy_buffers;
+    /* The stand-in has no stream to take turns on: one buffer gives the same order. */
+    l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
     l->sync_every_step = o->sync_every_step;
     l->streaming = o->stream;
     l->shuffle_shards = o->shuffle_shards;
@@ -192,8 +216,10 @@ static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
 pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set, const char *path,
                          struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err)
 {
+    static const char *const kinds[] = {[RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
     struct opening opening = {progress, interrupted};
-    struct pp_device_opts dev = {.kind = o->device, .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable};
+    struct pp_device_opts dev = {.kind = kinds[o->device], .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable,
+                                  .copy_buffers = (int)o->copy_buffers, .sync_copies = o->h2d};
     const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
     pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
     if (st == PP_OK && o->inject.n)
@@ -201,8 +227,12 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
     if (st == PP_OK)
         st = pp_device_open(&dev, &p->device, err);
     if (st == PP_OK)
+        st = choose_step(p, o, err);
+    if (st == PP_OK)
         st = open_dataset(p, o, path, &opening, err);
     pp_progress_clear(progress);
+    if (st == PP_OK)
+        st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
     if (st != PP_OK)
         return st;
     if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {

@@ -1,0 +1,315 @@
+/* The CUDA device: page-locked slots, a copy stream with an event per copy, and the trainer's step as a kernel of chosen duration.
+ *
+ * Streams: copies run on one that does not wait for the legacy default stream, so that they overlap the step; the step runs on one that does, so that
+ * a copy on the legacy stream (sync_copies) takes turns with it, as cudaMemcpy in a training script does. Waiting threads sleep (blocking events): a
+ * spinning copy lane would take a core from the workers under test. The primary context is used, and made current by every call, for the
+ * loader's threads come and go. */
+#include "probe/device/cuda_driver.h"
+#include "probe/device/ops.h"
+#include "probe/device/pages.h"
+
+#include "probe/base/err.h"
+#include "probe/device/kernel.ptx.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_COPY_BUFFERS 64
+#define DEFAULT_COPY_BUFFERS 2
+#define CALIBRATION_NS 2000000u
+#define CALIBRATION_TOLERANCE 0.1 /* beyond it the user is told what a step really takes */
+
+static const char lost_hint[] = "the device may be lost: look for Xid lines in dmesg; what was recorded so far is kept";
+
+/* Where one batch lies on the device, and when its copy is done. */
+struct target {
+    pp_cu_pointer at;
+    size_t size;
+    pp_cu_event copied;
+};
+
+struct cuda {
+    struct pp_device base;
+    struct pp_cuda_driver cu;
+    pp_cu_device device;
+    pp_cu_context context;
+    pp_cu_stream copy_stream, step_stream;
+    pp_cu_event stepped;
+    pp_cu_module module;
+    pp_cu_function spin;
+    struct target target[MAX_COPY_BUFFERS];
+    int n_targets, pageable, sync_copies;
+    uint64_t copies; /* started so far; the copy lane's */
+    char name[256], note[200], pci_bus_id[20];
+};
+
+static struct cuda *of(struct pp_device *d)
+{
+    return (struct cuda *)d;
+}
+
+static pp_cu_result enter(const struct cuda *c)
+{
+    return c->cu.cuCtxSetCurrent(c->context);
+}
+
+static void cuda_close(struct pp_device *d)
+{
+    struct cuda *c = of(d);
+    const struct pp_cuda_driver *cu = &c->cu;
+    if (c->context && enter(c) == 0) {
+        cu->cuCtxSynchronize();
+        for (int i = 0; i < MAX_COPY_BUFFERS; i++) {
+            if (c->target[i].at)
+                cu->cuMemFree_v2(c->target[i].at);
+            if (c->target[i].copied)
+                cu->cuEventDestroy_v2(c->target[i].copied);
+        }
+        if (c->module)
+            cu->cuModuleUnload(c->module);
+        if (c->stepped)
+            cu->cuEventDestroy_v2(c->stepped);
+        if (c->step_stream)
+            cu->cuStreamDestroy_v2(c->step_stream);
+        if (c->copy_stream)
+            cu->cuStreamDestroy_v2(c->copy_stream);
+        cu->cuCtxSetCurrent(NULL);
+    }
+    if (c->context)
+        cu->cuDevicePrimaryCtxRelease_v2(c->device);
+    free(c);
+}
+
+static void cuda_info(const struct pp_device *d, struct pp_device_info *out)
+{
+    const struct cuda *c = (const struct cuda *)d;
+    out->name = c->name;
+    out->pinned = !c->pageable;
+    out->note = c->note[0] ? c->note : NULL;
+    out->pci_bus_id = c->pci_bus_id[0] ? c->pci_bus_id : NULL;
+}
+
+static pp_status cuda_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    if (c->pageable)
+        return pp_pages_map(size, out, err);
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = c->cu.cuMemHostAlloc(out, size, PP_CU_HOST_PORTABLE);
+    if (rc == 0)
+        memset(*out, 0, size);
+    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or --prefetch, or --pageable", "page-locking %zu MiB for batch slots failed", size >> 20);
+}
+
+static void cuda_free(struct pp_device *d, void *p, size_t size)
+{
+    struct cuda *c = of(d);
+    if (c->pageable)
+        pp_pages_unmap(p, size);
+    else if (p && enter(c) == 0)
+        c->cu.cuMemFreeHost(p);
+}
+
+/* Batches are of one size but for short ones, so a target grows in the first round at most. */
+static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_err *err)
+{
+    if (t->size >= size)
+        return PP_OK;
+    if (t->at)
+        c->cu.cuMemFree_v2(t->at);
+    *t = (struct target){.copied = t->copied};
+    pp_cu_result rc = c->cu.cuMemAlloc_v2(&t->at, size);
+    if (rc == 0)
+        t->size = size;
+    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers", "reserving %zu MiB on the device for a batch failed", size >> 20);
+}
+
+/* A ticket is the number of the copy. */
+static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    struct target *t = &c->target[c->copies % (uint64_t)c->n_targets];
+    pp_cu_result rc = enter(c);
+    if (rc == 0) {
+        pp_status st = grow(c, t, size, err);
+        if (st != PP_OK)
+            return st;
+    }
+    if (rc == 0 && c->sync_copies)
+        rc = c->cu.cuMemcpyHtoD_v2(t->at, src, size);
+    else if (rc == 0)
+        rc = c->cu.cuMemcpyHtoDAsync_v2(t->at, src, size, c->copy_stream);
+    if (rc == 0 && !c->sync_copies)
+        rc = c->cu.cuEventRecord(t->copied, c->copy_stream);
+    if (rc == 0)
+        *ticket = c->copies++;
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
+}
+
+/* A later copy may have taken the event over; its stream keeps order, so waiting for that one is waiting long enough. */
+static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_cu_result rc = c->sync_copies ? 0 : enter(c);
+    if (rc == 0 && !c->sync_copies)
+        rc = c->cu.cuEventSynchronize(c->target[ticket % (uint64_t)c->n_targets].copied);
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
+}
+
+static pp_cu_result launch(struct cuda *c, uint64_t ns)
+{
+    unsigned long long arg = ns;
+    void *args[] = {&arg};
+    return c->cu.cuLaunchKernel(c->spin, 1, 1, 1, 1, 1, 1, 0, c->step_stream, args, NULL);
+}
+
+static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = launch(c, ns);
+    if (rc == 0)
+        rc = c->cu.cuEventRecord(c->stepped, c->step_stream);
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "starting the step's kernel failed");
+}
+
+static pp_status cuda_step_wait(struct pp_device *d, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = c->cu.cuEventSynchronize(c->stepped);
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "the step's kernel failed");
+}
+
+static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = c->cu.cuCtxSynchronize();
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "waiting for the device failed");
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+
+static pp_status make_context(struct cuda *c, struct pp_err *err)
+{
+    const struct pp_cuda_driver *cu = &c->cu;
+    char name[128] = "CUDA device";
+    int major = 0, minor = 0;
+    pp_cu_result rc = cu->cuDeviceGet(&c->device, 0);
+    if (rc != 0)
+        return pp_cuda_check(cu, rc, err, "nvidia-smi may say more", "asking for the first CUDA device failed");
+    /* Names alone: without them the device works as well. */
+    cu->cuDeviceGetName(name, sizeof(name), c->device);
+    cu->cuDeviceGetAttribute(&major, PP_CU_ATTRIBUTE_MAJOR, c->device);
+    cu->cuDeviceGetAttribute(&minor, PP_CU_ATTRIBUTE_MINOR, c->device);
+    if (cu->cuDeviceGetPCIBusId(c->pci_bus_id, sizeof(c->pci_bus_id), c->device) != 0)
+        c->pci_bus_id[0] = '\0';
+    snprintf(c->name, sizeof(c->name), "%s (compute capability %d.%d, driver for CUDA %d.%d), %s", name, major, minor, cu->version / 1000,
+             cu->version % 1000 / 10, c->pageable ? "pageable" : "pinned");
+    rc = cu->cuDevicePrimaryCtxRetain(&c->context, c->device);
+    if (rc != 0)
+        c->context = NULL;
+    return pp_cuda_check(cu, rc, err, "is another job holding it? nvidia-smi says", "making a context on %s failed", name);
+}
+
+static pp_status make_streams(struct cuda *c, struct pp_err *err)
+{
+    const struct pp_cuda_driver *cu = &c->cu;
+    const unsigned event = PP_CU_EVENT_BLOCKING_SYNC | PP_CU_EVENT_DISABLE_TIMING;
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = cu->cuStreamCreate(&c->copy_stream, PP_CU_STREAM_NON_BLOCKING);
+    if (rc == 0)
+        rc = cu->cuStreamCreate(&c->step_stream, 0);
+    if (rc == 0)
+        rc = cu->cuEventCreate(&c->stepped, event);
+    for (int i = 0; i < c->n_targets && rc == 0; i++)
+        rc = cu->cuEventCreate(&c->target[i].copied, event);
+    return pp_cuda_check(cu, rc, err, "nvidia-smi may say more", "making streams and events on the device failed");
+}
+
+/* What a step of CALIBRATION_NS really takes by the device's own events; the launch before it pays for loading the code. */
+static pp_cu_result calibrate(struct cuda *c, double *took_ns)
+{
+    const struct pp_cuda_driver *cu = &c->cu;
+    pp_cu_event from = NULL, to = NULL;
+    float ms = 0;
+    pp_cu_result rc = launch(c, 0);
+    if (rc == 0)
+        rc = cu->cuEventCreate(&from, PP_CU_EVENT_BLOCKING_SYNC);
+    if (rc == 0)
+        rc = cu->cuEventCreate(&to, PP_CU_EVENT_BLOCKING_SYNC);
+    if (rc == 0)
+        rc = cu->cuEventRecord(from, c->step_stream);
+    if (rc == 0)
+        rc = launch(c, CALIBRATION_NS);
+    if (rc == 0)
+        rc = cu->cuEventRecord(to, c->step_stream);
+    if (rc == 0)
+        rc = cu->cuEventSynchronize(to);
+    if (rc == 0)
+        rc = cu->cuEventElapsedTime(&ms, from, to);
+    if (from)
+        cu->cuEventDestroy_v2(from);
+    if (to)
+        cu->cuEventDestroy_v2(to);
+    *took_ns = (double)ms * 1e6;
+    return rc;
+}
+
+static pp_status make_kernel(struct cuda *c, struct pp_err *err)
+{
+    double took_ns;
+    pp_cu_result rc = c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx);
+    if (rc == 0)
+        rc = c->cu.cuModuleGetFunction(&c->spin, c->module, "pp_spin");
+    if (rc == 0)
+        rc = calibrate(c, &took_ns);
+    if (rc == 0 && fabs(took_ns - CALIBRATION_NS) > CALIBRATION_TOLERANCE * CALIBRATION_NS)
+        snprintf(c->note, sizeof(c->note), "a step of %.3g ms takes %.3g ms on this device: its timer is coarse", CALIBRATION_NS / 1e6, took_ns / 1e6);
+    return pp_cuda_check(&c->cu, rc, err, "a newer driver may take it", "loading the step's kernel into the device failed");
+}
+
+static const struct pp_device_ops cuda_ops;
+
+static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
+{
+    int devices;
+    struct cuda *c = calloc(1, sizeof(*c));
+    if (!c)
+        return pp_fail(err, PP_E_NO_MEMORY, "opening the CUDA device: no memory");
+    c->base.ops = &cuda_ops;
+    c->pageable = opts->pageable;
+    c->sync_copies = opts->sync_copies;
+    c->n_targets = opts->copy_buffers < 1 ? DEFAULT_COPY_BUFFERS : opts->copy_buffers > MAX_COPY_BUFFERS ? MAX_COPY_BUFFERS : opts->copy_buffers;
+    pp_status st = pp_cuda_driver_load(&c->cu, PP_CUDA_LIBRARY, err);
+    if (st == PP_OK)
+        st = pp_cuda_driver_devices(&c->cu, &devices, err);
+    if (st == PP_OK)
+        st = make_context(c, err);
+    if (st == PP_OK)
+        st = make_streams(c, err);
+    if (st == PP_OK)
+        st = make_kernel(c, err);
+    if (st != PP_OK) {
+        cuda_close(&c->base);
+        return st;
+    }
+    *out = &c->base;
+    return PP_OK;
+}
+
+static const struct pp_device_ops cuda_ops = {
+    .kind = "cuda", .text = "an NVIDIA GPU, through the driver's own library",
+    .open = cuda_open, .close = cuda_close, .info = cuda_info, .alloc = cuda_alloc, .free = cuda_free,
+    .copy_start = cuda_copy_start, .copy_wait = cuda_copy_wait, .step_start = cuda_step_start, .step_wait = cuda_step_wait, .sync = cuda_sync,
+};
+
+const struct pp_device_ops *const pp_device_cuda = &cuda_ops;

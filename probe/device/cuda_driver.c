@@ -1,0 +1,85 @@
+#include "probe/device/cuda_driver.h"
+
+#include "probe/base/err.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OLDEST_VERSION 9000 /* CUDA 9.0 reads the PTX we bring (ISA 6.0) */
+
+pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, struct pp_err *err)
+{
+    const char *missing = NULL;
+    memset(d, 0, sizeof(*d));
+    void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!lib)
+        return pp_fail(err, PP_E_NOT_FOUND, "there is no NVIDIA driver here (%s); install it to copy to a GPU", dlerror());
+    /* The form POSIX gives for function pointers. */
+#define FIND(name, args)                                       \
+    if (!(*(void **)&d->name = dlsym(lib, #name)) && !missing) \
+        missing = #name;
+    PP_CU_CALLS(FIND)
+#undef FIND
+    if (d->cuDriverGetVersion)
+        d->cuDriverGetVersion(&d->version);
+    if (missing || d->version < OLDEST_VERSION)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the NVIDIA driver is too old: it is for CUDA %d.%d%s%s, and 9.0 is needed; update it",
+                       d->version / 1000, d->version % 1000 / 10, missing ? " and has no " : "", missing ? missing : "");
+    return PP_OK;
+}
+
+const char *pp_cuda_error_text(const struct pp_cuda_driver *d, pp_cu_result rc)
+{
+    const char *text = NULL;
+    return d->cuGetErrorString(rc, &text) == 0 && text ? text : "an error it has no words for";
+}
+
+static pp_status status_of(pp_cu_result rc)
+{
+    switch (rc) {
+    case PP_CU_OUT_OF_MEMORY: return PP_E_NO_MEMORY;
+    case PP_CU_NOT_INITIALIZED:
+    case PP_CU_NO_DEVICE:
+    case PP_CU_INVALID_DEVICE:
+    case PP_CU_PTX_TOO_NEW:
+    case PP_CU_DRIVER_MISMATCH: return PP_E_UNSUPPORTED;
+    default: return PP_E_SYSTEM;
+    }
+}
+
+pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint, const char *fmt, ...)
+{
+    char what[240];
+    va_list ap;
+    if (rc == 0)
+        return PP_OK;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    return pp_fail(err, status_of(rc), "%s: the driver says \"%s\" (CUDA error %d)%s%s", what, pp_cuda_error_text(d, rc), rc, hint ? "; " : "", hint ? hint : "");
+}
+
+/* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides them all. */
+static pp_status no_device(struct pp_err *err)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible)
+        return pp_fail(err, PP_E_UNSUPPORTED, "CUDA_VISIBLE_DEVICES=\"%s\" leaves no CUDA device; unset it to use a GPU", visible);
+    return pp_fail(err, PP_E_UNSUPPORTED, "the NVIDIA driver is there, but no CUDA device: nvidia-smi may say more");
+}
+
+pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err)
+{
+    *n = 0;
+    pp_cu_result rc = d->cuInit(0);
+    if (rc == 0)
+        rc = d->cuDeviceGetCount(n);
+    if (rc == PP_CU_NO_DEVICE || (rc == 0 && *n < 1))
+        return no_device(err);
+    const char *hint = rc == PP_CU_DRIVER_MISMATCH ? "the library and the kernel module are of different versions: reboot, or reload the module"
+                                                   : "nvidia-smi may say more";
+    return pp_cuda_check(d, rc, err, hint, "starting the NVIDIA driver for CUDA %d.%d failed", d->version / 1000, d->version % 1000 / 10);
+}

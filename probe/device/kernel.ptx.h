@@ -1,0 +1,21 @@
+/* Made from kernel.cu by nvcc 13.0.88; see ptx.sh. */
+static const char pp_kernel_ptx[] =
+    ".version 6.0\n"
+    ".target sm_50\n"
+    ".address_size 64\n"
+    ".visible .entry pp_spin(\n"
+    " .param .u64 pp_spin_param_0\n"
+    ")\n"
+    "{\n"
+    " .reg .pred %p<2>;\n"
+    " .reg .b64 %rd<6>;\n"
+    " ld.param.u64 %rd2, [pp_spin_param_0];\n"
+    " mov.u64 %rd3, %globaltimer;\n"
+    "$L__BB0_1:\n"
+    " mov.u64 %rd4, %globaltimer;\n"
+    " sub.s64 %rd5, %rd4, %rd3;\n"
+    " setp.lt.u64 %p1, %rd5, %rd2;\n"
+    " @%p1 bra $L__BB0_1;\n"
+    " ret;\n"
+    "}\n"
+    ;

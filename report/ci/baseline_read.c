@@ -1,0 +1,180 @@
+#include "report/ci/baseline.h"
+
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCHEMA "pipeprobe.baseline/"
+#define VERSION "1"
+
+int pp_baseline_is(const char *path)
+{
+    char head[64];
+    int fd = pp_io_open(path, O_RDONLY, 0);
+    ssize_t n = fd >= 0 ? pp_io_read(fd, head, sizeof(head)) : 0, i = 0;
+    if (fd >= 0)
+        close(fd);
+    while (i < n && isspace((unsigned char)head[i]))
+        i++;
+    return i < n && head[i] == '{';
+}
+
+static pp_status corrupt(const char *path, const char *what, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_CORRUPT, "the baseline %s is damaged: %s; save it again", path, what);
+}
+
+/* 0 when the value is there but no string, or too long. */
+static int read_text(const json_t *object, const char *key, char *buf, size_t size)
+{
+    const json_t *v = json_object_get(object, key);
+    if (!v || json_is_null(v))
+        return 1;
+    if (!json_is_string(v) || json_string_length(v) >= size)
+        return 0;
+    snprintf(buf, size, "%s", json_string_value(v));
+    return 1;
+}
+
+/* null and absent are NAN; 0 for anything else that is no number. */
+static int read_number(const json_t *object, const char *key, double *out)
+{
+    const json_t *v = json_object_get(object, key);
+    *out = json_is_number(v) ? json_number_value(v) : NAN;
+    return !v || json_is_null(v) || json_is_number(v);
+}
+
+static int find_lane(const char *name)
+{
+    for (int i = 0; name && i < PP_LANE_COUNT; i++)
+        if (strcmp(pp_lane_name((pp_lane)i), name) == 0)
+            return i;
+    return -1;
+}
+
+static int find_phase(const char *name)
+{
+    for (int i = 1; name && i < PP_PHASE_COUNT; i++)
+        if (strcmp(pp_phase_info((unsigned)i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int find_part(const char *name)
+{
+    for (int i = 0; name && i < PP_PART_COUNT; i++)
+        if (strcmp(pp_part_name((enum pp_part)i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* Parts of a lane or phase that this version does not know are skipped. */
+static int read_parts(const json_t *parts, struct pp_run *r)
+{
+    size_t i;
+    json_t *p;
+    double s;
+    if (parts && !json_is_array(parts))
+        return 0;
+    json_array_foreach(parts, i, p) {
+        int lane = find_lane(json_string_value(json_object_get(p, "lane")));
+        int phase = find_phase(json_string_value(json_object_get(p, "phase")));
+        int part = find_part(json_string_value(json_object_get(p, "part")));
+        if (!read_number(p, "s_per_batch", &s))
+            return 0;
+        if (lane >= 0 && phase >= 0 && part >= 0 && !isnan(s))
+            r->part_s[lane][phase][part] = s;
+    }
+    return 1;
+}
+
+static pp_status read_run(const char *path, const json_t *doc, const json_t *fields, struct pp_run *r, struct pp_err *err)
+{
+    const char *file = json_string_value(json_object_get(doc, "file")), *name;
+    const json_t *metrics = json_object_get(doc, "metrics");
+    json_t *value;
+    if (!pp_run_init(r, file ? file : path))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
+    if (!json_is_object(metrics))
+        return corrupt(path, "a run has no metrics", err);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
+            return corrupt(path, "a metric is no number", err);
+    if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) || !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
+        !read_text(doc, "l2", r->l2, sizeof(r->l2)) || !read_text(doc, "counts_why", r->counts_why, sizeof(r->counts_why)))
+        return corrupt(path, "a run's verdict or outcome is no text", err);
+    if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
+        return corrupt(path, "a run's parts are no numbers", err);
+    json_object_foreach((json_t *)fields, name, value) {
+        if (!json_is_string(value))
+            return corrupt(path, "a field is no text", err);
+        if (!pp_run_set_field(r, name, json_string_value(value)))
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
+    }
+    return PP_OK;
+}
+
+static pp_status check_schema(const char *path, const json_t *doc, struct pp_err *err)
+{
+    const char *schema = json_string_value(json_object_get(doc, "schema"));
+    if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no baseline: its schema is %.60s, not " SCHEMA VERSION, path, schema ? schema : "missing");
+    if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
+        return pp_fail(err, PP_E_VERSION, "the baseline %s has schema %.60s, this version reads " SCHEMA VERSION "; save it again", path, schema);
+    return PP_OK;
+}
+
+static pp_status read_document(const char *path, const json_t *doc, struct pp_runs *out, struct pp_baseline_about *about, struct pp_err *err)
+{
+    const json_t *runs = json_object_get(doc, "runs"), *fields = json_object_get(doc, "fields");
+    struct pp_baseline_about ignored = {0};
+    size_t i;
+    json_t *run;
+    pp_status st = check_schema(path, doc, err);
+    if (st != PP_OK)
+        return st;
+    about = about ? about : &ignored;
+    if (!read_text(doc, "label", about->label, sizeof(about->label)) || !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
+        !read_text(doc, "pipeprobe_version", about->version, sizeof(about->version)) || !json_is_object(fields) || !json_is_array(runs))
+        return corrupt(path, "label, fields or runs are not as the schema says", err);
+    if (json_array_size(runs) == 0)
+        return pp_fail(err, PP_E_EMPTY, "the baseline %s holds no runs; save it again", path);
+    json_array_foreach(runs, i, run) {
+        struct pp_run *r = pp_runs_push(out);
+        st = r ? read_run(path, run, fields, r, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
+        if (st != PP_OK)
+            return st;
+    }
+    return PP_OK;
+}
+
+pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about, struct pp_err *err)
+{
+    uint8_t *text = NULL;
+    size_t cap = 0, size = 0;
+    struct pp_io_cached cached;
+    json_error_t why;
+    json_t *doc = NULL;
+    *out = (struct pp_runs){0};
+    pp_status st = pp_io_read_file(AT_FDCWD, path, &text, &cap, &size, &cached, err);
+    if (st != PP_OK)
+        goto out;
+    doc = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
+    if (!doc)
+        st = pp_fail(err, PP_E_CORRUPT, "the baseline %s is no JSON: line %d: %s", path, why.line, why.text);
+    else
+        st = read_document(path, doc, out, about, err);
+out:
+    json_decref(doc);
+    free(text);
+    return st;
+}

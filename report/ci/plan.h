@@ -1,0 +1,22 @@
+/* ci/plan.h: in which order repeated runs are made, and how many. All of it is fixed before the first run. */
+#ifndef PP_CI_PLAN_H
+#define PP_CI_PLAN_H
+
+#include <stddef.h>
+
+enum pp_ci_side { PP_CI_BASE, PP_CI_HEAD };
+
+/* Of run i (from 0) of a comparison: ABBA ABBA ..., so that a machine that drifts hits both sides alike, and neither always comes first. */
+static inline enum pp_ci_side pp_ci_abba(size_t i)
+{
+    return (enum pp_ci_side)((i / 2 + i) % 2);
+}
+
+/* At most two looks: one after `runs` on each side, and, only when that one is inconclusive, one after max_runs. Each is made at
+ * half of alpha (compare.h: looks), so the second costs no false alarms. */
+static inline unsigned pp_ci_looks(size_t runs, size_t max_runs)
+{
+    return max_runs > runs ? 2 : 1;
+}
+
+#endif

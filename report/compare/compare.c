@@ -1,0 +1,142 @@
+#include "report/compare/compare.h"
+
+#include "probe/base/err.h"
+#include "report/compare/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pp_answer_name(enum pp_answer a)
+{
+    static const char *const names[] = {[PP_NOT_REGRESSED] = "not-regressed", [PP_REGRESSED] = "regressed", [PP_INCONCLUSIVE] = "inconclusive", [PP_NOT_MEASURED] = "not-measured"};
+    return names[a];
+}
+
+void pp_compare_defaults(struct pp_compare_opts *o)
+{
+    *o = (struct pp_compare_opts){.alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .looks = 1, .gate_verdict = 1};
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        o->threshold[i] = pp_cmp_metric((enum pp_cmp_id)i)->threshold;
+        o->gated[i] = 1;
+    }
+}
+
+/* ---- what may be compared --------------------------------------------------------------------------------------------------- */
+
+static pp_status check_run(const struct pp_run *r, struct pp_err *err)
+{
+    double rate = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES];
+    if (strcmp(r->outcome, "finished") != 0)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is no sample: the run is %s; only finished runs are compared", r->path, r->outcome[0] ? r->outcome : "unfinished");
+    if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is no sample: no batches were measured in its steady state, so it has no rate; let it run longer", r->path);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (isinf(r->metric[i]) || r->metric[i] < 0)
+            return pp_fail(err, PP_E_CORRUPT, "%s: its %s of %g makes no sense", r->path, pp_cmp_metric((enum pp_cmp_id)i)->title, r->metric[i]);
+    return PP_OK;
+}
+
+pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err)
+{
+    struct pp_difference d;
+    if (side->runs->n == 0)
+        return pp_fail(err, PP_E_EMPTY, "%s holds no runs", side->label);
+    for (size_t i = 0; i < side->runs->n; i++) {
+        pp_status st = check_run(&side->runs->run[i], err);
+        if (st != PP_OK)
+            return st;
+    }
+    if (pp_unrepeated(side->runs, &d))
+        return pp_fail(err, PP_E_INCONCLUSIVE, "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s", side->label, d.name, d.base,
+                       d.base_path, d.head, d.head_path);
+    return PP_OK;
+}
+
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err)
+{
+    struct pp_difference d[PP_COMPARE_DIFFERENCES];
+    size_t n = pp_differences(base, head, o->allow, d, PP_COMPARE_DIFFERENCES);
+    char more[160] = "";
+    if (n == 0)
+        return PP_OK;
+    for (size_t i = 1, at = 0; i < n && at < sizeof(more) - 1; i++)
+        at += (size_t)snprintf(more + at, sizeof(more) - at, "%s%s", i > 1 ? ", " : "; also different: ", d[i].name);
+    return pp_fail(err, PP_E_INCONCLUSIVE, "not comparable: %s is '%.60s' in %s and '%.60s' in %s%s; --allow-env %s compares all the same", d[0].name, d[0].base, d[0].base_path, d[0].head,
+                   d[0].head_path, more, d[0].name);
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------------------------- */
+
+static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
+{
+    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) || o->looks < 1)
+        return pp_fail(err, PP_E_USAGE, "alpha (%g) and confidence (%g) must be between 0 and 1", o->alpha, o->confidence);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
+            return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more", pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
+    return PP_OK;
+}
+
+static void note_differences(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
+{
+    c->n_allowed = pp_differences(base, head, NULL, c->allowed, PP_COMPARE_DIFFERENCES);
+    c->n_changes = pp_config_changes(&base->run[0], &head->run[0], c->change, PP_COMPARE_DIFFERENCES);
+}
+
+pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
+                           struct pp_compare *out, struct pp_err *err)
+{
+    *out = (struct pp_compare){.base_label = base->label, .head_label = head->label, .n_base = base->runs->n, .n_head = head->runs->n, .opts = *opts,
+                               .base_batch_s = NAN, .head_batch_s = NAN};
+    pp_status st = check_opts(opts, err);
+    if (st == PP_OK)
+        st = pp_compare_check_side(base, err);
+    if (st == PP_OK)
+        st = pp_compare_check_side(head, err);
+    if (st == PP_OK)
+        st = pp_compare_check_environment(base->runs, head->runs, opts, err);
+    if (st != PP_OK)
+        return st;
+    note_differences(out, base->runs, head->runs);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
+        st = pp_compare_measure(out, base->runs, head->runs, (enum pp_cmp_id)i, err);
+    pp_compare_classes(out, base->runs, head->runs);
+    if (st == PP_OK)
+        st = pp_compare_judge(out, err);
+    if (st == PP_OK)
+        st = pp_compare_attribute(out, base->runs, head->runs, err);
+    if (st != PP_OK)
+        pp_compare_free(out);
+    return st;
+}
+
+void pp_compare_free(struct pp_compare *c)
+{
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        free(c->metric[i].base);
+        free(c->metric[i].head);
+        c->metric[i].base = c->metric[i].head = NULL;
+    }
+    free(c->part);
+    c->part = NULL;
+    c->n_parts = 0;
+}
+
+int pp_compare_more_runs_help(const struct pp_compare *c)
+{
+    int open = c->opts.gate_verdict && c->verdict.answer == PP_INCONCLUSIVE;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        open |= c->metric[i].gated && c->metric[i].answer == PP_INCONCLUSIVE && !isnan(c->metric[i].p);
+    return c->answer == PP_INCONCLUSIVE && open;
+}
+
+int pp_compare_exit_code(const struct pp_compare *c, int strict)
+{
+    if (c->answer == PP_REGRESSED)
+        return 1;
+    if (c->answer == PP_NOT_REGRESSED)
+        return 0;
+    return strict ? 1 : pp_status_exit_code(PP_E_INCONCLUSIVE);
+}

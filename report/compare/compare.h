@@ -1,0 +1,118 @@
+/* compare/compare.h: repeated runs of BASE against repeated runs of HEAD: one model, computed once; renderers compute nothing.
+ *
+ * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its clock. Per metric there are three answers.
+ *   regressed      the lower end of the bootstrap interval of the ratio of medians, turned so that more is worse, is above 1 + threshold,
+ *                  and Mann-Whitney's p, adjusted by Holm over all gated questions, is below alpha
+ *   not regressed  the upper end is below 1 + threshold
+ *   inconclusive   anything else, with the reason; always when so few runs could never show a regression
+ * A COUNT metric that is the same in all runs of a side is compared exactly: there is no noise to test against, one run is enough.
+ * A change of the verdict's class is a question of its own (Fisher's exact test over runs), in the same family of Holm. */
+#ifndef PP_COMPARE_COMPARE_H
+#define PP_COMPARE_COMPARE_H
+
+#include "report/compare/environment.h"
+#include "report/compare/run.h"
+#include "report/stats/order.h"
+
+#include <stdint.h>
+
+enum pp_answer { PP_NOT_REGRESSED, PP_REGRESSED, PP_INCONCLUSIVE, PP_NOT_MEASURED };
+const char *pp_answer_name(enum pp_answer a); /* "not-regressed", "regressed", "inconclusive", "not-measured" */
+
+struct pp_compare_opts {
+    double alpha;       /* 0.01 */
+    double confidence;  /* 0.95, of the intervals */
+    uint32_t resamples; /* 10000 */
+    uint64_t seed;
+    /* How often this comparison may look at growing data: alpha and 1 - confidence are divided by it (Bonferroni), so that buying more runs when
+     * the first look was inconclusive does not buy false alarms. */
+    unsigned looks;
+    int refuse_below_noise; /* a threshold below the A/A noise floor gives no "not regressed", and "regressed" only beyond the floor */
+    int gate_verdict;       /* a verdict that changed for the worse is a regression */
+    const char *const *allow; /* fields of the environment that may differ; ends with NULL; may be NULL */
+    double threshold[PP_CMP_COUNT_OF_METRICS];
+    unsigned char gated[PP_CMP_COUNT_OF_METRICS];
+};
+/* The defaults above, all metrics gated with their table's thresholds. */
+void pp_compare_defaults(struct pp_compare_opts *o);
+
+struct pp_compare_metric {
+    enum pp_cmp_id id;
+    int gated, exact, improved;
+    enum pp_answer answer;
+    double base_median, head_median;
+    double change;         /* head_median / base_median - 1, as shown; NAN when base is zero or one side is missing */
+    double ratio, low, high; /* times worse, with its interval; NAN when not computed */
+    double u, p, p_holm;   /* NAN when not tested; p_holm is p for what is not gated */
+    double threshold;      /* as a share */
+    double noise_floor;    /* what A/A of these runs shows, as a share; NAN when not computed */
+    double *base, *head;   /* raw values, one per run, NAN where missing; n_base and n_head of the comparison; owned by it */
+    size_t measured_base, measured_head;
+    struct pp_outliers base_outliers, head_outliers; /* reported, never removed */
+    char reason[200];      /* why inconclusive or not measured; else empty */
+};
+
+/* "input-bound/storage": L0 and L1. Finer changes are no finding. */
+struct pp_compare_verdict {
+    enum pp_answer answer; /* NOT_REGRESSED when the class is the same or changed for the better */
+    int changed;           /* beyond chance */
+    char base[56], head[56];     /* the commonest class of each side */
+    size_t base_runs, head_runs; /* runs that show their side's class */
+    double p, p_holm;
+    char sentence[240];
+};
+
+/* Where the difference in time per batch sits. Worker lanes are per thread, so parts of one lane add up to the difference. */
+struct pp_compare_part {
+    pp_lane lane;
+    pp_phase phase;
+    enum pp_part part;
+    double base_s, head_s; /* medians over runs */
+};
+
+#define PP_COMPARE_DIFFERENCES 64
+
+struct pp_compare {
+    const char *base_label, *head_label; /* the caller's */
+    size_t n_base, n_head;
+    size_t runs_needed; /* on each side, for a regression to be shown at all */
+    struct pp_compare_opts opts;
+    struct pp_compare_metric metric[PP_CMP_COUNT_OF_METRICS];
+    struct pp_compare_verdict verdict;
+    double base_batch_s, head_batch_s; /* medians; NAN when unknown */
+    struct pp_compare_part *part; /* largest difference first; only those with a share in it */
+    size_t n_parts;
+    char attribution[240]; /* "+3.1 ms per batch (12.0 -> 15.1 ms), of which decode cpu +2.9 ms"; empty when nothing moved */
+    struct pp_difference allowed[PP_COMPARE_DIFFERENCES]; /* of the environment, allowed on request */
+    size_t n_allowed;
+    struct pp_difference change[PP_COMPARE_DIFFERENCES]; /* options that differ */
+    size_t n_changes;
+    size_t regressed, inconclusive; /* gated findings, the verdict's class among them */
+    enum pp_answer answer;
+    char sentence[480];
+};
+
+struct pp_compare_side {
+    const char *label;
+    const struct pp_runs *runs;
+};
+
+/* PP_E_INCONCLUSIVE: not comparable (environment, an unfinished run, a run without batches or rate), with the name of the field or file.
+ * PP_E_EMPTY: a side without runs. On PP_OK free with pp_compare_free; the runs must live as long as the comparison. Any thread. */
+pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
+                           struct pp_compare *out, struct pp_err *err);
+void pp_compare_free(struct pp_compare *c);
+
+/* Whether the runs may stand for their side: finished, with batches and a rate, repetitions of each other. */
+pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err);
+
+/* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for nothing. */
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err);
+
+/* Inconclusive for want of runs, not for want of a measurement: more of the same runs may settle it. */
+int pp_compare_more_runs_help(const struct pp_compare *c);
+
+/* 0, 1 or 3; strict turns 3 into 1. */
+int pp_compare_exit_code(const struct pp_compare *c, int strict);
+
+#endif

@@ -1,0 +1,138 @@
+#include "report/compare/load.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void copy(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
+}
+
+static double threads_of(const struct pp_report *r, pp_lane lane)
+{
+    return lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1;
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------------------------------------ */
+
+/* Waiting costs no CPU worth the name and is often not split; work without a split makes the sum unknown. */
+static double cpu_per_sample(const struct pp_report *r)
+{
+    double cpu_ns = 0;
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *p = &r->phases[i];
+        const struct pp_phase_info *info = pp_phase_info(p->phase);
+        if (p->lane != PP_LANE_READER && p->lane != PP_LANE_WORKER && p->lane != PP_LANE_COPY)
+            continue;
+        if (isnan(p->cpu_share) && info && info->kind == PP_KIND_WORK && p->total_ns)
+            return NAN;
+        cpu_ns += isnan(p->cpu_share) ? 0 : (double)p->total_ns * p->cpu_share;
+    }
+    return r->window_samples && cpu_ns > 0 ? cpu_ns / 1e9 / (double)r->window_samples : NAN;
+}
+
+static double wait_p99_s(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == PP_PHASE_DATA_WAIT && r->phases[i].lane == PP_LANE_TRAINER)
+            return (double)r->phases[i].p99_ns / 1e9;
+    return NAN;
+}
+
+static void set_metrics(const struct pp_report *r, struct pp_run *out)
+{
+    out->metric[PP_CMP_FIRST_BATCH_S] = r->first_batch_s;
+    if (!r->has_steady_state)
+        return; /* warm-up is no measurement */
+    out->metric[PP_CMP_SAMPLES_PER_S] = r->samples_per_s;
+    out->metric[PP_CMP_CPU_S_PER_SAMPLE] = cpu_per_sample(r);
+    if (!r->has_step)
+        return; /* without a step the trainer does nothing but wait */
+    out->metric[PP_CMP_DATA_WAIT_SHARE] = r->data_wait_share;
+    out->metric[PP_CMP_DATA_WAIT_P99_S] = wait_p99_s(r);
+}
+
+static void set_parts(const struct pp_report *r, struct pp_run *out)
+{
+    if (!r->has_steady_state || !r->window_batches || !(r->batches_per_s > 0))
+        return;
+    out->batch_s = 1 / r->batches_per_s;
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *p = &r->phases[i];
+        if ((unsigned)p->lane >= PP_LANE_COUNT || (unsigned)p->phase >= PP_PHASE_COUNT)
+            continue;
+        double *part = out->part_s[p->lane][p->phase], s = (double)p->total_ns / 1e9 / (double)r->window_batches / threads_of(r, p->lane);
+        int split = !isnan(p->cpu_share) && !isnan(p->run_delay_share) && !isnan(p->blocked_share);
+        part[PP_PART_UNSPLIT] = split ? 0 : s;
+        part[PP_PART_CPU] = split ? s * p->cpu_share : 0;
+        part[PP_PART_RUN_DELAY] = split ? s * p->run_delay_share : 0;
+        part[PP_PART_BLOCKED] = split ? s * p->blocked_share : 0;
+    }
+}
+
+static int set_fields(const struct pp_report *r, struct pp_run *out)
+{
+    char name[128];
+    for (size_t i = 0; i < r->n_environment; i++)
+        if (!pp_run_set_field(out, r->environment[i].key, r->environment[i].value))
+            return 0;
+    for (size_t i = 0; i < r->n_config; i++) {
+        snprintf(name, sizeof(name), "config.%s", r->config[i].key);
+        if (!pp_run_set_field(out, name, r->config[i].value))
+            return 0;
+    }
+    return 1;
+}
+
+pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err)
+{
+    int ok = pp_run_init(out, r->path);
+    copy(out->outcome, sizeof(out->outcome), r->outcome);
+    copy(out->l0, sizeof(out->l0), r->verdict.l0);
+    copy(out->l1, sizeof(out->l1), r->verdict.l1);
+    copy(out->l2, sizeof(out->l2), r->verdict.l2);
+    set_metrics(r, out);
+    set_parts(r, out);
+    if (ok && set_fields(r, out))
+        return PP_OK;
+    pp_run_free(out);
+    return pp_fail(err, PP_E_NO_MEMORY, "no memory for the fields of %s", r->path);
+}
+
+/* ---- with counts --------------------------------------------------------------------------------------------------------------- */
+
+static void set_counts(const struct pp_epoch_counts *c, struct pp_run *out)
+{
+    const char *format = pp_run_field(out, "config.format");
+    if (!c->lossless || !c->epochs) {
+        copy(out->counts_why, sizeof(out->counts_why), c->lossless ? "no epoch was completed; give --epochs" : "spans were lost, so counts are not exact");
+        return;
+    }
+    double epochs = (double)c->epochs;
+    out->metric[PP_CMP_BYTES_READ] = c->bytes / epochs;
+    out->metric[PP_CMP_READS] = c->reads / epochs;
+    out->metric[PP_CMP_BATCHES] = c->batches / epochs;
+    out->metric[PP_CMP_SAMPLES] = c->samples / epochs;
+    out->metric[PP_CMP_ERRORS] = c->errors / epochs;
+    /* A folder's read opens its file (phases.def); opens of shards are not recorded. */
+    if (format && strcmp(format, "image-folder") == 0)
+        out->metric[PP_CMP_OPENS] = c->reads / epochs;
+}
+
+pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
+{
+    struct pp_report *report = NULL;
+    struct pp_epoch_counts counts;
+    pp_status st = pp_report_build(path, &report, err);
+    if (st == PP_OK)
+        st = pp_count_epochs(path, &counts, err);
+    if (st == PP_OK)
+        st = pp_run_of_report(report, out, err);
+    if (st == PP_OK)
+        set_counts(&counts, out);
+    pp_report_free(report);
+    return st;
+}

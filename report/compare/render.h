@@ -1,0 +1,19 @@
+/* compare/render.h: the comparison as text for a terminal, as Markdown, and as one JSON document (schema pipeprobe.compare/1,
+ * docs/compare.schema.json). Each returns 0, or -1 when writing failed. */
+#ifndef PP_COMPARE_RENDER_H
+#define PP_COMPARE_RENDER_H
+
+#include "report/compare/compare.h"
+
+#include <stdio.h>
+
+int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
+int pp_compare_markdown(const struct pp_compare *c, FILE *out);
+int pp_compare_json(const struct pp_compare *c, FILE *out);
+
+/* What the three say alike. "-" where nothing was computed; buf of at least 64 bytes. */
+char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_metric *m); /* "+8.1 % .. +13.2 %", worse is plus */
+char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m);        /* "0.0029", "exact" */
+const char *pp_compare_answer_text(const struct pp_compare_metric *m);                     /* "REGRESSED", "improved", "ok", ... */
+
+#endif

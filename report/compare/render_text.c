@@ -1,0 +1,162 @@
+#include "report/compare/render.h"
+
+#include "probe/base/text.h"
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_metric *m)
+{
+    char low[32], high[32];
+    if (isnan(m->low))
+        snprintf(buf, size, "-");
+    else
+        snprintf(buf, size, "%s .. %s", pp_cmp_change_text(low, sizeof(low), m->low - 1), pp_cmp_change_text(high, sizeof(high), m->high - 1));
+    return buf;
+}
+
+char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m)
+{
+    if (m->exact || isnan(m->p_holm))
+        snprintf(buf, size, "%s", m->exact ? "exact" : "-");
+    else
+        snprintf(buf, size, m->p_holm < 0.001 ? "%.0e" : "%.3f", m->p_holm);
+    return buf;
+}
+
+const char *pp_compare_answer_text(const struct pp_compare_metric *m)
+{
+    switch (m->answer) {
+    case PP_REGRESSED: return m->gated ? "REGRESSED" : "worse";
+    case PP_INCONCLUSIVE: return "inconclusive";
+    case PP_NOT_MEASURED: return "not measured";
+    case PP_NOT_REGRESSED: break;
+    }
+    return m->improved ? "improved" : "ok";
+}
+
+/* ---- terminal ----------------------------------------------------------------------------------------------------------------- */
+
+#define BAD "\033[1;33m"  /* orange and blue: told apart by colour-blind eyes; the words say it too */
+#define GOOD "\033[34m"
+#define PLAIN "\033[0m"
+
+static const char *tone(const struct pp_compare_metric *m)
+{
+    return m->answer == PP_REGRESSED || m->answer == PP_INCONCLUSIVE ? BAD : m->improved ? GOOD : "";
+}
+
+static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
+{
+    char base[32], head[32], change[32], interval[80];
+    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    const char *start = color ? tone(m) : "";
+    fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+            pp_cmp_value_text(head, sizeof(head), row, m->head_median), pp_cmp_change_text(change, sizeof(change), m->change),
+            pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m), start[0] ? PLAIN : "");
+    fputc('\n', out);
+}
+
+static void put_sentence(const struct pp_page *page, const char *lead, const char *text)
+{
+    pp_page_text(page, PP_TONE_PLAIN, lead, 2, 0, text);
+}
+
+static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
+{
+    char text[320];
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        const char *title = pp_cmp_metric(m->id)->title;
+        if (m->reason[0] && m->answer != PP_NOT_MEASURED) {
+            snprintf(text, sizeof(text), "%s: %s", title, m->reason);
+            put_sentence(page, "", text);
+        }
+        if (m->base_outliers.severe || m->head_outliers.severe) {
+            snprintf(text, sizeof(text), "%s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)", title, m->base_outliers.severe, m->head_outliers.severe);
+            put_sentence(page, "", text);
+        }
+    }
+}
+
+/* "LEAD: a, b, c", of those metrics for which item writes something; nothing when there is none. */
+static void put_list(const struct pp_compare *c, const struct pp_page *page, const char *lead, void (*item)(const struct pp_compare_metric *, char *, size_t))
+{
+    char text[1024], one[96];
+    size_t at = (size_t)snprintf(text, sizeof(text), "%s", lead), before = at;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && at < sizeof(text); i++) {
+        one[0] = '\0';
+        item(&c->metric[i], one, sizeof(one));
+        if (one[0])
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s", at == before ? ":" : ",", one);
+    }
+    if (at > before)
+        put_sentence(page, "", text);
+}
+
+static void name_unmeasured(const struct pp_compare_metric *m, char *buf, size_t size)
+{
+    if (m->answer == PP_NOT_MEASURED)
+        snprintf(buf, size, "%s", pp_cmp_metric(m->id)->title);
+}
+
+/* Where it decides something: what is not worse needs no p. */
+static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
+{
+    char p[32];
+    if (m->answer == PP_REGRESSED && !m->exact)
+        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_compare_p_text(p, sizeof(p), m));
+}
+
+static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size)
+{
+    char floor[32];
+    if (!isnan(m->noise_floor))
+        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_text_percent(floor, sizeof(floor), m->noise_floor));
+}
+
+static void put_differences(const struct pp_page *page, const char *what, const struct pp_difference *d, size_t n)
+{
+    char text[512];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof(text), "%s %s: %.160s -> %.160s", what, d[i].name, d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
+        put_sentence(page, "", text);
+    }
+}
+
+static void put_sides(const struct pp_compare *c, FILE *out)
+{
+    fprintf(out, "BASE %s (%zu run%s)\nHEAD %s (%zu run%s)\n\n", c->base_label, c->n_base, c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
+}
+
+static void put_rule(const struct pp_compare *c, const struct pp_page *page)
+{
+    char text[320];
+    snprintf(text, sizeof(text), "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
+             100 * (1 - (1 - c->opts.confidence) / c->opts.looks), c->opts.alpha / c->opts.looks);
+    put_sentence(page, "", text);
+}
+
+int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns)
+{
+    struct pp_page page = {.out = out, .columns = columns, .color = color};
+    pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
+    put_sides(c, out);
+    fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by", "answer");
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (c->metric[i].answer != PP_NOT_MEASURED)
+            put_row(&c->metric[i], out, color);
+    fputc('\n', out);
+    put_sentence(&page, "", c->verdict.sentence);
+    if (c->attribution[0])
+        put_sentence(&page, "", c->attribution);
+    put_reasons(c, &page);
+    put_differences(&page, "option", c->change, c->n_changes);
+    put_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
+    put_list(c, &page, "not measured", name_unmeasured);
+    put_list(c, &page, "p after Holm", name_p);
+    put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
+    put_rule(c, &page);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}

@@ -1,0 +1,86 @@
+#include "report/compare/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pp_part_name(enum pp_part part)
+{
+    static const char *const names[] = {[PP_PART_CPU] = "cpu", [PP_PART_RUN_DELAY] = "waiting for a CPU", [PP_PART_BLOCKED] = "blocked", [PP_PART_UNSPLIT] = ""};
+    return names[part];
+}
+
+int pp_run_init(struct pp_run *r, const char *path)
+{
+    *r = (struct pp_run){.batch_s = NAN};
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        r->metric[i] = NAN;
+    r->path = strdup(path);
+    return r->path != NULL;
+}
+
+void pp_run_free(struct pp_run *r)
+{
+    for (size_t i = 0; i < r->n_fields; i++) {
+        free(r->field[i].name);
+        free(r->field[i].value);
+    }
+    free(r->field);
+    free(r->path);
+    *r = (struct pp_run){0};
+}
+
+static struct pp_run_field *find(const struct pp_run *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (strcmp(r->field[i].name, name) == 0)
+            return &r->field[i];
+    return NULL;
+}
+
+int pp_run_set_field(struct pp_run *r, const char *name, const char *value)
+{
+    struct pp_run_field *f = find(r, name), fresh = {NULL, strdup(value)};
+    if (!fresh.value)
+        return 0;
+    if (f) {
+        free(f->value);
+        f->value = fresh.value;
+        return 1;
+    }
+    fresh.name = strdup(name);
+    f = fresh.name ? realloc(r->field, (r->n_fields + 1) * sizeof(*f)) : NULL;
+    if (!f) {
+        free(fresh.name);
+        free(fresh.value);
+        return 0;
+    }
+    r->field = f;
+    r->field[r->n_fields++] = fresh;
+    return 1;
+}
+
+const char *pp_run_field(const struct pp_run *r, const char *name)
+{
+    const struct pp_run_field *f = find(r, name);
+    return f ? f->value : NULL;
+}
+
+struct pp_run *pp_runs_push(struct pp_runs *runs)
+{
+    struct pp_run *grown = realloc(runs->run, (runs->n + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    runs->run = grown;
+    grown += runs->n++;
+    *grown = (struct pp_run){0};
+    return grown;
+}
+
+void pp_runs_free(struct pp_runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        pp_run_free(&runs->run[i]);
+    free(runs->run);
+    *runs = (struct pp_runs){0};
+}

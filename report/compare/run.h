@@ -1,0 +1,52 @@
+/* compare/run.h: what a comparison knows of one recorded run: one number per metric, where a batch's time went, the verdict, and on
+ * what it ran. Plain data: from a recording (compare/load.h), from a baseline (ci/baseline.h), or made by a test. */
+#ifndef PP_COMPARE_RUN_H
+#define PP_COMPARE_RUN_H
+
+#include "report/compare/metrics.h"
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
+/* On what a thread spends a phase's time. UNSPLIT: the recording did not measure CPU time there. */
+enum pp_part { PP_PART_CPU, PP_PART_RUN_DELAY, PP_PART_BLOCKED, PP_PART_UNSPLIT, PP_PART_COUNT };
+const char *pp_part_name(enum pp_part part); /* "cpu", "waiting for a CPU", "blocked", "" */
+
+struct pp_run_field {
+    char *name; /* "kernel": of the environment; "config.workers": an option as used */
+    char *value;
+};
+
+struct pp_run {
+    char *path;
+    char outcome[16];                       /* "finished", or why it is no sample */
+    char l0[24], l1[24], l2[32];            /* verdict; l1 and l2 may be empty */
+    char counts_why[96];                    /* why the COUNT metrics are missing; empty: they are there */
+    double metric[PP_CMP_COUNT_OF_METRICS]; /* NAN: not measured */
+    double batch_s;                         /* steady-state time per batch */
+    /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s. */
+    double part_s[PP_LANE_COUNT][PP_PHASE_COUNT][PP_PART_COUNT];
+    struct pp_run_field *field;
+    size_t n_fields;
+};
+
+/* Everything unknown, no fields; the path is copied. 0 when memory ran out. */
+int pp_run_init(struct pp_run *r, const char *path);
+void pp_run_free(struct pp_run *r); /* half-built is fine */
+
+/* Sets or replaces; 0 when memory ran out. */
+int pp_run_set_field(struct pp_run *r, const char *name, const char *value);
+const char *pp_run_field(const struct pp_run *r, const char *name); /* NULL when absent */
+
+/* A list of runs that owns them. */
+struct pp_runs {
+    struct pp_run *run;
+    size_t n;
+};
+/* A new, zeroed element at the end, or NULL. */
+struct pp_run *pp_runs_push(struct pp_runs *runs);
+void pp_runs_free(struct pp_runs *runs);
+
+#endif

@@ -1,0 +1,347 @@
+#include "report/costs.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_SAMPLES 1000000
+enum { RESOURCES = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY };
+
+struct worker {
+    uint32_t thread;
+    struct pp_cost_sample hand; /* the sample it works on */
+    int busy;
+};
+
+struct pass {
+    struct pp_costs *c;
+    const struct pp_timeline *tl;
+    const struct pp_thread_row *threads;
+    size_t n_threads;
+    struct worker *workers; /* by place in threads */
+    double collates, copies, steps;
+    float *step_ns; /* of every step, for the quota's part */
+    size_t n_steps, step_room;
+    int no_memory;
+};
+
+/* Wall time that was neither on a CPU nor waiting for one; without accounting, all of it. */
+static double blocked_of(const struct pp_span *s)
+{
+    if ((s->flags & RESOURCES) != RESOURCES)
+        return (double)s->dur_ns;
+    double rest = (double)s->dur_ns - (double)s->cpu_ns - (double)s->run_delay_ns;
+    return rest > 0 ? rest : 0;
+}
+
+static double cpu_of(const struct pp_span *s)
+{
+    return (s->flags & PP_SPAN_HAS_CPU) ? (double)s->cpu_ns : 0;
+}
+
+static void finish_sample(struct pass *p, struct worker *w)
+{
+    struct pp_costs *c = p->c;
+    if (!w->busy || !w->hand.done || c->n == MOST_SAMPLES) {
+        w->busy = 0;
+        return;
+    }
+    w->busy = 0;
+    if (c->n == c->room) {
+        size_t room = c->room ? 2 * c->room : 4096;
+        struct pp_cost_sample *grown = realloc(c->samples, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        c->samples = grown;
+        c->room = room;
+    }
+    c->samples[c->n++] = w->hand;
+}
+
+static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
+{
+    if (!(s->flags & PP_SPAN_RETRY)) {
+        finish_sample(p, w);
+        w->busy = 1;
+        w->hand = (struct pp_cost_sample){.sample = s->sample, .read_start_ns = s->start_ns, .batch = s->batch, .worker = w->thread, .epoch = s->epoch};
+    }
+    w->hand.read_end_ns = s->start_ns + s->dur_ns;
+    w->hand.read_blocked += (float)blocked_of(s);
+    w->hand.read_cpu += (float)cpu_of(s);
+    w->hand.bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
+    w->hand.hit = (s->flags & PP_SPAN_HAS_CACHE) && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
+}
+
+static void add_worker_span(struct pass *p, struct worker *w, const struct pp_span *s)
+{
+    struct pp_costs *c = p->c;
+    double blocked = blocked_of(s), cpu = cpu_of(s);
+    if (s->phase == PP_PHASE_COLLATE) {
+        c->collate_cpu_ns += cpu;
+        c->collate_blocked_ns += blocked;
+        p->collates++;
+    }
+    if (s->phase == PP_PHASE_READ)
+        add_read(p, w, s);
+    if (s->phase == PP_PHASE_RETRY)
+        w->hand.retry_blocked += (float)blocked;
+    if (s->phase == PP_PHASE_DECODE) {
+        w->hand.decode_cpu += (float)cpu;
+        w->hand.decode_blocked += (float)blocked;
+        c->decode_busy_ns += (double)s->dur_ns - blocked;
+    }
+    if (s->phase == PP_PHASE_TRANSFORM) {
+        w->hand.transform_cpu += (float)cpu;
+        w->hand.transform_blocked += (float)blocked;
+        w->hand.done = !(s->flags & PP_SPAN_ERROR);
+    }
+    if (s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) {
+        c->work_wall_ns += (double)s->dur_ns;
+        c->work_blocked_ns += blocked;
+        c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
+    }
+    if (s->phase == PP_PHASE_READ || s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
+        c->cpu_ns += cpu;
+        c->delay_ns += (s->flags & PP_SPAN_HAS_DELAY) ? (double)s->run_delay_ns : 0;
+    }
+}
+
+static void keep_step(struct pass *p, double ns)
+{
+    if (p->n_steps == p->step_room) {
+        size_t room = p->step_room ? 2 * p->step_room : 1024;
+        float *grown = realloc(p->step_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        p->step_ns = grown;
+        p->step_room = room;
+    }
+    p->step_ns[p->n_steps++] = (float)ns;
+}
+
+static void add_other_span(struct pass *p, const struct pp_span *s)
+{
+    struct pp_costs *c = p->c;
+    if (s->phase == PP_PHASE_H2D) {
+        c->copy_cpu_ns += cpu_of(s);
+        c->copy_blocked_ns += blocked_of(s);
+        p->copies++;
+    } else if (s->phase == PP_PHASE_STEP) {
+        c->step_cpu_ns += cpu_of(s);
+        c->step_blocked_ns += blocked_of(s);
+        c->step_stretch_ns += (s->flags & PP_SPAN_HAS_DELAY) ? (double)s->run_delay_ns : 0;
+        keep_step(p, (double)s->dur_ns);
+        p->steps++;
+    } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
+        c->sync_ns += (double)s->dur_ns;
+    }
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    size_t at = 0;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    if (at == p->n_threads)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || (s->flags & PP_SPAN_UNFINISHED) || s->phase == PP_PHASE_COUNTER)
+            continue;
+        if (p->threads[at].lane == PP_LANE_WORKER)
+            add_worker_span(p, &p->workers[at], s);
+        else
+            add_other_span(p, s);
+    }
+    return p->no_memory;
+}
+
+/* ---- counters: what the system and its quota did meanwhile ---- */
+
+struct counted {
+    struct {
+        double first, last;
+        uint64_t first_ns, last_ns;
+        int n;
+    } row[4];
+};
+enum { USER, SYSTEM, PROCESS, THROTTLED };
+
+static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    static const char *const names[] = {"machine_cpu_user_ns_total", "machine_cpu_system_ns_total", "process_cpu_ns_total", "cgroup_throttled_ns_total"};
+    struct counted *k = ctx;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(name, names[i]) == 0) {
+            if (!k->row[i].n++)
+                k->row[i].first = value, k->row[i].first_ns = t_ns;
+            k->row[i].last = value;
+            k->row[i].last_ns = t_ns;
+        }
+}
+
+/* Growth per second of wall time, both in ns: CPUs. NAN: fewer than two values. */
+static double growth(const struct counted *k, int i)
+{
+    if (k->row[i].n < 2 || k->row[i].last_ns <= k->row[i].first_ns)
+        return NAN;
+    return (k->row[i].last - k->row[i].first) / (double)(k->row[i].last_ns - k->row[i].first_ns);
+}
+
+static pp_status read_counters(const struct pp_source *source, struct pp_costs *c, struct pp_err *err)
+{
+    struct counted k = {0};
+    c->outside_cpus = c->process_cpus = c->throttled_share = NAN;
+    if (!source->each_counter)
+        return PP_OK;
+    pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
+    c->process_cpus = growth(&k, PROCESS);
+    c->outside_cpus = fmax(growth(&k, USER) + growth(&k, SYSTEM) - c->process_cpus, 0);
+    c->throttled_share = growth(&k, THROTTLED);
+    return st;
+}
+
+/* ---- configuration ---- */
+
+static double number(const struct pp_source *s, const char *section, const char *key, double otherwise)
+{
+    double v;
+    const char *text;
+    if (s->meta_num(s->ctx, section, key, &v))
+        return v;
+    text = s->meta(s->ctx, section, key);
+    return text && text[0] ? atof(text) : otherwise;
+}
+
+static int yes(const struct pp_source *s, const char *key)
+{
+    const char *text = s->meta(s->ctx, "config", key);
+    return text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
+}
+
+static void read_config(const struct pp_source *s, struct pp_costs *c)
+{
+    c->workers = (int)number(s, "config", "workers", 0);
+    c->prefetch = (int)number(s, "config", "prefetch", 2);
+    c->batch_size = number(s, "config", "batch_size", 0);
+    c->copy_buffers = (int)number(s, "config", "copy_buffers", 2);
+    c->in_order = !yes(s, "out_of_order");
+    c->pageable = yes(s, "pageable");
+    c->sync_every_step = yes(s, "sync_every_step");
+    c->streaming = yes(s, "stream");
+    c->dataset_samples = (uint64_t)number(s, "config", "dataset_samples", 0);
+    c->usable_cpus = number(s, "environment", "usable_cpus", NAN);
+    c->memory_available = number(s, "environment", "memory_available", NAN);
+}
+
+/* ---- putting it together ---- */
+
+static int by_claim(const void *a, const void *b)
+{
+    const struct pp_cost_sample *x = a, *y = b;
+    if (x->batch != y->batch)
+        return x->batch < y->batch ? -1 : 1;
+    return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
+}
+
+static int by_float(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+static double per(double sum, double n)
+{
+    return n > 0 ? sum / n : 0;
+}
+
+/* A throttled thread is in no run queue, so a quota shows as time blocked. What a step took beyond the quickest tenth is charged to it. */
+static void charge_quota(struct pass *p)
+{
+    struct pp_costs *c = p->c;
+    if (!(c->throttled_share > 0.01) || p->n_steps < 10)
+        return;
+    qsort(p->step_ns, p->n_steps, sizeof(*p->step_ns), by_float);
+    double need = p->step_ns[p->n_steps / 10], sum = 0;
+    for (size_t i = 0; i < p->n_steps; i++)
+        sum += p->step_ns[i];
+    double beyond = fmax(sum / (double)p->n_steps - need, 0) - c->step_stretch_ns;
+    if (beyond > 0) {
+        c->step_stretch_ns += beyond;
+        c->step_blocked_ns = fmax(c->step_blocked_ns - beyond, 0);
+    }
+}
+
+static void average(struct pass *p)
+{
+    struct pp_costs *c = p->c;
+    c->collate_cpu_ns = per(c->collate_cpu_ns, p->collates);
+    c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
+    c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);
+    c->copy_blocked_ns = per(c->copy_blocked_ns, p->copies);
+    c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
+    c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
+    c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
+    c->sync_ns = per(c->sync_ns, p->steps);
+    c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    c->samples_per_s = per((double)p->tl->window_samples * 1e9, c->window_ns);
+    if (c->batch_size <= 0)
+        c->batch_size = per((double)p->tl->window_samples, (double)p->tl->window_batches);
+    charge_quota(p);
+    /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them nearly all the time. */
+    c->locked = c->workers > 1 && !(c->throttled_share > 0.05) && c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns;
+}
+
+static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
+{
+    if (c->streaming)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is a streamed run (--stream): its samples come from a reader thread, which the replay does not model", path);
+    if (c->n < 8)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s holds %zu samples of a steady state, too few to replay; record longer", path, c->n);
+    if (!c->has_resources)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s has no CPU time and run-queue delay with its spans (no /proc/thread-self/schedstat?), and wall times alone predict wrongly", path);
+    if (c->workers < 1 || c->batch_size < 1)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s does not say how many workers it ran with, or its batch size", path);
+    return PP_OK;
+}
+
+pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out, struct pp_err *err)
+{
+    struct pass p = {.c = out, .tl = tl};
+    memset(out, 0, sizeof(*out));
+    p.n_threads = source->threads(source->ctx, &p.threads);
+    read_config(source, out);
+    pp_status st = read_counters(source, out, err);
+    p.workers = calloc(p.n_threads + 1, sizeof(*p.workers));
+    if (!p.workers)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
+    for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
+        p.workers[i].thread = p.threads[i].id;
+    if (st == PP_OK)
+        st = source->each_chunk(source->ctx, each_chunk, &p, NULL, err);
+    for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
+        finish_sample(&p, &p.workers[i]);
+    if (p.no_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
+    if (st == PP_OK) {
+        qsort(out->samples, out->n, sizeof(*out->samples), by_claim);
+        average(&p);
+        st = refuse(out, source->path, err);
+    }
+    free(p.step_ns);
+    free(p.workers);
+    return st;
+}
+
+void pp_costs_free(struct pp_costs *c)
+{
+    free(c->samples);
+    c->samples = NULL;
+    c->n = c->room = 0;
+}

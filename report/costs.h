@@ -1,0 +1,53 @@
+/* report/costs.h: what one sample, batch and step cost in a recording, apart from what the recorded set-up made of it: CPU time, time blocked for
+ * storage, and never the run-queue delay, which belongs to how many threads shared the CPUs. What the replay (replay.h) is fed with.
+ *
+ * wall = cpu + run-queue delay + blocked. The delay is dropped everywhere, also after reads (waking up late is not storage). */
+#ifndef PP_REPORT_COSTS_H
+#define PP_REPORT_COSTS_H
+
+#include "report/replay.h"
+#include "report/source.h"
+#include "report/timeline.h"
+
+struct pp_cost_sample {
+    uint64_t sample, read_start_ns, read_end_ns;
+    float read_blocked, read_cpu, retry_blocked; /* ns */
+    float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
+    uint32_t bytes, batch, worker; /* worker: thread id */
+    uint16_t epoch;
+    uint8_t hit; /* most of its bytes came from the page cache */
+    uint8_t done; /* it reached the end of its last stage */
+};
+
+
+struct pp_costs {
+    struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
+    size_t n, room;
+    double batch_size;
+    double collate_cpu_ns, collate_blocked_ns;             /* per batch */
+    double copy_cpu_ns, copy_blocked_ns;                   /* per batch */
+    double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
+    double sync_ns;                                        /* per batch */
+    double cpu_ns, delay_ns;      /* of the workers' work, in all */
+    double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
+    double decode_busy_ns;        /* decode without its blocked time, in all */
+    double samples_per_s;         /* measured */
+    double window_ns;
+    double usable_cpus;           /* as the environment says; NAN: unknown */
+    double outside_cpus;          /* what others used meanwhile; NAN: not counted */
+    double process_cpus;          /* what this process used; NAN: not counted */
+    double throttled_share;       /* of the window's wall time; NAN: no counter */
+    double cpus, cpus_low, cpus_high; /* capacity: set by pp_whatif_calibrate */
+    int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
+    int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
+    double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */
+    uint64_t dataset_samples;
+    double memory_available;      /* bytes; NAN: unknown */
+};
+
+/* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but no worker spans, no CPU accounting or
+ * a streamed run is not. Memory: 64 bytes a sample, of at most a million samples. Free with pp_costs_free, also after a failure. */
+pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_costs *out, struct pp_err *err);
+void pp_costs_free(struct pp_costs *c);
+
+#endif

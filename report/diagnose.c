@@ -1,0 +1,116 @@
+#include "report/diagnose.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How far the replay of the run as it was may be from it before its answers are not used: three times the median error of predictions. */
+#define MOST_REPLAY_ERROR 0.25
+
+static void forget(struct pp_facts *f)
+{
+    for (int m = PP_METRIC_W_STORAGE; m < PP_METRIC_COUNT; m++)
+        f->metric[m] = NAN;
+    f->metric[PP_METRIC_STRETCH] = NAN;
+}
+
+/* 0 for a knob that does not apply (fewer than one worker): it is known to gain nothing. */
+static double gain_of(const struct pp_signals *s, const char *knob)
+{
+    const struct pp_fix *f = pp_signals_fix(s, knob);
+    return f ? f->p.gain : 0;
+}
+
+static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
+{
+    const struct pp_signals *s = &d->signals;
+    double *m = f->metric;
+    for (int i = 0; i < PP_CAUSES; i++)
+        m[PP_METRIC_W_STORAGE + i] = s->weight[i];
+    m[PP_METRIC_G_WORKERS] = gain_of(s, "workers");
+    m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
+    m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
+    m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
+    m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
+    m[PP_METRIC_READ_TAIL] = s->read_tail;
+    m[PP_METRIC_READ_BURST] = s->read_burst;
+    m[PP_METRIC_SHARD_SKEW] = s->shard_skew;
+    m[PP_METRIC_WORK_TAIL] = s->work_tail;
+    m[PP_METRIC_WORKER_SKEW] = s->worker_skew;
+    m[PP_METRIC_READ_SERIAL] = s->read_serial;
+    m[PP_METRIC_READ_BYTES] = s->read_bytes;
+    m[PP_METRIC_MISS] = 1 - s->hit_share;
+    m[PP_METRIC_FREE_MEMORY] = 1 - s->fits_memory;
+    m[PP_METRIC_FIRST_TOUCH] = s->first_touch;
+    m[PP_METRIC_DRIFT] = s->drift;
+    m[PP_METRIC_TRANSFORM_PART] = s->transform_part;
+    m[PP_METRIC_COLLATE_PART] = s->collate_part;
+    m[PP_METRIC_COPY_CPU] = s->copy_cpu;
+    m[PP_METRIC_CONTENDED] = s->contended;
+    m[PP_METRIC_THROTTLED] = s->throttled;
+}
+
+/* CPU contention stretches the trainer's own step instead of its wait: that is exposed time too. */
+static void add_stretch(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
+{
+    double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(tl->wait_ns + tl->sync_ns + tl->step_ns);
+    f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
+    if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
+        f->metric[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_DATA_WAIT] + f->metric[PP_METRIC_STRETCH], 1);
+}
+
+void pp_diagnose(const struct pp_source *source, const struct pp_timeline *tl, struct pp_report_arena *arena, struct pp_facts *facts, struct pp_diagnosis *out)
+{
+    memset(out, 0, sizeof(*out));
+    forget(facts);
+    pp_status st = tl->has_steady_state ? pp_costs_read(source, tl, &out->costs, &out->why_not) : PP_E_INCONCLUSIVE;
+    if (st == PP_OK)
+        st = pp_whatif_calibrate(&out->costs, &out->why_not);
+    if (st == PP_OK)
+        add_stretch(&out->costs, tl, facts);
+    if (st == PP_OK)
+        st = pp_signals_read(&out->costs, &out->signals, &out->why_not);
+    if (st != PP_OK)
+        return;
+    out->replayed = fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
+    if (out->replayed)
+        fill_metrics(out, facts);
+    else
+        snprintf(out->why_not.text, sizeof(out->why_not.text), "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
+}
+
+static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
+{
+    static const char *const names[PP_CAUSES] = {"storage", "failed reads", "a lock", "CPU work", "copies to the device", "device synchronisation"};
+    for (int i = 0; i < PP_CAUSES; i++) {
+        double gain = d->signals.weight[i] * d->signals.sensitivity;
+        if (d->signals.weight[i] < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
+            v->ruled_out[v->n_ruled_out++] = pp_report_arena_printf(arena, "%s: made a quarter better it gains %.1f %% in the replay", names[i], 100 * gain);
+    }
+}
+
+void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
+{
+    v->replay_error = d->replayed ? d->signals.replay_error : NAN;
+    if (!d->replayed) {
+        v->why_no_fixes = d->why_not.text[0] ? pp_report_arena_copy(arena, d->why_not.text) : NULL;
+        return;
+    }
+    if (v->l1)
+        show_ruled_out(d, arena, v);
+    struct pp_report_fix *fixes = NULL;
+    for (int i = 0; i < d->signals.fixes; i++) {
+        const struct pp_fix *f = &d->signals.fix[i];
+        struct pp_report_fix *to = pp_report_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
+        if (!to)
+            return;
+        *to = (struct pp_report_fix){.knob = f->knob, .to = pp_report_arena_copy(arena, f->to), .text = f->text, .gain = f->p.gain, .low = f->p.gain_low,
+                                     .high = f->p.gain_high, .samples_per_s = f->p.samples_per_s};
+        v->fixes = fixes;
+    }
+}
+
+void pp_diagnosis_free(struct pp_diagnosis *d)
+{
+    pp_costs_free(&d->costs);
+}

@@ -1,0 +1,22 @@
+/* report/diagnose.h: the replay's part of the verdict: the recorded costs (costs.h) are replayed with one thing better at a time (signals.h), and what that
+ * gains, and what tells alike causes apart, becomes metrics for the rules (verdict_rules.h) and the ranked fixes of the report. */
+#ifndef PP_REPORT_DIAGNOSE_H
+#define PP_REPORT_DIAGNOSE_H
+
+#include "report/signals.h"
+#include "report/verdict.h"
+
+struct pp_diagnosis {
+    struct pp_costs costs;
+    struct pp_signals signals;
+    int replayed;
+    struct pp_err why_not;
+};
+
+/* Fills the metrics of facts that a replay knows; where there is none they are NAN, and the trainer's exposed time stays as it is. */
+void pp_diagnose(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_report_arena *arena, struct pp_facts *facts, struct pp_diagnosis *out);
+/* Fixes, what was ruled out, and the replay's own error into the verdict. */
+void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v);
+void pp_diagnosis_free(struct pp_diagnosis *d);
+
+#endif

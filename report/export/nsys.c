@@ -1,0 +1,380 @@
+/* SQLite in the shape of `nsys export --type sqlite`, so that `nsys stats` and `nsys analyze` read a run of ours.
+ *
+ * Each span is an NVTX range of our domain: push/pop where the thread's spans nest, start/end where they overlap; text through StringIds (a
+ * registered string), category = phase, payload = batch. Times are relative: the reports index them in 32-bit floats. Copies of a
+ * run on a CUDA device are CUPTI rows too; those of the host stand-in never, for no GPU did them.
+ * What each report needs was found by dropping columns in turn; docs/EXPORT.md has it. */
+#include "report/export/export.h"
+#include "report/export/nsight.h"
+#include "report/export/nsys.h"
+#include "report/export/place.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DOMAIN_ID 1     /* 0 is NVTX's default domain */
+#define DEVICE_ID 0
+#define CONTEXT_ID 1
+#define STREAM_ID 7     /* CUDA's first stream that is not the default one, as nsys numbers them */
+#define CATEGORY_NONE 0 /* NVTX: no category; no phase has this number */
+
+/* Rows per INSERT: per-row cost of the statement halves; more gains nothing. */
+#define ROWS 64
+#define RANGE_COLUMNS "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, globalTid, textId, domainId, uint64Value) VALUES"
+#define RANGE_ROW "(?,?,?,?,?,?,?,?,?,?)"
+enum { RANGE_VALUES = 10 };
+
+struct range {
+    int64_t start, end, range_id, global_tid, payload; /* range_id 0, payload -1: NULL */
+    uint32_t text_id, colour;
+    uint16_t type, category;
+};
+
+struct nsys {
+    struct nsys_db db;
+    const struct pp_export_run *run;
+    sqlite3_stmt *many, *one, *counter, *call, *copy;
+    struct range pending[ROWS];
+    int n_pending;
+    int64_t range_id, correlation_id;
+    uint32_t strings;                 /* in StringIds so far; ids from 1 */
+    uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
+    uint32_t call_name;
+};
+
+/* ---- identities and times -------------------------------------------------------------------------------------------------- */
+
+/* hw 8 | vm 8 | pid 24 | tid 24 bits; nsys numbers the only virtual machine 1. */
+static int64_t global_pid(const struct pp_thread_row *t)
+{
+    return 1ll << 48 | (int64_t)pp_nsight_pid(t) << 24;
+}
+
+static int64_t global_tid(const struct pp_thread_row *t)
+{
+    return global_pid(t) | pp_nsight_tid(t);
+}
+
+static int64_t relative(const struct nsys *n, uint64_t t_ns)
+{
+    uint64_t since = t_ns > n->run->origin_ns ? t_ns - n->run->origin_ns : 0;
+    return since > INT64_MAX ? INT64_MAX : (int64_t)since;
+}
+
+static pp_status add_string(struct nsys *n, const char *text, uint32_t *id, struct pp_err *err)
+{
+    *id = ++n->strings;
+    return nsys_row(&n->db, err, "INSERT INTO StringIds(id, value) VALUES(?,?)", "is", (int64_t)*id, text);
+}
+
+/* ---- what the file says about itself --------------------------------------------------------------------------------------- */
+
+static pp_status put_versions(struct nsys *n, struct pp_err *err)
+{
+    static const char *const rows[][2] = {
+        {"EXPORT_PRODUCT_NAME", "pipeprobe"}, {"EXPORT_PRODUCT_VERSION", PP_VERSION}, {"EXPORT_SCHEMA_VERSION", "3.0.0"},
+        {"EXPORT_SCHEMA_VERSION_MAJOR", "3"}, {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
+    };
+    static const char *const inserts[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)", "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
+    pp_status st = PP_OK;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (size_t k = 0; k < 2 && st == PP_OK; k++)
+            st = nsys_row(&n->db, err, inserts[k], "ss", rows[i][0], rows[i][1]);
+    return st;
+}
+
+static pp_status put_session(struct nsys *n, struct pp_err *err)
+{
+    const struct pp_export_run *run = n->run;
+    int64_t duration = relative(n, run->end_ns);
+    char utc[64] = "", local[64] = "";
+    time_t seconds = (time_t)(run->utc_ns / 1000000000u);
+    struct tm tm;
+    pp_status st = nsys_row(&n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)", "iii",
+                            (int64_t)1 << 48, duration, duration);
+    if (st != PP_OK || !run->utc_known)
+        return st;
+    if (gmtime_r(&seconds, &tm))
+        strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (localtime_r(&seconds, &tm))
+        strftime(local, sizeof(local), "%Y-%m-%dT%H:%M:%S%z", &tm);
+    return nsys_row(&n->db, err, "INSERT INTO TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime, localTime) VALUES(?,?,?)", "iss",
+                    (int64_t)run->utc_ns, utc, local);
+}
+
+struct meta {
+    struct nsys *n;
+    const char *section;
+    pp_status status;
+    struct pp_err *err;
+};
+
+static void put_meta(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct meta *m = ctx;
+    const char *sql = numeric ? "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,CAST(? AS NUMERIC),?)"
+                              : "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,?,?)";
+    if (m->status == PP_OK)
+        m->status = nsys_row(&m->n->db, m->err, sql, "ssss", m->section, key, value, unit);
+    if (m->status == PP_OK && value && strcmp(m->section, "environment") == 0)
+        m->status = nsys_row(&m->n->db, m->err, "INSERT INTO TARGET_INFO_SYSTEM_ENV(globalVid, devStateName, name, value) VALUES(?,'pipeprobe',?,?)",
+                             "iss", (int64_t)1 << 48, key, value);
+}
+
+static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
+{
+    static const char *const sections[] = {"run", "config", "environment", "result"};
+    const struct pp_export_source *src = n->run->source;
+    pp_status st = PP_OK;
+    for (size_t i = 0; i < 4 && st == PP_OK; i++) {
+        struct meta m = {.n = n, .section = sections[i], .err = err};
+        st = src->each_meta(src->ctx, sections[i], put_meta, &m, err);
+        if (st == PP_OK)
+            st = m.status;
+    }
+    for (size_t i = 0; i < n->run->n_losses && st == PP_OK; i++)
+        st = nsys_row(&n->db, err, "INSERT INTO pipeprobe_loss(what, count, why) VALUES(?,?,?)", "sis", n->run->losses[i].what,
+                      (int64_t)n->run->losses[i].count, n->run->losses[i].why);
+    return st;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+
+static pp_status prepare_ranges(struct nsys *n, struct pp_err *err)
+{
+    static const char columns[] = RANGE_COLUMNS, row[] = RANGE_ROW;
+    char sql[sizeof(columns) + ROWS * sizeof(row) + 1], *at = stpcpy(sql, columns);
+    pp_status st;
+    for (int i = 0; i < ROWS; i++) {
+        if (i)
+            *at++ = ',';
+        at = stpcpy(at, row);
+    }
+    st = nsys_prepare(&n->db, sql, &n->many, err);
+    return st == PP_OK ? nsys_prepare(&n->db, RANGE_COLUMNS RANGE_ROW, &n->one, err) : st;
+}
+
+static pp_status prepare_device(struct nsys *n, struct pp_err *err)
+{
+    const char *name = n->run->device_name ? n->run->device_name : "CUDA device";
+    pp_status st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue)"
+                                        " VALUES(?,?,0,?,?,?,0)", &n->call, err);
+    if (st == PP_OK)
+        st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes,"
+                                  " copyKind, srcKind, dstKind, copyCount) VALUES(?,?,?,?,?,?,?,?,?,?,?,1)", &n->copy, err);
+    if (st == PP_OK)
+        st = add_string(n, "cudaMemcpyAsync", &n->call_name, err);
+    if (st == PP_OK)
+        st = nsys_row(&n->db, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)", "iisi", (int64_t)1 << 48,
+                      (int64_t)DEVICE_ID, name, (int64_t)DEVICE_ID);
+    return st;
+}
+
+static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+{
+    struct nsys *n = *self = calloc(1, sizeof(*n));
+    if (!n)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
+    n->run = run;
+    pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows, err);
+    if (st == PP_OK)
+        st = prepare_ranges(n, err);
+    if (st == PP_OK)
+        st = nsys_prepare(&n->db, "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)", &n->counter, err);
+    if (st == PP_OK && run->device_rows)
+        st = prepare_device(n, err);
+    if (st == PP_OK)
+        st = put_versions(n, err);
+    if (st == PP_OK)
+        st = put_session(n, err);
+    return st == PP_OK ? put_all_meta(n, err) : st;
+}
+
+/* ---- processes and threads ------------------------------------------------------------------------------------------------- */
+
+/* A row of NVTX_EVENTS that names something: ranges go the fast way. */
+static pp_status put_text_event(struct nsys *n, int64_t start, int type, int category, const struct pp_thread_row *t, const char *text, struct pp_err *err)
+{
+    return nsys_row(&n->db, err, "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)", "iiiiis",
+                    start, (int64_t)type, (int64_t)category, global_tid(t), (int64_t)DOMAIN_ID, text);
+}
+
+/* Exactly one domain row per process: reports join ranges with it, two would double every count. */
+static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
+{
+    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis", global_pid(t), (int64_t)pp_nsight_pid(t),
+                            n->run->program);
+    if (st == PP_OK)
+        st = put_text_event(n, 0, NSYS_DOMAIN, CATEGORY_NONE, t, "pipeprobe", err);
+    for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
+        if (i != PP_PHASE_COUNTER && pp_phase_info(i))
+            st = put_text_event(n, 0, NSYS_CATEGORY, (int)i, t, pp_phase_info(i)->name, err);
+    return st;
+}
+
+static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
+{
+    struct nsys *n = self;
+    int first = 1;
+    uint32_t name;
+    pp_status st = PP_OK;
+    for (const struct pp_thread_row *u = n->run->threads; u < t; u++)
+        first &= global_pid(u) != global_pid(t);
+    if (first)
+        st = put_process(n, t, err);
+    if (st == PP_OK)
+        st = add_string(n, t->name, &name, err);
+    if (st == PP_OK)
+        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii", (int64_t)name, global_tid(t));
+    return st == PP_OK ? put_text_event(n, 0, NSYS_THREAD_NAME, CATEGORY_NONE, t, t->name, err) : st;
+}
+
+static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+{
+    struct nsys *n = self;
+    const struct pp_thread_row *at = t ? t : n->run->threads;
+    char text[512];
+    if (!at)
+        return PP_OK;
+    snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?", e->reason ? e->reason : "");
+    return put_text_event(n, relative(n, e->t_ns), NSYS_MARK, CATEGORY_NONE, at, text, err);
+}
+
+static pp_status nsys_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
+{
+    struct nsys *n = self;
+    if (!isfinite(c->value))
+        return PP_OK;
+    sqlite3_bind_int64(n->counter, 1, relative(n, c->t_ns));
+    sqlite3_bind_text(n->counter, 2, c->name, -1, SQLITE_TRANSIENT);
+    if (c->thread)
+        sqlite3_bind_int64(n->counter, 3, global_tid(c->thread));
+    else
+        sqlite3_bind_null(n->counter, 3);
+    sqlite3_bind_double(n->counter, 4, c->value);
+    return nsys_step(&n->db, n->counter, err);
+}
+
+/* ---- spans ----------------------------------------------------------------------------------------------------------------- */
+
+static void bind_range(sqlite3_stmt *st, int row, const struct range *r)
+{
+    int i = row * RANGE_VALUES;
+    sqlite3_bind_int64(st, i + 1, r->start);
+    sqlite3_bind_int64(st, i + 2, r->end);
+    sqlite3_bind_int(st, i + 3, r->type);
+    if (r->range_id)
+        sqlite3_bind_int64(st, i + 4, r->range_id);
+    else
+        sqlite3_bind_null(st, i + 4);
+    sqlite3_bind_int(st, i + 5, r->category);
+    sqlite3_bind_int64(st, i + 6, r->colour);
+    sqlite3_bind_int64(st, i + 7, r->global_tid);
+    sqlite3_bind_int64(st, i + 8, r->text_id);
+    sqlite3_bind_int(st, i + 9, DOMAIN_ID);
+    if (r->payload >= 0)
+        sqlite3_bind_int64(st, i + 10, r->payload);
+    else
+        sqlite3_bind_null(st, i + 10);
+}
+
+static pp_status put_pending(struct nsys *n, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    if (n->n_pending == ROWS) {
+        for (int i = 0; i < ROWS; i++)
+            bind_range(n->many, i, &n->pending[i]);
+        st = nsys_step(&n->db, n->many, err);
+    } else {
+        for (int i = 0; i < n->n_pending && st == PP_OK; i++) {
+            bind_range(n->one, 0, &n->pending[i]);
+            st = nsys_step(&n->db, n->one, err);
+        }
+    }
+    n->n_pending = 0;
+    return st;
+}
+
+/* The call that issued the copy was made at the start of the span. When it returned is known for pageable memory alone, where it
+ * is with the copy; an asynchronous call gets the least length reports accept, 1 ns, rather than a made-up one. */
+static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, const struct range *r, struct pp_err *err)
+{
+    int64_t end = r->end > r->start ? r->end : r->start + 1; /* gputrace divides by the duration */
+    int64_t id = ++n->correlation_id;
+    int64_t memory = n->run->pinned < 0 ? NSYS_MEMORY_UNKNOWN : n->run->pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
+    pp_status st;
+    sqlite3_bind_int64(n->call, 1, r->start);
+    sqlite3_bind_int64(n->call, 2, n->run->pinned == 0 ? end : r->start + 1);
+    sqlite3_bind_int64(n->call, 3, r->global_tid);
+    sqlite3_bind_int64(n->call, 4, id);
+    sqlite3_bind_int64(n->call, 5, n->call_name);
+    st = nsys_step(&n->db, n->call, err);
+    if (st != PP_OK)
+        return st;
+    const int64_t values[] = {r->start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, global_pid(e->thread), (int64_t)e->span->bytes,
+                              NSYS_COPY_HTOD, memory, NSYS_MEMORY_DEVICE};
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+        sqlite3_bind_int64(n->copy, (int)i + 1, values[i]);
+    return nsys_step(&n->db, n->copy, err);
+}
+
+static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp_err *err)
+{
+    struct nsys *n = self;
+    uint32_t *string = &n->string_of[e->key];
+    pp_status st = *string ? PP_OK : add_string(n, e->name, string, err);
+    if (st != PP_OK)
+        return st;
+    struct range *r = &n->pending[n->n_pending++];
+    *r = (struct range){
+        .start = relative(n, e->span->start_ns),
+        .end = relative(n, e->end_ns),
+        .range_id = e->track ? ++n->range_id : 0,
+        .global_tid = global_tid(e->thread),
+        .payload = e->span->batch == PP_NO_BATCH ? -1 : (int64_t)e->span->batch,
+        .text_id = *string,
+        .colour = pp_nsight_colour(e->span->phase),
+        .type = e->track ? NSYS_START_END : NSYS_PUSH_POP,
+        .category = e->span->phase,
+    };
+    if (e->span->phase == PP_PHASE_H2D && n->run->device_rows && !(e->span->flags & PP_SPAN_ERROR))
+        st = put_copy(n, e, r, err);
+    return st == PP_OK && n->n_pending == ROWS ? put_pending(n, err) : st;
+}
+
+static pp_status nsys_close(void *self, int complete, struct pp_err *err)
+{
+    struct nsys *n = self;
+    pp_status st = PP_OK;
+    if (!n)
+        return st;
+    if (complete)
+        st = put_pending(n, err);
+    sqlite3_finalize(n->many);
+    sqlite3_finalize(n->one);
+    sqlite3_finalize(n->counter);
+    sqlite3_finalize(n->call);
+    sqlite3_finalize(n->copy);
+    if (complete && st == PP_OK)
+        st = nsys_db_finish(&n->db, err);
+    nsys_db_close(&n->db);
+    free(n);
+    return st;
+}
+
+const struct pp_exporter pp_export_nsys = {
+    .name = "nsys",
+    .suffixes = {".sqlite"},
+    .next = "nsys stats --report nvtxsum,nvtxppsum %s   (2023 and newer: nvtx_sum,nvtx_pushpop_sum)",
+    .open = nsys_open,
+    .thread = nsys_thread,
+    .error = nsys_error,
+    .counter = nsys_counter,
+    .span = nsys_span,
+    .close = nsys_close,
+};

@@ -1,0 +1,36 @@
+/* export/nsys.h: the SQLite side of the nsys exporter: the tables as Nsight Systems' own exporter lays them out, and rows into them. */
+#ifndef PP_EXPORT_NSYS_H
+#define PP_EXPORT_NSYS_H
+
+#include <pipeprobe/status.h>
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* Schema 3.0.0 (nsys 2022.4) and, beside it, the columns and tables that newer report scripts ask for; docs/EXPORT.md has the list. Columns are
+ * always named in inserts: their order is not stable between versions. */
+extern const char nsys_schema[];
+extern const char nsys_schema_gpu[]; /* only with device rows */
+
+/* Values of eventType, copyKind and memory kinds as nsys writes them (the memory kinds are not CUPTI's: one less). */
+enum { NSYS_CATEGORY = 33, NSYS_MARK = 34, NSYS_THREAD_NAME = 39, NSYS_PUSH_POP = 59, NSYS_START_END = 60, NSYS_DOMAIN = 75 };
+enum { NSYS_COPY_HTOD = 1, NSYS_MEMORY_PAGEABLE = 0, NSYS_MEMORY_PINNED = 1, NSYS_MEMORY_DEVICE = 2, NSYS_MEMORY_UNKNOWN = 7 };
+
+struct nsys_db {
+    sqlite3 *db;
+    const char *label; /* the output, for sentences */
+};
+
+/* The file exists and is empty. No journal: it has a temporary name and is thrown away when anything fails. */
+pp_status nsys_db_open(struct nsys_db *d, const char *path, const char *label, int gpu, struct pp_err *err);
+/* Commits, and leaves the file in journal_mode=DELETE: nsys opens it immutable and would not see a log. */
+pp_status nsys_db_finish(struct nsys_db *d, struct pp_err *err);
+void nsys_db_close(struct nsys_db *d);
+
+pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, struct pp_err *err);
+/* Runs a bound insert and resets it; its bindings stay. */
+pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err);
+/* One insert of a plain row. types: i int64_t, s const char * (NULL is NULL), n no argument, NULL. */
+pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...);
+
+#endif

@@ -1,0 +1,32 @@
+/* export/out.h: buffered writing to a file descriptor for the formats that are written from front to back. Numbers are formatted here
+ * because at ten million spans printf is most of the time. A failed write sticks: later calls do nothing, pp_out_end reports it. */
+#ifndef PP_EXPORT_OUT_H
+#define PP_EXPORT_OUT_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_out {
+    int fd;
+    int err_no;        /* of the first failed write */
+    const char *label; /* what the sentence calls the output; borrowed */
+    size_t used;
+    uint8_t buf[1 << 16];
+};
+
+void pp_out_begin(struct pp_out *o, int fd, const char *label);
+void pp_out_bytes(struct pp_out *o, const void *bytes, size_t n);
+void pp_out_str(struct pp_out *o, const char *s);
+void pp_out_char(struct pp_out *o, char c);
+void pp_out_uint(struct pp_out *o, uint64_t v);
+void pp_out_int(struct pp_out *o, int64_t v);
+void pp_out_us(struct pp_out *o, uint64_t ns);     /* nanoseconds as microseconds with three decimals */
+void pp_out_double(struct pp_out *o, double v);    /* shortest form that reads back the same; v must be finite */
+/* PP_OK while every write has gone well; else the sentence. */
+pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);
+/* Writes what is left, and checks. */
+pp_status pp_out_end(struct pp_out *o, struct pp_err *err);
+
+#endif

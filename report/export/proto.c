@@ -1,0 +1,111 @@
+#include "report/export/proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
+
+static int room(struct pp_proto *p, size_t n)
+{
+    if (p->failed)
+        return 0;
+    if (p->n + n > p->cap) {
+        size_t cap = (p->n + n) * 2 + 256;
+        uint8_t *more = realloc(p->buf, cap);
+        if (!more) {
+            p->failed = 1;
+            return 0;
+        }
+        p->buf = more;
+        p->cap = cap;
+    }
+    return 1;
+}
+
+static size_t varint(uint8_t *to, uint64_t v)
+{
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7)
+        to[n++] = (uint8_t)v | 0x80;
+    to[n++] = (uint8_t)v;
+    return n;
+}
+
+static void put_varint(struct pp_proto *p, uint64_t v)
+{
+    if (room(p, 10))
+        p->n += varint(p->buf + p->n, v);
+}
+
+static void put_bytes(struct pp_proto *p, const void *bytes, size_t n)
+{
+    if (room(p, n)) {
+        memcpy(p->buf + p->n, bytes, n);
+        p->n += n;
+    }
+}
+
+static void put_tag(struct pp_proto *p, unsigned field, unsigned wire)
+{
+    put_varint(p, (uint64_t)field << 3 | wire);
+}
+
+void pp_proto_uint(struct pp_proto *p, unsigned field, uint64_t v)
+{
+    put_tag(p, field, WIRE_VARINT);
+    put_varint(p, v);
+}
+
+void pp_proto_int(struct pp_proto *p, unsigned field, int64_t v)
+{
+    pp_proto_uint(p, field, (uint64_t)v);
+}
+
+void pp_proto_fixed64(struct pp_proto *p, unsigned field, uint64_t v)
+{
+    uint8_t little[8];
+    for (int i = 0; i < 8; i++)
+        little[i] = (uint8_t)(v >> (8 * i));
+    put_tag(p, field, WIRE_FIXED64);
+    put_bytes(p, little, sizeof(little));
+}
+
+void pp_proto_double(struct pp_proto *p, unsigned field, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    pp_proto_fixed64(p, field, bits);
+}
+
+void pp_proto_str(struct pp_proto *p, unsigned field, const char *s)
+{
+    size_t n = strlen(s);
+    put_tag(p, field, WIRE_LENGTH);
+    put_varint(p, n);
+    put_bytes(p, s, n);
+}
+
+size_t pp_proto_begin(struct pp_proto *p, unsigned field)
+{
+    put_tag(p, field, WIRE_LENGTH);
+    put_bytes(p, "", 1);
+    return p->n;
+}
+
+void pp_proto_end(struct pp_proto *p, size_t opened)
+{
+    uint8_t length[10];
+    size_t n = p->n - opened, k = varint(length, n);
+    if (!room(p, k - 1))
+        return;
+    if (k > 1)
+        memmove(p->buf + opened + k - 1, p->buf + opened, n);
+    memcpy(p->buf + opened - 1, length, k);
+    p->n += k - 1;
+}
+
+void pp_proto_free(struct pp_proto *p)
+{
+    free(p->buf);
+    *p = (struct pp_proto){0};
+}

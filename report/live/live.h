@@ -1,0 +1,115 @@
+/* report/live/live.h: a run as it grows. Live is replay of a growing file: the same history answers "now" and "at second 90", so a dashboard
+ * needs one code path. Fed from the store's roll-ups, of which each part is read once; spans are read only around the second that is looked at.
+ *
+ * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only while nobody has it open.
+ * A pp_live belongs to one thread. Quantities that are not known are NAN. */
+#ifndef PP_REPORT_LIVE_H
+#define PP_REPORT_LIVE_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_live;
+
+/* RUNNING: as far as the file says. KILLED: no outcome was written, nothing comes any more, and its process is not on this host.
+ * Whoever records says the others. */
+enum pp_live_state { PP_LIVE_RUNNING, PP_LIVE_FINISHED, PP_LIVE_INTERRUPTED, PP_LIVE_FAILED, PP_LIVE_KILLED };
+const char *pp_live_state_name(enum pp_live_state s); /* "running" */
+
+/* One phase on the threads of one lane, over the window. */
+struct pp_live_stage {
+    pp_phase phase;
+    pp_lane lane;
+    unsigned threads;        /* in the lane */
+    uint64_t n, max_ns;
+    double per_s, mean_ns, bytes_per_s;
+    double share;            /* of the lane's thread-time */
+    double cpu, run_queue, blocked; /* of this phase's time, adding up to 1; NAN: not measured */
+};
+
+struct pp_live_worker {
+    uint32_t thread;
+    pp_lane lane;            /* worker or reader */
+    const char *name;
+    pp_phase state;          /* what took most of the second looked at; PP_PHASE_NONE: nothing ended in it */
+    double samples_per_s, busy, waiting, cpu, run_queue; /* shares of wall time */
+    uint64_t errors;         /* since the start */
+    uint64_t sample;         /* last one it was seen with, or PP_NO_SAMPLE */
+    double sample_age_ns;    /* since that sample's first span; NAN when sample is not known */
+    double max_ns;           /* longest single piece of work in the window */
+};
+
+struct pp_live_queue {
+    char name[24];
+    double depth;            /* mean over the second looked at, read whenever the trainer takes a batch */
+    uint64_t capacity;       /* 0: not known */
+};
+
+enum pp_live_event_kind { PP_LIVE_ERROR, PP_LIVE_STRAGGLER, PP_LIVE_STALL, PP_LIVE_EPOCH, PP_LIVE_CHECKPOINT, PP_LIVE_EVENT_KINDS };
+const char *pp_live_event_name(enum pp_live_event_kind k); /* "straggler" */
+
+struct pp_live_event {
+    uint64_t t_ns, count;
+    enum pp_live_event_kind kind;
+    char text[200];
+};
+
+/* A span of the batch whose wait was the longest of the second looked at. */
+struct pp_live_bar {
+    uint32_t thread;
+    pp_phase phase;
+    uint64_t start_ns, dur_ns;
+};
+
+/* A second counts as stalled when the trainer waited this share of it or more (XProf: highly input-bound). */
+#define PP_LIVE_STALL_SHARE 0.20
+#define PP_LIVE_SERIES 512
+
+struct pp_live_snapshot {
+    enum pp_live_state state;
+    int deleted;               /* the file is gone; what was read stays */
+    double quiet_s;            /* since the file last changed */
+    uint64_t origin_ns;        /* start of the run */
+    uint64_t first_s, last_s;  /* complete seconds of CLOCK_MONOTONIC there are; last_s < first_s: none yet */
+    uint64_t at_s;             /* the one looked at: the last of the window */
+    uint64_t stall_before_s, stall_after_s; /* where the nearest other stretch of stalled seconds begins; at_s: there is none */
+    double window_s;           /* of it, how much the run covers */
+
+    double samples_per_s;      /* finished by the workers */
+    double batches_per_s, wait_share, step_ns, read_bytes_per_s; /* of the trainer */
+    uint64_t errors, dropped;  /* since the start */
+    uint64_t workers_n;
+
+    struct pp_live_stage *stages; size_t n_stages;
+    struct pp_live_worker *workers; size_t n_workers;
+    struct pp_live_queue queues[8]; size_t n_queues;
+    const struct pp_live_event *events; size_t n_events; /* up to at_s, oldest first */
+    float wait_series[PP_LIVE_SERIES], rate_series[PP_LIVE_SERIES]; /* per second, the last one is at_s; NAN: no data */
+    size_t n_series;
+
+    uint32_t batch;            /* of the bars, or PP_NO_BATCH */
+    uint64_t batch_wait_ns, batch_from_ns, batch_to_ns;
+    struct pp_live_bar *bars; size_t n_bars;
+};
+
+/* Reads what is there. Failures as pp_reader_open. */
+pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *err);
+void pp_live_close(struct pp_live *l);
+/* Reads what came since; *changed (may be NULL) says whether anything did. After a failure what was read before stays. A file replaced by another run
+ * is read from its beginning. */
+pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err);
+
+/* The run as it was at the end of second at_s (UINT64_MAX: the newest), over window_s seconds up to there. Everything in *out belongs to l
+ * and lives until its next call. */
+pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err);
+
+/* Facts of the run as stored: sections "run", "config" and "environment". They live until the next refresh. */
+struct pp_live_fact {
+    char section[16], key[48], value[160], unit[16];
+};
+const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n);
+
+#endif

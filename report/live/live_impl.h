@@ -1,0 +1,110 @@
+/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), tell what happened (live_events.c), read
+ * spans (live_near.c) and sum up (live_snapshot.c). */
+#ifndef PP_REPORT_LIVE_IMPL_H
+#define PP_REPORT_LIVE_IMPL_H
+
+#include "collectors/store/reader.h"
+#include "report/live/live.h"
+
+#include <sys/types.h>
+
+#define LIVE_SECOND_NS UINT64_C(1000000000)
+
+/* What one thread spent in one phase, of spans that ended in one second. */
+struct live_part {
+    uint32_t thread;
+    uint32_t phase;
+    uint64_t n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes;
+};
+
+struct live_second {
+    struct live_part *parts;
+    uint32_t n, cap;
+};
+
+struct live_thread {
+    uint32_t id;
+    pp_lane lane;
+    char name[32];
+    int64_t pid;
+    uint64_t dropped;
+};
+
+/* What was seen of a thread in the spans around the second looked at. */
+struct live_seen {
+    uint64_t sample, sample_start_ns, end_ns;
+};
+
+struct live_error {
+    uint64_t t_ns, count;
+    uint32_t thread;
+};
+
+/* Sums of a phase over the whole run, to tell what is unusual. */
+struct live_usual {
+    uint64_t n, total_ns;
+};
+
+struct pp_live {
+    char *path;
+    dev_t dev;
+    ino_t ino;
+    int deleted;
+    int64_t changed_ns;             /* newest modification time (wall clock) of the file or its log, as last seen */
+    uint64_t last_change_mono_ns;
+    int64_t second_id, error_id;    /* read up to here */
+
+    uint64_t origin_ns, ended_ns;   /* 0: not known */
+    enum pp_live_state state;
+    char host[64];
+    struct pp_live_fact *facts;
+    size_t n_facts;
+    double batch_size, workers, prefetch, copy_buffers;
+
+    struct live_thread *threads;
+    size_t n_threads;
+    uint64_t base_s;                /* second[0] */
+    struct live_second *seconds;
+    size_t n_seconds, cap_seconds;
+    int no_memory;
+
+    struct live_usual usual[PP_PHASE_COUNT];
+    struct pp_live_event *events;
+    size_t n_events, cap_events;
+    struct live_error *errors;
+    size_t n_errors, cap_errors;
+
+    /* around the second looked at */
+    uint64_t near_s;                /* UINT64_MAX: nothing read */
+    struct live_seen *seen;         /* per thread row */
+    uint16_t queue_name[8];
+    char queue_text[8][24];
+    double queue_sum[8], queue_n[8];
+    size_t n_queues;
+    uint32_t batch;
+    uint64_t batch_wait_ns, batch_from_ns, batch_to_ns;
+    struct pp_live_bar *bars;
+    size_t n_bars, cap_bars;
+
+    struct pp_live_stage *stages;   /* of the last snapshot */
+    size_t cap_stages;
+    struct pp_live_worker *worker_rows;
+};
+
+/* The row of a thread, or -1. */
+long live_thread_row(const struct pp_live *l, uint32_t id);
+/* Makes room for one more of size bytes; 0: no memory, remembered in l. */
+int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t size);
+/* The first and the last complete second; last < first: none. */
+void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s);
+/* Share of second s that the trainer waited; NAN without a trainer in it. */
+double live_wait_share(const struct pp_live *l, uint64_t s);
+
+void live_event_of_part(struct pp_live *l, const struct pp_second_row *row);
+void live_event_of_error(struct pp_live *l, const struct pp_error_row *row);
+
+/* Reads the spans around second s, unless that was done already. */
+pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err);
+void live_near_forget(struct pp_live *l);
+
+#endif

@@ -1,0 +1,138 @@
+/* The spans around one second: what each thread was last seen with, how full the queues were, and the batch that was waited for longest. */
+#include "report/live/live_impl.h"
+
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPANS_MOST 2000000u      /* a recorder under stress: a second of it says as much as all of it */
+#define BARS_MOST 8192u
+#define BATCH_REACH_NS (5 * LIVE_SECOND_NS) /* a batch was begun at most this long before it was waited for */
+
+struct walk {
+    struct pp_live *l;
+    uint64_t from_ns, to_ns; /* the second */
+    uint64_t spans;
+};
+
+void live_near_forget(struct pp_live *l)
+{
+    l->near_s = UINT64_MAX;
+    free(l->seen);
+    l->seen = NULL;
+    l->n_queues = l->n_bars = 0;
+    l->batch = PP_NO_BATCH;
+    l->batch_wait_ns = l->batch_from_ns = l->batch_to_ns = 0;
+}
+
+static void add_depth(struct pp_live *l, const struct pp_span *s)
+{
+    size_t i = 0;
+    while (i < l->n_queues && l->queue_name[i] != s->name)
+        i++;
+    if (i == sizeof(l->queue_name) / sizeof(*l->queue_name))
+        return;
+    if (i == l->n_queues) {
+        l->n_queues++;
+        l->queue_name[i] = s->name;
+        l->queue_sum[i] = l->queue_n[i] = 0;
+    }
+    l->queue_sum[i] += (double)s->bytes;
+    l->queue_n[i]++;
+}
+
+static void see(struct live_seen *seen, const struct pp_span *s, uint64_t end_ns)
+{
+    if (end_ns < seen->end_ns)
+        return;
+    seen->end_ns = end_ns;
+    if (s->sample == PP_NO_SAMPLE || s->flags & PP_SPAN_COUNT)
+        return;
+    if (seen->sample != s->sample)
+        seen->sample_start_ns = s->start_ns;
+    seen->sample = s->sample;
+}
+
+static int look_at(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct walk *w = ctx;
+    struct pp_live *l = w->l;
+    long row = live_thread_row(l, thread);
+    for (size_t i = 0; row >= 0 && i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        uint64_t end_ns = s->start_ns + s->dur_ns;
+        int inside = end_ns >= w->from_ns && end_ns < w->to_ns;
+        if (s->phase == PP_PHASE_COUNTER) {
+            if (inside)
+                add_depth(l, s);
+        } else if (end_ns < w->to_ns) {
+            see(&l->seen[row], s, end_ns);
+        }
+        if (inside && s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH && s->dur_ns >= l->batch_wait_ns) {
+            l->batch = s->batch;
+            l->batch_wait_ns = s->dur_ns;
+            l->batch_to_ns = end_ns;
+        }
+    }
+    w->spans += n;
+    return w->spans > SPANS_MOST;
+}
+
+static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct walk *w = ctx;
+    struct pp_live *l = w->l;
+    for (size_t i = 0; i < n && l->n_bars < BARS_MOST; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->batch != l->batch || s->phase >= PP_PHASE_COUNTER || !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
+            continue;
+        l->bars[l->n_bars++] = (struct pp_live_bar){.thread = thread, .phase = (pp_phase)s->phase, .start_ns = s->start_ns, .dur_ns = s->dur_ns};
+        if (s->start_ns < l->batch_from_ns)
+            l->batch_from_ns = s->start_ns;
+        if (s->start_ns + s->dur_ns > l->batch_to_ns)
+            l->batch_to_ns = s->start_ns + s->dur_ns;
+    }
+    w->spans += n;
+    return w->spans > SPANS_MOST;
+}
+
+static void name_queues(struct pp_live *l, struct pp_reader *r)
+{
+    static const char lead[] = "queue_";
+    for (size_t i = 0; i < l->n_queues; i++) {
+        const char *name = pp_reader_name(r, l->queue_name[i]);
+        if (name && strncmp(name, lead, sizeof(lead) - 1) == 0)
+            name += sizeof(lead) - 1;
+        snprintf(l->queue_text[i], sizeof(l->queue_text[i]), "%s", name ? name : "queue");
+    }
+}
+
+pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
+{
+    struct pp_reader *r = NULL;
+    if (l->near_s == s || l->deleted)
+        return PP_OK;
+    live_near_forget(l);
+    l->seen = calloc(l->n_threads + 1, sizeof(*l->seen));
+    if (!l->seen)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look into %s", l->path);
+    for (size_t i = 0; i < l->n_threads; i++)
+        l->seen[i].sample = PP_NO_SAMPLE;
+    pp_status status = pp_reader_open(l->path, &r, err);
+    if (status != PP_OK)
+        return status;
+    struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
+    status = pp_reader_each_chunk_between(r, w.from_ns, w.to_ns, look_at, &w, NULL, err);
+    if (status == PP_OK && l->batch != PP_NO_BATCH) {
+        uint64_t reach = l->batch_wait_ns + BATCH_REACH_NS, to = l->batch_to_ns;
+        l->batch_from_ns = to - l->batch_wait_ns;
+        w.spans = 0;
+        status = pp_reader_each_chunk_between(r, to > reach ? to - reach : 0, to, take_bars, &w, NULL, err);
+    }
+    name_queues(l, r);
+    pp_reader_close(r);
+    l->near_s = s;
+    return status;
+}

@@ -1,0 +1,317 @@
+/* Sums of the history over a window, as a snapshot. */
+#include "report/live/live_impl.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The way of a batch through the pipeline; within a lane, waiting comes after what it waits for. */
+static const pp_lane lane_order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_MAIN};
+static const pp_phase phase_order[] = {
+    PP_PHASE_STARTUP, PP_PHASE_SAMPLER, PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_RETRY, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_SLOT_WAIT,
+    PP_PHASE_GET_WAIT, PP_PHASE_H2D, PP_PHASE_PUT_WAIT, PP_PHASE_DATA_WAIT, PP_PHASE_STEP, PP_PHASE_DEVICE_SYNC, PP_PHASE_EPOCH_BOUNDARY, PP_PHASE_CHECKPOINT,
+};
+
+struct sums {
+    uint64_t n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes;
+};
+
+struct window {
+    uint64_t from_s, to_s;
+    double covered_s;
+    struct sums sum[PP_LANE_COUNT][PP_PHASE_COUNT];
+    unsigned threads[PP_LANE_COUNT];
+};
+
+static double within(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* How much of second s the run covers, in seconds. */
+static double covered(const struct pp_live *l, uint64_t s)
+{
+    double from = (double)s, to = from + 1, begin = (double)l->origin_ns / 1e9, end = (double)l->ended_ns / 1e9;
+    if (l->origin_ns && begin > from)
+        from = begin;
+    if (l->ended_ns && end < to)
+        to = end;
+    return to > from ? to - from : 0;
+}
+
+static void add(struct sums *to, const struct live_part *p)
+{
+    to->n += p->n;
+    to->total_ns += p->total_ns;
+    to->max_ns = p->max_ns > to->max_ns ? p->max_ns : to->max_ns;
+    to->cpu_ns += p->cpu_ns;
+    to->run_delay_ns += p->run_delay_ns;
+    to->bytes += p->bytes;
+}
+
+static const struct live_second *second_at(const struct pp_live *l, uint64_t s)
+{
+    static const struct live_second none;
+    return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
+}
+
+static void sum_window(const struct pp_live *l, struct window *w)
+{
+    for (uint64_t s = w->from_s; s <= w->to_s; s++) {
+        const struct live_second *sec = second_at(l, s);
+        w->covered_s += covered(l, s);
+        for (uint32_t i = 0; i < sec->n; i++) {
+            long row = live_thread_row(l, sec->parts[i].thread);
+            if (row >= 0)
+                add(&w->sum[l->threads[row].lane][sec->parts[i].phase], &sec->parts[i]);
+        }
+    }
+    for (size_t i = 0; i < l->n_threads; i++)
+        w->threads[l->threads[i].lane]++;
+}
+
+/* Parts of the phase's time; measured CPU time can exceed the span by the clock's grain. */
+static void split(const struct sums *s, struct pp_live_stage *out)
+{
+    out->cpu = out->run_queue = out->blocked = NAN;
+    if (s->total_ns == 0 || s->cpu_ns + s->run_delay_ns == 0)
+        return;
+    out->cpu = within((double)s->cpu_ns / (double)s->total_ns, 0, 1);
+    out->run_queue = within((double)s->run_delay_ns / (double)s->total_ns, 0, 1 - out->cpu);
+    out->blocked = 1 - out->cpu - out->run_queue;
+}
+
+static void put_stages(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
+{
+    for (size_t a = 0; a < sizeof(lane_order) / sizeof(*lane_order); a++)
+        for (size_t b = 0; b < sizeof(phase_order) / sizeof(*phase_order); b++) {
+            pp_lane lane = lane_order[a];
+            const struct sums *s = &w->sum[lane][phase_order[b]];
+            if (!s->n || !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
+                continue;
+            struct pp_live_stage *g = &l->stages[out->n_stages++];
+            double lane_ns = w->covered_s * 1e9 * w->threads[lane];
+            *g = (struct pp_live_stage){
+                .phase = phase_order[b], .lane = lane, .threads = w->threads[lane], .n = s->n, .max_ns = s->max_ns,
+                .per_s = (double)s->n / w->covered_s, .mean_ns = (double)s->total_ns / (double)s->n, .bytes_per_s = (double)s->bytes / w->covered_s,
+                .share = lane_ns > 0 ? within((double)s->total_ns / lane_ns, 0, 1) : NAN,
+            };
+            split(s, g);
+        }
+    out->stages = l->stages;
+}
+
+/* Samples a lane finished: those that went through its last work on single samples. */
+static uint64_t samples_of(const struct sums sum[PP_PHASE_COUNT])
+{
+    static const pp_phase last[] = {PP_PHASE_TRANSFORM, PP_PHASE_DECODE, PP_PHASE_READ};
+    for (size_t i = 0; i < sizeof(last) / sizeof(*last); i++)
+        if (sum[last[i]].n)
+            return sum[last[i]].n;
+    return 0;
+}
+
+static pp_phase main_phase(const struct pp_live *l, uint32_t thread, uint64_t s)
+{
+    const struct live_second *sec = second_at(l, s);
+    uint64_t total[PP_PHASE_COUNT] = {0};
+    pp_phase most = PP_PHASE_NONE;
+    for (uint32_t i = 0; i < sec->n; i++)
+        if (sec->parts[i].thread == thread)
+            total[sec->parts[i].phase] += sec->parts[i].total_ns;
+    for (int p = 1; p < PP_PHASE_COUNT; p++)
+        if (total[p] > total[most])
+            most = (pp_phase)p;
+    return most;
+}
+
+static uint64_t errors_until(const struct pp_live *l, uint64_t to_ns, const uint32_t *thread)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < l->n_errors; i++)
+        if (l->errors[i].t_ns < to_ns && (!thread || l->errors[i].thread == *thread))
+            sum += l->errors[i].count;
+    return sum;
+}
+
+/* Errors of the second that is still being written are told at once. */
+static uint64_t told_until_ns(const struct pp_live_snapshot *out)
+{
+    return out->at_s >= out->last_s ? UINT64_MAX : (out->at_s + 1) * LIVE_SECOND_NS;
+}
+
+static void fill_worker(const struct pp_live *l, const struct window *w, size_t row, const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
+{
+    const struct live_thread *t = &l->threads[row];
+    double wall_ns = w->covered_s * 1e9, busy = 0, waiting = 0, cpu = 0, delay = 0, longest = 0;
+    for (int p = 1; p < PP_PHASE_COUNT; p++) {
+        int works = pp_phase_info((unsigned)p)->kind == PP_KIND_WORK;
+        *(works ? &busy : &waiting) += (double)sum[p].total_ns;
+        cpu += (double)sum[p].cpu_ns;
+        delay += (double)sum[p].run_delay_ns;
+        if (works && (double)sum[p].max_ns > longest)
+            longest = (double)sum[p].max_ns;
+    }
+    int measured = cpu + delay > 0;
+    *out = (struct pp_live_worker){
+        .thread = t->id, .lane = t->lane, .name = t->name, .state = main_phase(l, t->id, w->to_s), .errors = errors_until(l, until_ns, &t->id),
+        .samples_per_s = (double)samples_of(sum) / w->covered_s, .busy = within(busy / wall_ns, 0, 1), .waiting = within(waiting / wall_ns, 0, 1),
+        .cpu = measured ? within(cpu / wall_ns, 0, 1) : NAN, .run_queue = measured ? within(delay / wall_ns, 0, 1) : NAN,
+        .sample = PP_NO_SAMPLE, .sample_age_ns = NAN, .max_ns = longest,
+    };
+    if (l->seen && l->seen[row].sample != PP_NO_SAMPLE) {
+        double end_ns = (double)(w->to_s + 1) * 1e9, at = (double)l->seen[row].sample_start_ns;
+        out->sample = l->seen[row].sample;
+        out->sample_age_ns = end_ns > at ? end_ns - at : 0;
+    }
+}
+
+static pp_status put_workers(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out, struct pp_err *err)
+{
+    struct sums(*sum)[PP_PHASE_COUNT] = calloc(l->n_threads + 1, sizeof(*sum));
+    struct pp_live_worker *rows = realloc(l->worker_rows, (l->n_threads + 1) * sizeof(*rows));
+    l->worker_rows = rows ? rows : l->worker_rows;
+    if (!sum || !rows) {
+        free(sum);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the worker table of %s", l->path);
+    }
+    for (uint64_t s = w->from_s; s <= w->to_s; s++) {
+        const struct live_second *sec = second_at(l, s);
+        for (uint32_t i = 0; i < sec->n; i++) {
+            long row = live_thread_row(l, sec->parts[i].thread);
+            if (row >= 0)
+                add(&sum[row][sec->parts[i].phase], &sec->parts[i]);
+        }
+    }
+    for (size_t i = 0; i < l->n_threads; i++)
+        if (l->threads[i].lane == PP_LANE_WORKER || l->threads[i].lane == PP_LANE_READER)
+            fill_worker(l, w, i, (const struct sums *)sum[i], told_until_ns(out), &rows[out->n_workers++]);
+    free(sum);
+    out->workers = rows;
+    return PP_OK;
+}
+
+static uint64_t capacity_of(const struct pp_live *l, const char *name)
+{
+    double slots = l->workers * l->prefetch + 1;
+    double v = strncmp(name, "device", 6) == 0 ? l->copy_buffers : strncmp(name, "ready", 5) == 0 || strncmp(name, "free", 4) == 0 ? slots : NAN;
+    return v >= 1 ? (uint64_t)v : 0;
+}
+
+static void put_queues(const struct pp_live *l, struct pp_live_snapshot *out)
+{
+    for (size_t i = 0; i < l->n_queues; i++) {
+        struct pp_live_queue *q = &out->queues[out->n_queues++];
+        memcpy(q->name, l->queue_text[i], sizeof(q->name));
+        q->depth = l->queue_sum[i] / l->queue_n[i];
+        q->capacity = capacity_of(l, q->name);
+    }
+}
+
+double live_wait_share(const struct pp_live *l, uint64_t s)
+{
+    const struct live_second *sec = second_at(l, s);
+    uint64_t wait = 0, step = 0;
+    for (uint32_t i = 0; i < sec->n; i++) {
+        const struct live_part *p = &sec->parts[i];
+        if (p->phase == PP_PHASE_DATA_WAIT || p->phase == PP_PHASE_DEVICE_SYNC)
+            wait += p->total_ns;
+        else if (p->phase == PP_PHASE_STEP)
+            step += p->total_ns;
+    }
+    return step ? (double)wait / (double)(wait + step) : NAN;
+}
+
+static double rate_of(const struct pp_live *l, uint64_t s)
+{
+    const struct live_second *sec = second_at(l, s);
+    struct sums sum[PP_PHASE_COUNT] = {0};
+    double seconds = covered(l, s);
+    for (uint32_t i = 0; i < sec->n; i++)
+        add(&sum[sec->parts[i].phase], &sec->parts[i]);
+    return seconds > 0 ? (double)samples_of(sum) / seconds : NAN;
+}
+
+static int stalled(const struct pp_live *l, uint64_t s)
+{
+    return live_wait_share(l, s) >= PP_LIVE_STALL_SHARE; /* false for NAN */
+}
+
+/* Where the nearest stretch of stalled seconds begins, looking back (step -1) or on (step 1). */
+static uint64_t stall_from(const struct pp_live *l, const struct pp_live_snapshot *out, int step)
+{
+    uint64_t steps = step < 0 ? out->at_s - out->first_s : out->last_s - out->at_s;
+    for (uint64_t i = 1; i <= steps; i++) {
+        uint64_t s = step < 0 ? out->at_s - i : out->at_s + i;
+        if (stalled(l, s) && (s == out->first_s || !stalled(l, s - 1)))
+            return s;
+    }
+    return out->at_s;
+}
+
+static void put_series(const struct pp_live *l, struct pp_live_snapshot *out)
+{
+    uint64_t have = out->at_s + 1 - out->first_s;
+    out->n_series = have < PP_LIVE_SERIES ? (size_t)have : PP_LIVE_SERIES;
+    for (size_t i = 0; i < out->n_series; i++) {
+        uint64_t s = out->at_s + 1 - out->n_series + i;
+        out->wait_series[i] = (float)live_wait_share(l, s);
+        out->rate_series[i] = (float)rate_of(l, s);
+    }
+}
+
+static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
+{
+    const struct sums *t = w->sum[PP_LANE_TRAINER];
+    double wait_ns = (double)(t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns), step_ns = (double)t[PP_PHASE_STEP].total_ns;
+    uint64_t batches = t[PP_PHASE_DATA_WAIT].n + t[PP_PHASE_EPOCH_BOUNDARY].n, samples = samples_of(w->sum[PP_LANE_WORKER]);
+    double read_bytes = (double)(w->sum[PP_LANE_WORKER][PP_PHASE_READ].bytes + w->sum[PP_LANE_READER][PP_PHASE_READ].bytes);
+    out->window_s = w->covered_s;
+    out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
+    out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s : out->batches_per_s * l->batch_size;
+    out->wait_share = step_ns > 0 ? wait_ns / (wait_ns + step_ns) : NAN;
+    out->step_ns = t[PP_PHASE_STEP].n ? step_ns / (double)t[PP_PHASE_STEP].n : NAN;
+    out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
+    out->errors = errors_until(l, told_until_ns(out), NULL);
+    for (size_t i = 0; i < l->n_threads; i++)
+        out->dropped += l->threads[i].dropped;
+    out->workers_n = w->threads[PP_LANE_WORKER];
+    while (out->n_events < l->n_events && l->events[out->n_events].t_ns < told_until_ns(out))
+        out->n_events++;
+    out->events = l->events;
+}
+
+pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    live_range(l, &out->first_s, &out->last_s);
+    out->state = l->state;
+    out->deleted = l->deleted;
+    out->quiet_s = (double)(pp_now_ns() - l->last_change_mono_ns) / 1e9;
+    out->origin_ns = l->origin_ns ? l->origin_ns : out->first_s * LIVE_SECOND_NS;
+    out->batch = PP_NO_BATCH;
+    out->samples_per_s = out->batches_per_s = out->wait_share = out->step_ns = out->read_bytes_per_s = NAN;
+    if (out->last_s < out->first_s)
+        return PP_OK;
+    out->at_s = at_s > out->last_s ? out->last_s : at_s < out->first_s ? out->first_s : at_s;
+    struct window w = {.to_s = out->at_s, .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s : out->first_s};
+    sum_window(l, &w);
+    pp_status status = live_near(l, out->at_s, err);
+    put_totals(l, &w, out);
+    put_stages(l, &w, out);
+    put_queues(l, out);
+    put_series(l, out);
+    out->stall_before_s = stall_from(l, out, -1);
+    out->stall_after_s = stall_from(l, out, 1);
+    pp_status workers = put_workers(l, &w, out, err);
+    out->batch = l->batch;
+    out->batch_wait_ns = l->batch_wait_ns;
+    out->batch_from_ns = l->batch_from_ns;
+    out->batch_to_ns = l->batch_to_ns;
+    out->bars = l->bars;
+    out->n_bars = l->n_bars;
+    return status != PP_OK ? status : workers;
+}

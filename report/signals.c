@@ -1,0 +1,399 @@
+#include "report/signals.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_float(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+static double at(const float *sorted, size_t n, double q)
+{
+    return n ? sorted[(size_t)(q * (double)(n - 1))] : NAN;
+}
+
+/* ---- tails and bursts ---- */
+
+static float work_of(const struct pp_cost_sample *x)
+{
+    return x->decode_cpu + x->transform_cpu;
+}
+
+static float read_of(const struct pp_cost_sample *x)
+{
+    return x->read_blocked;
+}
+
+static float occupancy(const struct pp_cost_sample *x)
+{
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked + x->transform_cpu + x->transform_blocked;
+}
+
+/* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds nobody up. */
+static double tail_of(const struct pp_costs *c, float (*value)(const struct pp_cost_sample *), float *v)
+{
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = value(&c->samples[i]);
+    qsort(v, c->n, sizeof(*v), by_float);
+    return at(v, c->n, 0.99) / fmax(at(v, c->n, 0.5), 1e5);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a, *y = *(const struct pp_cost_sample *const *)b;
+    return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
+}
+
+/* Of the reads that took over five times the median: the part that ended within 5 ms of another worker's. Storage as a whole stopped. */
+static double burst_of(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
+{
+    double limit = fmax(5 * median, 5e6);
+    size_t slow = 0, together = 0;
+    const struct pp_cost_sample *last = NULL;
+    int last_counted = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pp_cost_sample *x = order[i];
+        if (x->read_blocked < limit)
+            continue;
+        int pair = last && last->worker != x->worker && x->read_end_ns - last->read_end_ns < 5000000;
+        slow++;
+        together += (size_t)pair + (size_t)(pair && !last_counted);
+        last_counted = pair;
+        last = x;
+    }
+    return slow >= 4 && c->workers > 1 ? (double)together / (double)slow : 0;
+}
+
+/* ---- a shared link ---- */
+
+/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads that are slow by themselves, the gap has nothing to
+ * do with the bytes. The serial index is the correlation of gap and bytes, over reads that overlapped the one before. Where all sizes are the same, it is 0:
+ * nothing is claimed. */
+static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **order, double *bytes_per_s)
+{
+    double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+    for (size_t i = 1; i < c->n; i++) {
+        const struct pp_cost_sample *r = order[i], *before = order[i - 1];
+        if (r->read_start_ns >= before->read_end_ns || r->worker == before->worker || r->read_blocked < 0.5 * (double)(r->read_end_ns - r->read_start_ns))
+            continue;
+        double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
+        n++, sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+    }
+    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n;
+    *bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
+    return n >= 20 && n > 0.3 * (double)c->n && vx > 0.0025 * sxx && vy > 0 ? fmax((sxy - sx * sy / n) / sqrt(vx * vy), 0) : 0;
+}
+
+/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional to them (correlation over 0.9, no intercept). */
+static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
+{
+    double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, n = (double)c->n;
+    for (size_t i = 0; i < c->n; i++) {
+        double x = c->samples[i].bytes, y = c->samples[i].read_blocked;
+        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+    }
+    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, cov = sxy - sx * sy / n;
+    if (!(vx > 0.0025 * sxx) || !(vy > 0) || !(cov > 0)) /* sizes that hardly differ tell nothing */
+        return 0;
+    double slope = cov / vx, intercept = (sy - slope * sx) / n;
+    *bytes_per_s = 1e9 / slope;
+    return fabs(intercept) < 0.3 * sy / n ? cov / sqrt(vx * vy) : 0;
+}
+
+/* ---- parts of the data, workers, time ---- */
+
+enum { PARTS = 16 };
+
+static double shard_of(const struct pp_costs *c)
+{
+    double sum[PARTS] = {0};
+    size_t n[PARTS] = {0}, used = 0;
+    float mean[PARTS];
+    if (c->dataset_samples < 4 * PARTS)
+        return NAN;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t part = (size_t)((double)c->samples[i].sample / (double)c->dataset_samples * PARTS);
+        part = part < PARTS ? part : PARTS - 1;
+        sum[part] += c->samples[i].read_blocked;
+        n[part]++;
+    }
+    for (int k = 0; k < PARTS; k++) {
+        if (n[k] < 5)
+            return NAN; /* not seen all over, or not in random order: time and place cannot be told apart */
+        mean[used++] = (float)(sum[k] / (double)n[k]);
+    }
+    qsort(mean, used, sizeof(*mean), by_float);
+    return mean[used - 1] / fmax(at(mean, used, 0.5), 1e5);
+}
+
+static double worker_skew_of(const struct pp_costs *c)
+{
+    enum { MOST = 256 };
+    double sum[MOST] = {0};
+    size_t n[MOST] = {0}, used = 0;
+    float mean[MOST];
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].worker < MOST) {
+            sum[c->samples[i].worker] += occupancy(&c->samples[i]);
+            n[c->samples[i].worker]++;
+        }
+    for (int w = 0; w < MOST; w++)
+        if (n[w] >= 3)
+            mean[used++] = (float)(sum[w] / (double)n[w]);
+    qsort(mean, used, sizeof(*mean), by_float);
+    return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
+}
+
+/* The split of the window at which the rate of reads finishing changes most. */
+static void drift_of(const struct pp_costs *c, const struct pp_cost_sample **order, struct pp_signals *out)
+{
+    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0;
+    out->drift = 1;
+    for (size_t i = c->n / 8; all > 0 && i < c->n - c->n / 8; i++) {
+        double t = (double)order[i]->read_end_ns - t0;
+        if (t < 0.15 * all || t > 0.85 * all)
+            continue;
+        double before = (double)i / t, after = (double)(c->n - i) / (all - t);
+        if (fabs(log(before / after)) > fabs(log(out->drift))) {
+            out->drift = before / after;
+            out->drift_at = t / all;
+        }
+    }
+}
+
+static void add_cache(const struct pp_costs *c, struct pp_signals *out)
+{
+    double bytes = 0, hits = 0, later = 0;
+    uint16_t first = UINT16_MAX;
+    for (size_t i = 0; i < c->n; i++)
+        first = c->samples[i].epoch < first ? c->samples[i].epoch : first;
+    for (size_t i = 0; i < c->n; i++) {
+        bytes += c->samples[i].bytes;
+        hits += c->samples[i].hit;
+        later += c->samples[i].epoch > 0;
+    }
+    out->read_bytes = bytes / (double)c->n;
+    out->hit_share = hits / (double)c->n;
+    out->first_touch = 1 - later / (double)c->n;
+    out->fits_memory = c->dataset_samples && c->memory_available > 0 ? out->read_bytes * (double)c->dataset_samples / c->memory_available : NAN;
+}
+
+static void add_parts(const struct pp_costs *c, struct pp_signals *out)
+{
+    double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
+    for (size_t i = 0; i < c->n; i++) {
+        decode += c->samples[i].decode_cpu;
+        transform += c->samples[i].transform_cpu;
+    }
+    double all = decode + transform + collate;
+    out->transform_part = all > 0 ? transform / all : NAN;
+    out->collate_part = all > 0 ? collate / all : NAN;
+    out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0 ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns) : NAN;
+    out->contended = c->outside_cpus / c->usable_cpus;
+    out->throttled = c->throttled_share;
+}
+
+/* ---- counterfactuals ---- */
+
+#define BETTER 0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
+
+static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    out->sensitivity = 0;
+    for (int i = 0; i < PP_CAUSES && st == PP_OK; i++) {
+        struct pp_knobs k = pp_knobs_none();
+        double rate = c->samples_per_s;
+        switch ((enum pp_cause)i) {
+        case PP_CAUSE_STORAGE: k.read = BETTER; break;
+        case PP_CAUSE_ERRORS: k.retry = BETTER; break;
+        case PP_CAUSE_LOCK: k.unlocked = 1; break;
+        case PP_CAUSE_WORK: k.decode = k.transform = k.collate = BETTER; break;
+        case PP_CAUSE_COPY: k.copy = BETTER; break;
+        case PP_CAUSE_SYNC: k.sync = BETTER; break;
+        case PP_CAUSES: break;
+        }
+        st = pp_whatif_rate(c, &k, &rate, NULL, err);
+        out->weight[i] = fmax(rate / c->samples_per_s - 1, 0);
+        out->sensitivity += out->weight[i];
+    }
+    for (int i = 0; i < PP_CAUSES; i++)
+        out->weight[i] = out->sensitivity > 0.003 ? out->weight[i] / out->sensitivity : NAN;
+    return st;
+}
+
+static struct pp_fix *offer(struct pp_signals *s, const char *knob, int cost, const char *text)
+{
+    struct pp_fix *f = &s->fix[s->fixes++];
+    *f = (struct pp_fix){.knob = knob, .text = text, .cost = cost, .knobs = pp_knobs_none()};
+    return f;
+}
+
+/* The smallest of the counts that comes within 3 % of the best. */
+static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *field, const int *counts, int n, struct pp_err *err)
+{
+    double rate[8] = {0}, best = 0;
+    pp_status st = PP_OK;
+    for (int i = 0; i < n && st == PP_OK; i++) {
+        *field = counts[i];
+        st = pp_whatif_rate(c, &f->knobs, &rate[i], NULL, err);
+        best = fmax(best, rate[i]);
+    }
+    int at_least = 0;
+    while (at_least < n - 1 && rate[at_least] < 0.97 * best)
+        at_least++;
+    *field = counts[at_least];
+    snprintf(f->to, sizeof(f->to), "%d", *field);
+    return st;
+}
+
+static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers}, deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
+    struct pp_fix *f = offer(s, "workers", 0, "more workers: --workers");
+    pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);
+    if (c->workers > 1 && st == PP_OK) {
+        int fewer[] = {1, c->workers / 4, c->workers / 2};
+        int n = fewer[1] > 1 ? 3 : 1;
+        if (n == 1 && fewer[2] > 1)
+            fewer[1] = fewer[2], n = 2;
+        f = offer(s, "fewer-workers", 0, "fewer workers: --workers");
+        st = choose_count(c, f, &f->knobs.workers, fewer, n, err);
+    }
+    if (st == PP_OK) {
+        f = offer(s, "prefetch", 0, "a deeper prefetch: --prefetch");
+        st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
+    }
+    return st;
+}
+
+static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
+{
+    struct pp_fix *f;
+    if (c->in_order) {
+        f = offer(s, "order", 0, "batches as they are finished: --out-of-order");
+        f->knobs.order = 2;
+        snprintf(f->to, sizeof(f->to), "out-of-order");
+    }
+    if (c->pageable) {
+        f = offer(s, "pinned", 0, "page-locked batch memory: leave out --pageable (pin_memory=True)");
+        f->knobs.pinned = 1;
+        snprintf(f->to, sizeof(f->to), "yes");
+    }
+    if (c->copy_buffers == 1) {
+        f = offer(s, "buffers", 0, "copies beside the steps: --copy-buffers");
+        f->knobs.copy_buffers = 2;
+        snprintf(f->to, sizeof(f->to), "2");
+    }
+    if (c->sync_every_step) {
+        f = offer(s, "sync", 0, "no device sync in every step: leave out --sync-every-step");
+        f->knobs.sync = 0;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    f = offer(s, "link", 1, "half the bytes to copy (--dtype f16 or u8), or a faster link");
+    f->knobs.copy = 0.5;
+    snprintf(f->to, sizeof(f->to), "half");
+    f = offer(s, "storage", 1, "cached, staged or packed data: reads that do not block");
+    f->knobs.read = 0;
+    snprintf(f->to, sizeof(f->to), "cached");
+    f = offer(s, "work", 1, "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
+    f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
+    snprintf(f->to, sizeof(f->to), "half");
+    if (s->weight[PP_CAUSE_ERRORS] > 0.01) {
+        f = offer(s, "errors", 1, "no failing reads: fix or quarantine the files in table error");
+        f->knobs.retry = 0;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    if (c->locked) {
+        f = offer(s, "lock", 1, "decoding without the lock its workers share: processes instead of threads");
+        f->knobs.unlocked = 1;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    if (c->cpus < 0.95 * c->usable_cpus || c->throttled_share > 0.05) {
+        f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
+        f->knobs.cpus = c->throttled_share > 0.05 ? fmax(c->usable_cpus, 2 * c->cpus) : c->usable_cpus;
+        snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
+    }
+    if (s->worker_skew >= 2) {
+        f = offer(s, "slow-worker", 1, "the slow worker as fast as the others: look at its CPU and its place");
+        f->knobs.even_workers = 1;
+        snprintf(f->to, sizeof(f->to), "even");
+    }
+}
+
+/* Gains within 3 points of each other are the same: the cheaper goes first. */
+static int by_gain(const void *a, const void *b)
+{
+    const struct pp_fix *x = a, *y = b;
+    long gx = lround(x->p.gain * 100 / 3), gy = lround(y->p.gain * 100 / 3);
+    if (gx != gy)
+        return gx > gy ? -1 : 1;
+    return x->cost - y->cost;
+}
+
+static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    s->fixes = 0;
+    pp_status st = offer_counts(c, s, err);
+    if (st == PP_OK)
+        offer_rest(c, s);
+    for (int i = 0; i < s->fixes && st == PP_OK; i++)
+        st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
+    if (st == PP_OK)
+        qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+    return st;
+}
+
+const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob)
+{
+    for (int i = 0; i < s->fixes; i++)
+        if (strcmp(s->fix[i].knob, knob) == 0)
+            return &s->fix[i];
+    return NULL;
+}
+
+static void add_samples(struct pp_costs *c, struct pp_signals *out, float *v, const struct pp_cost_sample **order)
+{
+    double overlapping, alone;
+    out->work_tail = tail_of(c, work_of, v);
+    out->read_tail = tail_of(c, read_of, v);
+    out->read_burst = burst_of(c, order, at(v, c->n, 0.5));
+    out->read_serial = serial_of(c, order, &overlapping);
+    double proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
+    if (out->read_serial >= PP_SERIAL)
+        c->bandwidth = overlapping;
+    else if (proportional >= PP_SERIAL)
+        c->bandwidth = alone, out->read_serial = proportional;
+    out->shard_skew = shard_of(c);
+    out->worker_skew = worker_skew_of(c);
+    drift_of(c, order, out);
+}
+
+pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    float *v = malloc(c->n * sizeof(*v));
+    const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
+    pp_status st = v && order ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
+    for (size_t i = 0; order && i < c->n; i++)
+        order[i] = &c->samples[i];
+    if (st == PP_OK) {
+        qsort(order, c->n, sizeof(*order), by_end);
+        add_samples(c, out, v, order);
+        add_cache(c, out);
+        add_parts(c, out);
+        st = pp_whatif_error(c, &out->replay_error, err);
+    }
+    if (st == PP_OK)
+        st = weigh(c, out, err);
+    if (st == PP_OK)
+        st = rank_fixes(c, out, err);
+    free(order);
+    free(v);
+    return st;
+}

@@ -1,0 +1,53 @@
+/* report/signals.h: what tells causes apart that look the same in a table of means: tails, bursts, one slow worker, one slow part of the data, a shared
+ * link, drift; and the counterfactuals: what a replay gains when one thing is made better and nothing else.
+ *
+ * Everything is NAN when it cannot be told; a rule that needs it then abstains. */
+#ifndef PP_REPORT_SIGNALS_H
+#define PP_REPORT_SIGNALS_H
+
+#include "report/whatif.h"
+
+/* The causes that are weighed against each other: each is made a quarter better, and what that gains is its sensitivity. */
+enum pp_cause { PP_CAUSE_STORAGE, PP_CAUSE_ERRORS, PP_CAUSE_LOCK, PP_CAUSE_WORK, PP_CAUSE_COPY, PP_CAUSE_SYNC, PP_CAUSES };
+
+struct pp_fix {
+    const char *knob;   /* "workers" */
+    char to[48];        /* "8" */
+    const char *text;   /* what to do */
+    int cost;           /* 0: an option; 1: other hardware or data; ties go to the cheaper */
+    struct pp_knobs knobs;
+    struct pp_prediction p;
+};
+enum { PP_FIXES_MAX = 12 };
+
+struct pp_signals {
+    double weight[PP_CAUSES];     /* sensitivities as parts of their sum */
+    double sensitivity;           /* their sum: gain for a quarter better of everything that is not the trainer */
+    double replay_error;          /* replay as recorded over measured, minus 1 */
+    double read_tail, read_burst; /* p99 / p50 of time blocked; part of the slow reads that come together on most workers */
+    double shard_skew;            /* slowest of 16 parts of the data over the median one, by time blocked in reads */
+    double work_tail;             /* CPU time of samples: p99 / p50 */
+    double worker_skew;           /* slowest worker over the median one, per sample */
+    double read_serial;           /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */
+    double read_bytes;            /* mean */
+    double hit_share, first_touch; /* reads answered by the page cache; samples seen for the first time */
+    double fits_memory;           /* dataset bytes over available memory */
+    double drift;                 /* samples/s before the sharpest change over after it */
+    double drift_at;              /* where, as a part of the window */
+    double transform_part, collate_part; /* of the workers' CPU time */
+    double copy_cpu;              /* of the copies' time */
+    double contended;             /* CPUs that others used, of the usable ones */
+    double throttled;
+    struct pp_fix fix[PP_FIXES_MAX]; /* ranked */
+    int fixes;
+};
+
+/* Reads share a link from here on: half of what moves the gaps between them is their bytes (0.7 squared). */
+#define PP_SERIAL 0.7
+
+/* costs must be calibrated. Sets c->bandwidth when the reads share a link. Costs about 60 replays. */
+pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err);
+/* The fix of that knob, or NULL. */
+const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);
+
+#endif

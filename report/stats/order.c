@@ -1,0 +1,71 @@
+#include "report/stats/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FENCE_MIN 4
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void pp_stats_sort(double *x, size_t n)
+{
+    if (n > 1)
+        qsort(x, n, sizeof(*x), ascending);
+}
+
+double pp_stats_median_sorted(const double *x, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    return n % 2 ? x[n / 2] : x[n / 2 - 1] + (x[n / 2] - x[n / 2 - 1]) / 2;
+}
+
+double pp_stats_quantile_sorted(const double *x, size_t n, double q)
+{
+    if (n == 0)
+        return NAN;
+    double at = (double)(n - 1) * q;
+    size_t below = (size_t)at;
+    if (below + 1 >= n)
+        return x[n - 1];
+    return x[below] + (at - (double)below) * (x[below + 1] - x[below]);
+}
+
+static double *sorted_copy(const double *x, size_t n)
+{
+    double *copy = n ? malloc(n * sizeof(*copy)) : NULL;
+    if (!copy)
+        return NULL;
+    memcpy(copy, x, n * sizeof(*copy));
+    pp_stats_sort(copy, n);
+    return copy;
+}
+
+double pp_stats_median(const double *x, size_t n)
+{
+    double *copy = sorted_copy(x, n);
+    double median = copy ? pp_stats_median_sorted(copy, n) : NAN;
+    free(copy);
+    return median;
+}
+
+struct pp_outliers pp_stats_outliers(const double *x, size_t n)
+{
+    struct pp_outliers out = {0, 0};
+    double *s = n >= FENCE_MIN ? sorted_copy(x, n) : NULL;
+    if (!s)
+        return out;
+    double q1 = pp_stats_quantile_sorted(s, n, 0.25), q3 = pp_stats_quantile_sorted(s, n, 0.75), range = q3 - q1;
+    for (size_t i = 0; i < n; i++) {
+        double beyond = s[i] < q1 ? q1 - s[i] : s[i] > q3 ? s[i] - q3 : 0;
+        out.severe += beyond > 3 * range;
+        out.mild += beyond > 1.5 * range && beyond <= 3 * range;
+    }
+    free(s);
+    return out;
+}

@@ -1,0 +1,233 @@
+#include "report/whatif.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLAY_SAMPLES = 6000, MIN_BATCHES = 60, BOOTSTRAPS = 5 };
+
+struct pp_knobs pp_knobs_none(void)
+{
+    return (struct pp_knobs){.read = 1, .decode = 1, .transform = 1, .collate = 1, .step = 1, .copy = 1, .sync = 1, .retry = 1};
+}
+
+/* ---- from costs and knobs to a set-up ---- */
+
+static float middle(float *v, size_t n)
+{
+    for (size_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort: n is small or this is called once */
+        for (size_t i = gap; i < n; i++)
+            for (size_t j = i; j >= gap && v[j - gap] > v[j]; j -= gap) {
+                float t = v[j];
+                v[j] = v[j - gap];
+                v[j - gap] = t;
+            }
+    return n ? v[n / 2] : 0;
+}
+
+static float occupancy(const struct pp_cost_sample *x)
+{
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->transform_cpu + x->transform_blocked;
+}
+
+/* What no sample should exceed by far; INFINITY when the knob is off. */
+static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n)
+{
+    float *v = k->even_samples || k->even_workers ? malloc(n * sizeof(*v)) : NULL;
+    float limit = INFINITY;
+    if (!v)
+        return limit;
+    for (size_t i = 0; i < n; i++)
+        v[i] = occupancy(&s[i]);
+    limit = middle(v, n);
+    free(v);
+    return limit * (k->even_samples ? 3 : 1.5f);
+}
+
+static uint32_t mix(uint32_t i)
+{
+    return (uint32_t)pp_mix64(i + 1);
+}
+
+static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x, size_t i, float limit)
+{
+    /* on a shared link, the time a read was blocked is the queue of the recorded set-up: the replay makes its own */
+    float blocked = c->bandwidth > 0 ? 0 : x->read_blocked;
+    int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
+    struct pp_replay_sample r = {
+        .read_blocked = (float)((stored ? blocked * k->read : 0) + x->retry_blocked * k->retry), .read_cpu = x->read_cpu, .bytes = stored ? x->bytes : 0,
+        .work_cpu = (float)(x->decode_cpu * k->decode + x->transform_cpu * k->transform), .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,
+    };
+    if (c->locked) {
+        r.work_blocked = x->transform_blocked;
+        if (!k->unlocked) {
+            r.serial_cpu = (float)(x->decode_cpu * k->decode);
+            r.work_cpu -= r.serial_cpu;
+        }
+    }
+    float over = occupancy(x);
+    if (over > limit) { /* scaled down to the limit, in proportion */
+        float f = limit / over;
+        r.read_blocked *= f, r.read_cpu *= f, r.work_cpu *= f, r.serial_cpu *= f, r.work_blocked *= f;
+    }
+    return r;
+}
+
+static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size;
+    return (struct pp_replay_setup){
+        .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
+        .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
+        .batch_size = (uint64_t)fmax(batch, 1), .cpus = k->cpus > 0 ? k->cpus : c->cpus,
+        .step_ns = c->step_blocked_ns * k->step * larger + c->sync_ns * k->sync, .step_cpu_ns = c->step_cpu_ns * k->step * larger,
+        .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
+        .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
+    };
+}
+
+/* Replays samples[0..n) of the costs, which may be a resampled copy. */
+static pp_status replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, struct pp_replay_result *out, struct pp_err *err)
+{
+    struct pp_replay_setup setup = setup_of(c, k);
+    struct pp_replay_sample *r = malloc(n * sizeof(*r));
+    if (!r)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
+    float limit = sample_limit(k, s, n);
+    for (size_t i = 0; i < n; i++)
+        r[i] = replayed(c, k, &s[i], i, limit);
+    uint64_t batches = (uint64_t)fmax(MIN_BATCHES, 2 * (double)n / (double)setup.batch_size), filling = 4 * ((uint64_t)setup.workers * (uint64_t)setup.prefetch + 1);
+    pp_status st = pp_replay(&setup, r, n, batches > filling ? batches : filling, out, err);
+    free(r);
+    return st;
+}
+
+static size_t replay_length(const struct pp_costs *c)
+{
+    return c->n < REPLAY_SAMPLES ? c->n : REPLAY_SAMPLES;
+}
+
+/* ---- capacity ---- */
+
+/* The service rate cpu / (cpu + delay) grows with the capacity, so bisection finds the one that was recorded. */
+pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
+{
+    struct pp_knobs k = pp_knobs_none();
+    double usable = c->usable_cpus > 0 ? c->usable_cpus : 1, outside = c->outside_cpus >= 0 ? c->outside_cpus : 0;
+    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
+    double used = c->process_cpus > 0 ? c->process_cpus : c->cpu_ns / c->window_ns;
+    pp_status st = PP_OK;
+    c->cpus_high = usable;
+    c->cpus_low = fmax(usable - outside, fmin(usable, used));
+    if (c->throttled_share > 0.05) { /* the quota is the capacity, and it was used up */
+        c->cpus = c->cpus_low = c->cpus_high = fmax(used, 0.02);
+        return PP_OK;
+    }
+    if (rate > 0.95) { /* hardly ever a wait: what is free is not known better than what others left, half of what they have being ours by fair shares */
+        c->cpus = fmax(c->cpus_low, usable - fmin(outside, usable / 2));
+        return PP_OK;
+    }
+    double low = 0.05, high = usable;
+    for (int i = 0; i < 7 && st == PP_OK; i++) {
+        struct pp_replay_result r;
+        k.cpus = (low + high) / 2;
+        st = replay(c, &k, c->samples, c->n < 2000 ? c->n : 2000, &r, err);
+        if (st == PP_OK && r.service_rate < rate)
+            low = k.cpus;
+        else
+            high = k.cpus;
+    }
+    c->cpus = (low + high) / 2;
+    c->cpus_low = fmax(0.05, fmin(c->cpus, used));
+    c->cpus_high = fmin(usable, fmax(c->cpus * 1.1, c->cpus_low));
+    return st;
+}
+
+/* ---- predictions ---- */
+
+pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result base, r;
+    pp_status st = replay(c, &none, c->samples, replay_length(c), &base, err);
+    if (st == PP_OK)
+        st = replay(c, k, c->samples, replay_length(c), &r, err);
+    if (st != PP_OK)
+        return st;
+    *samples_per_s = c->samples_per_s * r.samples_per_s / base.samples_per_s;
+    if (data_wait_share)
+        *data_wait_share = r.data_wait_share;
+    return PP_OK;
+}
+
+pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result base;
+    pp_status st = replay(c, &none, c->samples, replay_length(c), &base, err);
+    if (st == PP_OK)
+        *error = base.samples_per_s / c->samples_per_s - 1;
+    return st;
+}
+
+/* Batches drawn with replacement, a dozen neighbours at a time: what follows each other is not independent. */
+static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
+{
+    struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
+    size_t block = (size_t)(12 * c->batch_size) < n ? (size_t)(12 * c->batch_size) : n;
+    for (size_t at = 0; at < n; at += block) {
+        size_t from = (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1)), m = n - at < block ? n - at : block;
+        memcpy(to + at, c->samples + from, m * sizeof(*to));
+    }
+}
+
+static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, double *low, double *high, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result base, r;
+    pp_status st = replay(c, &none, s, n, &base, err);
+    if (st == PP_OK)
+        st = replay(c, k, s, n, &r, err);
+    if (st != PP_OK)
+        return st;
+    double rate = c->samples_per_s * r.samples_per_s / base.samples_per_s;
+    *low = fmin(*low, rate);
+    *high = fmax(*high, rate);
+    return PP_OK;
+}
+
+pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result base;
+    size_t n = replay_length(c);
+    struct pp_cost_sample *s = malloc(n * sizeof(*s));
+    pp_status st = s ? replay(c, &none, c->samples, n, &base, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
+    memset(out, 0, sizeof(*out));
+    if (st == PP_OK)
+        st = pp_whatif_rate(c, k, &out->samples_per_s, &out->data_wait_share, err);
+    out->low = out->high = out->samples_per_s;
+    for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
+        resample(c, s, n, b);
+        st = widen(c, k, s, n, &out->low, &out->high, err);
+    }
+    for (int end = 0; end < 2 && st == PP_OK; end++) {
+        struct pp_costs other = *c;
+        other.cpus = end ? c->cpus_high : c->cpus_low;
+        st = widen(&other, k, c->samples, n, &out->low, &out->high, err);
+    }
+    if (st == PP_OK) {
+        /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here */
+        double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01 ? fmin(fabs(base.samples_per_s / c->samples_per_s - 1), 0.2) / 2 + 0.02 : 0.02;
+        out->low *= 1 - off;
+        out->high *= 1 + off;
+        out->gain = out->samples_per_s / c->samples_per_s - 1;
+        out->gain_low = out->low / c->samples_per_s - 1;
+        out->gain_high = out->high / c->samples_per_s - 1;
+    }
+    free(s);
+    return st;
+}

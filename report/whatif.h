@@ -1,0 +1,48 @@
+/* report/whatif.h: what a recorded run would have done with other knobs: the recorded costs (costs.h), changed as the knobs say, replayed (replay.h).
+ *
+ * A prediction is the measured rate times replay(knobs) / replay(as recorded), so that what the replay does not model cancels. Its interval
+ * holds the spread over resampled batches (bootstrap), the range of the CPU capacity, and how far replay(as recorded) is from the measured rate. */
+#ifndef PP_REPORT_WHATIF_H
+#define PP_REPORT_WHATIF_H
+
+#include "report/costs.h"
+
+/* Multipliers are 1 and counts 0 where nothing changes: see pp_knobs_none. */
+struct pp_knobs {
+    int workers, prefetch, copy_buffers; /* 0: as recorded */
+    int order;                           /* 0: as recorded, 1: in order, 2: as finished */
+    double batch;                        /* samples; 0: as recorded */
+    double cpus;                         /* 0: as recorded */
+    double read, bandwidth;              /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit beyond what was recorded */
+    double cached;                       /* share of the reads that storage does not see, 0..1 */
+    double decode, transform, collate;   /* multipliers of CPU time */
+    double step;                         /* multiplier of the trainer's own time */
+    double copy, sync, retry;            /* multipliers */
+    int pinned;                          /* 1: copies cost no CPU */
+    int unlocked;                        /* 1: workers do not exclude each other */
+    int even_workers;                    /* 1: no worker is slower than the median one */
+    int even_samples;                    /* 1: no sample costs more than three times the median one */
+};
+struct pp_knobs pp_knobs_none(void);
+
+struct pp_prediction {
+    double samples_per_s, low, high; /* 80 % interval */
+    double gain, gain_low, gain_high; /* over the measured rate: 0.4 is +40 % */
+    double data_wait_share;
+};
+
+/* Finds the CPU capacity at which the replay waits for CPUs as much as the recording did; fills c->cpus, cpus_low, cpus_high. */
+pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
+/* One replay: the ratio of the predicted rate to the replay as recorded times the measured rate; quick, no interval. */
+pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err);
+/* How far the replay as recorded is from the recording: its rate over the measured one, minus 1. */
+pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err);
+pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err);
+
+/* "workers=8", "cache=warm", ... into knobs, given what was recorded. PP_E_USAGE for what is no knob; PP_E_UNSUPPORTED, with the reason, for what a replay
+ * cannot know. */
+pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err);
+/* One line per knob for --help; NULL after the last. */
+const char *pp_knobs_help(int i, const char **name, const char **values);
+
+#endif

@@ -1,0 +1,7 @@
+# tests/ci.mk: the quality of the CI gate, as a table (about 5 minutes; ARGS="--runs 14 --seconds 2" for less). Included by the Makefile.
+.PHONY: bench-ci bench-ci-built
+bench-ci: deps
+	$(Q)$(MAKE) $(JOBS) SAN= bench-ci-built
+
+bench-ci-built: $(B)/pipeprobe $(B)/samples/make_dataset $(B)/tests/bench/bench_ci
+	$(Q)bash tests/bench/bench_ci.sh $(ARGS)

@@ -1,0 +1,44 @@
+#!/bin/bash
+# tests/deb.sh VERSION WORK OUT: a Debian package of what is built, from `make install`: OUT/pipeprobe_VERSION_ARCH.deb. Dependencies are found
+# from the libraries the program is linked with. Needs dpkg-dev; no root, no debhelper. The same input gives the same bytes.
+set -eu
+version=$1 work=$2 out=$3
+for tool in dpkg-deb dpkg-shlibdeps; do
+    command -v "$tool" >/dev/null || { echo "make deb: $tool is not installed; apt-get install dpkg-dev" >&2; exit 1; }
+done
+arch=$(dpkg --print-architecture)
+stamp=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+maintainer=${DEBMAINT:-"pipeprobe maintainers <maintainers@pipeprobe.invalid>"}
+umask 022
+rm -rf "$work"
+mkdir -p "$work/debian" "$work/root/DEBIAN" "$out"
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s SAN= install DESTDIR="$PWD/$work/root" PREFIX=/usr >/dev/null
+root=$PWD/$work/root doc=$PWD/$work/root/usr/share/doc/pipeprobe
+
+strip --strip-unneeded "$root/usr/bin/pipeprobe"
+find "$root/usr/lib" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
+gzip -9n "$root"/usr/share/man/man1/*.1 "$doc/CHANGELOG.md"
+mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
+mv "$doc/LICENSE" "$doc/copyright"
+
+printf 'Source: pipeprobe\n\nPackage: pipeprobe\nArchitecture: any\nDescription: x\n' >"$work/debian/control"
+depends=$(cd "$work" && dpkg-shlibdeps -O $(find root/usr/bin root/usr/lib -type f 2>/dev/null) 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+cat >"$root/DEBIAN/control" <<END
+Package: pipeprobe
+Version: $version
+Architecture: $arch
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
+Depends: $depends
+Section: utils
+Priority: optional
+Description: find out why a training job waits for its data
+ pipeprobe runs an instrumented copy of a full data loader against your own
+ data, records every phase into one SQLite file, and says in one sentence what
+ bounds it: storage, transforms, the loader itself or synchronisation, with the
+ evidence, what to change and what that should gain.
+END
+(cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+find "$root" -newermt "@$stamp" -print0 | xargs -0r touch -h -d "@$stamp"
+SOURCE_DATE_EPOCH=$stamp dpkg-deb --root-owner-group -Zxz --build "$root" "$out/pipeprobe_${version}_$arch.deb" >/dev/null
+echo "$out/pipeprobe_${version}_$arch.deb"

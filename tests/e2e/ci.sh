@@ -1,0 +1,103 @@
+#!/bin/bash
+# pipeprobe ci: repeated runs in ABBA order, baselines and who may replace them, failures that are no samples, outputs, and the examples
+# in samples/ci as printed.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+"$MAKE_DATASET" "$T/images" --n 32 --size 120x90 --classes 2 >/dev/null
+OPTIONS=("$T/images" --workers 2 --batch-size 8 --step-ms 2 --epochs 2 --warmup 2 --seed 1)
+TIMINGS=(--ungate samples_per_s --ungate data_wait_share --ungate data_wait_p99_s --ungate first_batch_s --ungate cpu_s_per_sample --ungate verdict)
+ROOT=$PWD
+cd "$T" || exit 1
+
+# ---- without a baseline ----
+refuses "no baseline" 2 "no baseline pipeprobe-baseline.json.*--lenient" "$PP" ci run -- "${OPTIONS[@]}"
+run "$PP" ci run --lenient --runs 2 --warmup-runs 0 --keep "$T/first" -- "${OPTIONS[@]}"
+is "--lenient: exit code" "$rc" 0
+like "--lenient: says that nothing was compared" "$(cat "$ERR")" 'nothing was compared'
+is "--keep: the recordings" "$(cd "$T/first" && echo *.sqlite)" "head-01.sqlite head-02.sqlite"
+refuses "--keep does not overwrite" 2 "head-01.sqlite exists" "$PP" ci run --lenient --runs 2 --warmup-runs 0 --keep "$T/first" -- "${OPTIONS[@]}"
+
+# ---- baseline ----
+run "$PP" ci baseline save "$T/first" --label v1
+is "save: exit code" "$rc" 0
+check "save: JSON" json_valid pipeprobe-baseline.json
+is "save: schema and runs" "$(json pipeprobe-baseline.json '$.schema'), $(json pipeprobe-baseline.json '$.runs' | grep -o '"outcome"' | wc -l)" "pipeprobe.baseline/1, 2"
+refuses "save does not overwrite" 2 "exists; 'ci baseline update'" "$PP" ci baseline save "$T/first"
+run "$PP" ci baseline show
+like "show: label and throughput" "$(cat "$OUT")" 'v1'
+cp pipeprobe-baseline.json before.json
+run "$PP" ci baseline update "$T/first" # two runs tell nothing about timings
+is "update by inconclusive runs: exit code" "$rc" 3
+check "update by inconclusive runs: unchanged" cmp pipeprobe-baseline.json before.json
+run "$PP" ci baseline update "$T/first" "${TIMINGS[@]}" --label v2
+is "update by runs that are not worse: exit code" "$rc" 0
+is "update: label" "$(json pipeprobe-baseline.json '$.label')" v2
+cp first/head-01.sqlite stopped.sqlite && sqlite3 stopped.sqlite "UPDATE meta SET value = 'interrupted' WHERE section = 'run' AND key = 'outcome'"
+cp pipeprobe-baseline.json before.json
+refuses "update by an unfinished run" 3 "stopped.sqlite is no sample" "$PP" ci baseline update stopped.sqlite
+refuses "save of an unfinished run" 3 "stopped.sqlite is no sample" "$PP" ci baseline save stopped.sqlite -b x.json
+check "update by an unfinished run: unchanged" cmp pipeprobe-baseline.json before.json
+refuses "a typo" 2 "did you mean update" "$PP" ci baseline updat
+
+# ---- against the baseline ----
+run "$PP" ci run --runs 1 --max-runs 1 --warmup-runs 0 "${TIMINGS[@]}" --update -- "${OPTIONS[@]}"
+is "counts as before: exit code" "$rc" 0
+check "--update: the baseline is new" test "$(json pipeprobe-baseline.json '$.runs' | grep -o '"outcome"' | wc -l)" = 1
+cp pipeprobe-baseline.json before.json
+run "$PP" ci run --runs 1 --max-runs 1 --warmup-runs 0 "${TIMINGS[@]}" --update --junit j.xml -- "${OPTIONS[@]}" --inject read-errors=0.3,fails=1
+is "more reads: exit code" "$rc" 1
+check "more reads: the baseline stays" cmp pipeprobe-baseline.json before.json
+check "more reads: JUnit" grep -q 'failure type="regressed"' j.xml
+sed 's/"cpu_model": "[^"]*"/"cpu_model": "Other CPU"/' before.json >other.json
+refuses "the baseline of another machine" 3 "cpu_model is 'Other CPU' in .*--allow-env cpu_model" "$PP" ci run -q -b other.json --runs 1 --warmup-runs 0 -- "${OPTIONS[@]}"
+echo '{"schema":"pipeprobe.baseline/7"}' >future.json
+refuses "a baseline of another schema" 4 "pipeprobe.baseline/7" "$PP" ci run -b future.json -- "${OPTIONS[@]}"
+head -c 200 before.json >cut.json
+refuses "a baseline cut short" 4 "cut.json is no JSON" "$PP" ci run -b cut.json -- "${OPTIONS[@]}"
+
+# ---- failures ----
+refuses "nothing to run" 2 "after --" "$PP" ci run --aa
+refuses "words before --" 2 "after --" "$PP" ci run "$T/images"
+refuses "options that run refuses" 2 "exit code 2 and is no sample: .*wrokers" "$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --wrokers 3
+refuses "a data set that is not there" 2 "is no sample: .*missing" "$PP" ci run -q --aa -- "$T/missing"
+refuses "a BASE that fails" 4 "exit code 3[0-9] and is no sample: went wrong" "$PP" ci run -q --warmup-runs 0 --ab 'echo went wrong; exit 33;' -- "${OPTIONS[@]}"
+refuses "--ab and --aa" 2 "give one" "$PP" ci run --aa --ab x -- "${OPTIONS[@]}"
+"$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --epochs 4000 >"$OUT" 2>"$ERR" &
+sleep 1
+kill -TERM $!
+wait $!
+is "interrupted: exit code" "$?" 130
+like "interrupted: said" "$(cat "$ERR")" 'interrupted during a run'
+is "no recordings are left behind" "$(ls -d "${TMPDIR:-/tmp}"/pipeprobe-ci-* 2>/dev/null | wc -l)" 0
+
+# ---- ABBA ----
+run "$PP" ci run -q --runs 7 --max-runs 7 --warmup-runs 0 --keep ab --ab "$PP run ${OPTIONS[*]} --inject read-latency=10ms" --no-noise-check --ungate verdict --threshold 900% --json -- "${OPTIONS[@]}"
+is "A/B: exit code" "$rc" 0
+is "A/B: HEAD is the faster one" "$(json "$OUT" '$.metrics[0].improved')" 1
+like "A/B: attributed" "$(json "$OUT" '$.attribution.sentence')" '^-.*of which read blocked -'
+is "A/B: in turn" "$(for f in ab/*.sqlite; do echo "$(sqlite3 "$f" "SELECT value FROM meta WHERE section = 'run' AND key = 'started_mono_ns'") $(basename "$f" .sqlite)"; done | sort -n | sed 's/.* \(.\).*/\1/' | tr -d '\n')" bhhbbhhbbhhbbh
+
+# ---- the examples ----
+# The command of an example: the folded text after "pipeprobe ci run" up to a line that is not part of it, as a shell would get it.
+command_of() {
+    sed -n '/^ *pipeprobe ci run/,/^ *-- /p' "$1" | tr '\n' ' ' | sed 's/  */ /g'
+}
+mkdir example && cd example || exit 1
+cp -r "$T/images" data-base && cp -r "$T/images" data-head && cp -r "$T/images" data
+mkdir bin && ln -s "$PP" bin/pipeprobe
+export PIPEPROBE_WARMUP=2 PIPEPROBE_BATCH_SIZE=4 # an epoch of this data is short; the commands stay as printed
+github=$(command_of "$ROOT/samples/ci/github.yml") gitlab=$(command_of "$ROOT/samples/ci/gitlab.yml")
+run env PATH="$PWD/bin:$PATH" GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/summary.md" sh -c "$github"
+check "GitHub's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
+check "GitHub's example: its files" test -s gate.xml -a -s gate.json -a -s summary.md
+is "GitHub's example: counts are those of the same data" "$(json gate.json '$.metrics[5].answer'), $(json gate.json '$.metrics[7].answer')" "not-regressed, not-regressed"
+rm -f gate.xml
+run env PATH="$PWD/bin:$PATH" sh -c "$(sed -n 's/^# *\(pipeprobe ci run .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
+is "GitLab's example: runs for the baseline" "$rc, $(ls runs/*.sqlite | wc -l)" "0, 7"
+run env PATH="$PWD/bin:$PATH" CI_COMMIT_SHORT_SHA=abc sh -c "$(sed -n 's/^# *\(pipeprobe ci baseline .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
+is "GitLab's example: the baseline" "$rc, $(json pipeprobe-baseline.json '$.label')" "0, abc"
+run env PATH="$PWD/bin:$PATH" sh -c "$gitlab"
+check "GitLab's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
+check "GitLab's example: its files" test -s gate.xml -a -s metrics.txt
+done_testing

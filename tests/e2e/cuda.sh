@@ -1,0 +1,79 @@
+#!/bin/bash
+# quick
+# The CUDA device through the whole program, on the fake driver: which device is taken and why not, copies and steps recorded, a device lost in
+# mid-run; then the real driver library where there is one without a device, and the checked-in kernel against nvcc.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+FAKES=$PWD/$BUILD/tests/fake
+[ -e "$FAKES/libcuda.so.1" ] || { echo "not ok 1 - the fakes are built (make helpers)"; exit 1; }
+
+fake_run() { # WORDS ARGUMENTS...: pipeprobe run with the fake driver so configured
+    local words=$1
+    shift
+    run timeout 60 env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="$words" "$PP" run --synthetic n=400,size=64x64 --transform rrc:32,normalize=imagenet --workers 2 --batch-size 8 --force -o "$T/run.sqlite" "$@"
+}
+meta() { sql "$T/run.sqlite" "SELECT value FROM meta WHERE section = '$1' AND key = '$2'"; }
+ended_well() { test "$rc" -eq 0 -o "$rc" -eq 3; } # 3: so short a run may be inconclusive
+
+fake_run "" --steps 40 --step-ms 2
+check "a usable device is taken by itself" ended_well
+like "and named" "$(cat "$ERR")" "device +Fake GPU 0 .*, pinned"
+like "with a step on it" "$(cat "$ERR")" "step +cuda of 2.00 ms"
+is "config.device is what auto became" "$(meta config device), $(meta config device_kind), $(meta config step), $(meta config pinned)" "cuda, cuda, cuda, 1"
+is "every batch has its copy" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) >= 40 FROM v_span WHERE phase = 'h2d'")" 1
+is "no step is shorter than asked for" "$(sql "$T/run.sqlite" "SELECT count(*), min(dur_ns) >= 2000000 FROM v_span WHERE phase = 'step'")" "40|1"
+
+fake_run "" --steps 10 --step-ms 2 --device host
+like "--device host leaves it alone" "$(cat "$ERR")" "device +host stand-in"
+check "and says nothing of CUDA" bash -c "! grep -q CUDA '$ERR'"
+fake_run "" --steps 10 --step-ms 2 --step sleep --pageable --device cuda
+like "--pageable" "$(cat "$ERR")" "pageable"
+is "is stored" "$(meta config pinned), $(meta config step)" "0, sleep"
+
+# A copy of a batch takes 10 ms on this link, a step 10 ms: in turns a batch takes 20 ms, overlapping 10.
+mean_ms() { sql "$T/run.sqlite" "SELECT (max(start_ns) - min(start_ns)) / 1e6 / (count(*) - 1) FROM v_span WHERE phase = 'step' AND batch >= 5"; }
+for mode in async sync; do
+    fake_run "gbps=0.0098304" --steps 30 --step-ms 10 --h2d $mode --dtype f32
+    eval "$mode=$(mean_ms)"
+done
+holds "--h2d sync takes turns ($sync ms), async overlaps ($async ms)" "$sync >= 19.9 && $async < $sync - 4"
+
+fake_run "devices=0" --steps 10 --step-ms 2
+check "no device: the run goes on with the host" ended_well
+like "and says why" "$(cat "$ERR")" "not CUDA: .*no CUDA device"
+is "the file knows" "$(meta config device), $(meta chosen device)" "host, $(meta chosen device)"
+like "the reason too" "$(meta chosen device)" "no CUDA device"
+refuses "asked for by name, no device is an error" 4 "no CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
+refuses "an empty CUDA_VISIBLE_DEVICES is named" 4 'CUDA_VISIBLE_DEVICES=""' env CUDA_VISIBLE_DEVICES= LD_LIBRARY_PATH="$FAKES" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
+refuses "an old driver is named" 4 "for CUDA 8.0, and 9.0 is needed" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="version=8000" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
+refuses "--step cuda without a device" 2 "needs a CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --step cuda --step-ms 1 -o "$T/none.sqlite"
+refuses "--step cuda on the host" 2 "runs on the GPU" "$PP" run --synthetic n=10 --step cuda --step-ms 1 --device host -o "$T/none.sqlite"
+
+fake_run "host-mib=1" --steps 10 --batch-size 400
+is "slots that do not fit: exit code" "$rc" 4
+like "the sentence says what to try" "$(cat "$ERR")" "page-locking .*out of memory.*smaller --batch-size"
+
+for call in cuMemcpyHtoDAsync_v2:20 cuEventSynchronize:30 cuLaunchKernel:20; do
+    fake_run "fail=$call:719" --steps 200 --step-ms 1
+    is "device lost at $call: exit code" "$rc" 4
+    like "$call: one sentence" "$(grep 'pipeprobe run:' "$ERR")" "unspecified launch failure.*\(CUDA error 719\).*recorded so far is kept"
+    is "$call: the recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" "SELECT count(*) > 10 FROM v_span WHERE phase = 'h2d'"), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, 1, ok"
+    is "$call: the span that failed is marked" "$(sql "$T/run.sqlite" "SELECT count(*) > 0 FROM v_span WHERE phase IN ('h2d', 'step') AND flags & 1")" 1
+done
+
+# The driver's own library without a device (Debian: libcuda1), as on a build machine.
+if ! ldconfig -p | grep -q 'libcuda\.so\.1'; then skip "NVIDIA's own library without a device" "libcuda.so.1 is not installed"
+elif compgen -G '/dev/nvidia[0-9]*' >/dev/null; then skip "NVIDIA's own library without a device" "there is a device"
+else
+    refuses "NVIDIA's own library without a device" 4 "no CUDA device|NVIDIA driver" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
+fi
+
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+made_by=$(sed -n '1s/.* nvcc \([0-9.]*\);.*/\1/p' probe/device/kernel.ptx.h)
+if [ -z "$nvcc" ]; then skip "kernel.ptx.h is what nvcc makes of kernel.cu" "nvcc is not installed"
+elif ! "$nvcc" --version | grep -q "V$made_by"; then skip "kernel.ptx.h is what nvcc makes of kernel.cu" "it was made by nvcc $made_by, here is another"
+else
+    bash probe/device/ptx.sh "$nvcc" >"$T/kernel.ptx.h" 2>"$T/ptx.err"
+    check "kernel.ptx.h is what nvcc makes of kernel.cu" cmp "$T/kernel.ptx.h" probe/device/kernel.ptx.h
+fi
+done_testing

@@ -1,0 +1,87 @@
+#!/bin/bash
+# Exports before the real Nsight Systems: nsys stats and nsys analyze on --to nsys, ImportNvtxt on --to nvtxt. nsys exits with 0 whatever
+# happens, so its output is what is judged. Debian has it in non-free: installed here when we are root and the archive
+# answers (tried once per build directory), else skipped by name.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+MAKE_RUN=$BUILD/tests/tools/make_run
+[ -x "$MAKE_RUN" ] || skip_all "make_run is not built (make helpers)"
+
+if ! command -v nsys >/dev/null && [ "$(id -u)" -eq 0 ] && [ ! -e build/nsight.tried ]; then
+    touch build/nsight.tried
+    timeout 250 bash tests/deps.sh nsight 2>&1 | note
+fi
+command -v nsys >/dev/null || skip_all "nsight-systems is not installed (Debian: non-free; tests/deps.sh nsight)"
+
+"$MAKE_RUN" "$T/host.sqlite" --batches 50 --lossy && "$MAKE_RUN" "$T/fake.sqlite" --batches 50 --device fake && "$MAKE_RUN" "$T/paged.sqlite" --batches 50 --device fake --pageable || exit 1
+for f in host fake paged; do
+    run "$PP" export "$T/$f.sqlite" --to nsys
+    is "$f: exported" "$rc" 0
+done
+
+# ---- reports. 2022.4 knows the old names alone, 2024 the new ones alone.
+new=
+nsys stats --help-reports 2>&1 | grep -q nvtx_pushpop_sum && new=1
+name_of() { [ -z "$new" ] && echo "$1" || echo "$2"; }
+
+rows() { # REPORT FILE: its rows without the header
+    nsys stats --force-export=false --report "$1" --format csv "$T/$2.nsys.sqlite" 2>"$ERR" >"$OUT" </dev/null
+    grep -v -e '^Processing' -e '^$' -e SKIPPED -e '^NOTICE' -e ERROR "$OUT" | tail -n +2
+}
+
+report() { # FILE OLD-NAME NEW-NAME REGEX-OF-A-ROW
+    local name
+    name=$(name_of "$2" "$3")
+    rows "$name" "$1" >"$T/rows"
+    if grep -q -e SKIPPED -e 'internal error' "$OUT" "$ERR"; then { cat "$OUT" "$ERR"; } | fail "$1: nsys stats $name"
+    elif grep -Eq -- "$4" "$T/rows"; then pass "$1: nsys stats $name ($(wc -l <"$T/rows") rows)"
+    else { echo "no row matches $4"; head -n 20 "$OUT" "$ERR"; } | fail "$1: nsys stats $name"; fi
+}
+
+for f in host fake; do
+    report $f nvtxsum nvtx_sum '15000000,50,300000\.0,.*pipeprobe:decode$'
+    report $f nvtxppsum nvtx_pushpop_sum '5000000,50,100000\.0,.*pipeprobe:h2d$'
+    report $f nvtxpptrace nvtx_pushpop_trace '^800000,900000,100000,.*pipeprobe:h2d,4242,4245,'
+    is "$f: every range is traced once" "$(wc -l <"$T/rows")" 350
+done
+report fake cudaapisum cuda_api_sum ',50,.*cudaMemcpyAsync'
+report fake cudaapitrace cuda_api_trace '^800000,1,cudaMemcpyAsync,.*pp-copy'
+report fake gpumemtimesum cuda_gpu_mem_time_sum '5000000,50,100000'
+report fake gpumemsizesum cuda_gpu_mem_size_sum '^240\.845,50,'
+report fake gputrace cuda_gpu_trace '^800000,100000,.*Pinned,Device,fake device'
+report fake gpusum cuda_gpu_sum '5000000,50,'
+report fake nvtxgpuproj nvtx_gpu_proj_trace 'pipeprobe:h2d,800000,100000,'
+is "every copy projects onto its range" "$(wc -l <"$T/rows")" 50
+
+rows "$(name_of gputrace cuda_gpu_trace)" host >"$T/rows"
+check "host: no GPU was there, and the report says so" grep -q SKIPPED "$OUT"
+
+analyze() { nsys analyze --force-export=false --rule "$1" --format csv "$T/$2.nsys.sqlite" >"$OUT" 2>&1 </dev/null; }
+analyze "$(name_of gpu-low-util gpu_time_util)" fake
+check "nsys analyze finds the idle GPU" grep -Eq '^10\.2,|,10\.2|^[0-9]+,10' "$OUT"
+analyze "$(name_of cuda-async-memcpy cuda_memcpy_async)" paged
+check "nsys analyze finds the pageable copies" grep -q Pageable "$OUT"
+analyze "$(name_of cuda-async-memcpy cuda_memcpy_async)" fake
+check "and none where memory is pinned" bash -c "! grep -q 'Pageable,Device' '$OUT'"
+
+# ---- the GUI's importer; it needs its own libraries, and looks for nothing else
+importer=$(ls -d /usr/lib/nsight-systems/host-linux-x64/ImportNvtxt /opt/nvidia/nsight-systems/*/host-linux-x64/ImportNvtxt 2>/dev/null | tail -n 1)
+if [ -z "$importer" ]; then
+    skip "ImportNvtxt reads --to nvtxt" "no ImportNvtxt beside nsys"
+    done_testing
+fi
+mkdir "$T/text" # apart from the .sqlite: nsys would take it for the report's own
+run "$PP" export "$T/host.sqlite" --to nvtxt -o "$T/text/host.nvtxt"
+run env LD_LIBRARY_PATH="$(dirname "$importer")" "$importer" --cmd create -n "$T/text/host.nvtxt" -o "$T/text/host.nsys-rep"
+is "ImportNvtxt ends well" "$rc" 0
+like "ImportNvtxt takes every event" "$(cat "$OUT" "$ERR")" '352 events imported' # 350 spans, an error, a loss
+check "without a warning" bash -c "! grep -qi -e warn -e error '$OUT' '$ERR'"
+run nsys export --type json -o "$T/text/host.json" --force-overwrite true "$T/text/host.nsys-rep"
+kind() { grep -c "\"NvtxtEvent\":{\"Nvtx\":{\"Type\":$1," "$T/text/host.json"; }
+is "the report holds every range" "$(kind 71)" 350
+is "and the marks" "$(kind 65)" 2
+is "with its times" "$(grep '"Text":"h2d"' "$T/text/host.json" | head -n 1 | sed -E 's/.*"Timestamp":"([0-9]+)".*"EndTimestamp":"([0-9]+)".*/\1 \2/')" "800000 900000"
+for name in pp-worker-0 pp-worker-1 pp-copy pp-trainer; do
+    check "and the thread's name $name" grep -q "NvtxtMetaEvent.*\"Name\":\"$name\"" "$T/text/host.json"
+done
+done_testing

@@ -1,0 +1,18 @@
+# tests/fake.mk: NVIDIA's libraries without a GPU, behind the same names and symbols (tests/fake/). Included by the Makefile.
+
+FAKES := $(B)/tests/fake/libcuda.so.1
+helpers: $(FAKES)
+# Found beside the test that opens them, by their soname.
+$(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_cuda*.c tests/unit/test_cupti*.c)): | $(FAKES)
+
+# Built without sanitizers, as a driver would be.
+$(B)/tests/fake/%.so.1: tests/fake/%.c tests/fake/fake_cuda.h
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -lpthread
+
+# The checked-in PTX, made again by nvcc where there is one.
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+.PHONY: ptx
+ptx:
+	$(Q)test -n '$(NVCC)' || { echo 'make ptx needs nvcc (NVCC=/path/to/nvcc)'; exit 1; }
+	$(Q)bash probe/device/ptx.sh '$(NVCC)' >build/kernel.ptx.h && mv build/kernel.ptx.h probe/device/kernel.ptx.h

@@ -1,0 +1,39 @@
+/* tests/fake/fake_cuda.h: how a test speaks to the fake driver (libcuda.so.1 of this folder).
+ *
+ * The fake keeps time as a GPU does: a stream is done with its work at a time that every copy and kernel moves on; waiting sleeps until then.
+ * Copies really move their bytes, into memory that stands for the device's. Pinned memory is what cuMemHostAlloc gave; a copy from any other blocks the
+ * caller until it is done. Work on the legacy default stream and on streams that are not NON_BLOCKING wait for each other.
+ *
+ * Everything starts from the environment variable PP_FAKE_CUDA, or from fake_cuda_reset: words apart by ';':
+ *   devices=N        (1)
+ *   version=N        12020
+ *   gbps=X           link for pinned memory, in 1e9 bytes/s (25); pageable=X the same for other memory (6); combined=X write-combined (26)
+ *   host-mib=N       how much cuMemHostAlloc gives in all; device-mib=N likewise cuMemAlloc
+ *   timer-ns=N       what the timer a kernel spins on counts by (1): a spin ends on a multiple of it
+ *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come several times */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a profiler is told of every activity, by the thread that issued it. Times are CLOCK_MONOTONIC. */
+enum fake_activity_kind { FAKE_API, FAKE_COPY, FAKE_KERNEL };
+struct fake_activity {
+    enum fake_activity_kind kind;
+    uint64_t start_ns, end_ns;
+    const char *name;       /* of the call or the kernel */
+    size_t bytes;
+    int pinned, asynchronous;
+    uint32_t correlation, stream;
+    int result;
+};
+typedef void fake_observer(const struct fake_activity *a);
+
+void fake_cuda_reset(const char *words); /* forgets all that was made: between tests */
+unsigned fake_cuda_calls(const char *call);
+size_t fake_cuda_leaks(void);            /* contexts, streams, events, modules and allocations that are alive */
+const void *fake_cuda_device_bytes(void); /* where the last copy went */
+void fake_cuda_observe(fake_observer *o);
+
+#endif

@@ -1,0 +1,533 @@
+/* A driver without a GPU: see fake_cuda.h. Build: a shared library with the soname libcuda.so.1. */
+#include "probe/base/clock.h"
+#include "probe/device/cuda_driver.h"
+#include "tests/fake/fake_cuda.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_THINGS 512
+#define MAX_CALLS 64
+#define MAX_FAULTS 8
+
+enum thing_kind { NOTHING, HOST_MEMORY, DEVICE_MEMORY, STREAM, EVENT, MODULE };
+
+struct thing {
+    enum thing_kind kind;
+    size_t size;
+    unsigned flags;
+    uint64_t at_ns; /* STREAM: when its work is done; EVENT: when it fires */
+};
+
+struct fault {
+    char call[40];
+    unsigned nth;
+    int rc;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    int devices, version, initialised, contexts;
+    double gbps, pageable_gbps, combined_gbps;
+    size_t host_limit, device_limit, host_used, device_used;
+    uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
+    struct fault fault[MAX_FAULTS];
+    int n_faults;
+    struct {
+        const char *name;
+        unsigned n;
+    } call[MAX_CALLS];
+    const void *last_copy;
+    uint32_t correlation;
+    fake_observer *observer;
+} fake;
+/* Handles are pointers into this array, or the memory itself. */
+static struct thing things[MAX_THINGS];
+static void *memory_of[MAX_THINGS];
+static _Thread_local int has_context;
+
+static void read_fault(const char *text)
+{
+    struct fault *f = &fake.fault[fake.n_faults];
+    if (fake.n_faults < MAX_FAULTS && sscanf(text, "%39[^:]:%u:%d", f->call, &f->nth, &f->rc) == 3)
+        fake.n_faults++;
+}
+
+static void configure(const char *words)
+{
+    char copy[512], *rest = copy, *word;
+    snprintf(copy, sizeof(copy), "%s", words ? words : "");
+    fake.devices = 1;
+    fake.version = 12020;
+    fake.gbps = 25;
+    fake.pageable_gbps = 6;
+    fake.combined_gbps = 26;
+    fake.host_limit = fake.device_limit = (size_t)-1;
+    fake.timer_ns = 1;
+    while ((word = strsep(&rest, ";"))) {
+        double v = 0;
+        if (sscanf(word, "devices=%lf", &v) == 1)
+            fake.devices = (int)v;
+        else if (sscanf(word, "version=%lf", &v) == 1)
+            fake.version = (int)v;
+        else if (sscanf(word, "gbps=%lf", &v) == 1)
+            fake.gbps = v;
+        else if (sscanf(word, "pageable=%lf", &v) == 1)
+            fake.pageable_gbps = v;
+        else if (sscanf(word, "combined=%lf", &v) == 1)
+            fake.combined_gbps = v;
+        else if (sscanf(word, "host-mib=%lf", &v) == 1)
+            fake.host_limit = (size_t)v << 20;
+        else if (sscanf(word, "device-mib=%lf", &v) == 1)
+            fake.device_limit = (size_t)v << 20;
+        else if (sscanf(word, "timer-ns=%lf", &v) == 1)
+            fake.timer_ns = (uint64_t)v;
+        else if (strncmp(word, "fail=", 5) == 0)
+            read_fault(word + 5);
+    }
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    configure(getenv("PP_FAKE_CUDA"));
+}
+
+EXPORT void fake_cuda_reset(const char *words)
+{
+    fake_observer *observer = fake.observer;
+    for (int i = 0; i < MAX_THINGS; i++)
+        free(memory_of[i]);
+    memset(things, 0, sizeof(things));
+    memset(memory_of, 0, sizeof(memory_of));
+    memset(&fake, 0, sizeof(fake));
+    fake.observer = observer;
+    configure(words);
+}
+
+EXPORT unsigned fake_cuda_calls(const char *call)
+{
+    for (int i = 0; i < MAX_CALLS && fake.call[i].name; i++)
+        if (strcmp(fake.call[i].name, call) == 0)
+            return fake.call[i].n;
+    return 0;
+}
+
+EXPORT size_t fake_cuda_leaks(void)
+{
+    size_t n = (size_t)fake.contexts;
+    for (int i = 0; i < MAX_THINGS; i++)
+        n += things[i].kind != NOTHING;
+    return n;
+}
+
+EXPORT const void *fake_cuda_device_bytes(void)
+{
+    return fake.last_copy;
+}
+
+EXPORT void fake_cuda_observe(fake_observer *o)
+{
+    fake.observer = o;
+}
+
+/* ---- what every call begins and ends with ---- */
+
+struct call {
+    const char *name;
+    uint64_t start_ns;
+    uint32_t correlation;
+};
+
+/* Counts the call; what it is to return when it is to fail, else 0. */
+static int begin(struct call *c, const char *name)
+{
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < MAX_CALLS - 1 && fake.call[i].name && strcmp(fake.call[i].name, name) != 0)
+        i++;
+    fake.call[i].name = name;
+    unsigned n = ++fake.call[i].n;
+    for (int k = 0; k < fake.n_faults; k++)
+        if (strcmp(fake.fault[k].call, name) == 0 && n >= fake.fault[k].nth)
+            rc = fake.fault[k].rc;
+    *c = (struct call){name, pp_now_ns(), ++fake.correlation};
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+static int end(const struct call *c, int rc)
+{
+    if (fake.observer)
+        fake.observer(&(struct fake_activity){.kind = FAKE_API, .start_ns = c->start_ns, .end_ns = pp_now_ns(), .name = c->name, .correlation = c->correlation, .result = rc});
+    return rc;
+}
+
+#define CALL(name)                       \
+    struct call call;                    \
+    int rc = begin(&call, #name);        \
+    if (rc)                              \
+        return end(&call, rc)
+#define NEEDS_CONTEXT                    \
+    if (!has_context)                    \
+        return end(&call, 201)
+#define DONE return end(&call, 0)
+
+static struct thing *make(enum thing_kind kind, size_t size, unsigned flags)
+{
+    struct thing *t = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MAX_THINGS && !t; i++)
+        if (things[i].kind == NOTHING)
+            t = &things[i];
+    if (t)
+        *t = (struct thing){.kind = kind, .size = size, .flags = flags};
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+static int unmake(void *handle, enum thing_kind kind)
+{
+    struct thing *t = handle;
+    int known = t >= things && t < things + MAX_THINGS && t->kind == kind;
+    pthread_mutex_lock(&lock);
+    if (known)
+        t->kind = NOTHING;
+    pthread_mutex_unlock(&lock);
+    return known ? 0 : 400;
+}
+
+/* ---- driver and device ---- */
+
+EXPORT int cuInit(unsigned flags)
+{
+    CALL(cuInit);
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (flags || fake.devices == 0 || (visible && (!*visible || *visible == '-')))
+        return end(&call, PP_CU_NO_DEVICE);
+    fake.initialised = 1;
+    DONE;
+}
+
+EXPORT int cuDriverGetVersion(int *version)
+{
+    CALL(cuDriverGetVersion);
+    *version = fake.version;
+    DONE;
+}
+
+EXPORT int cuGetErrorString(int rc, const char **text)
+{
+    static const struct {
+        int rc;
+        const char *text;
+    } words[] = {{0, "no error"}, {2, "out of memory"}, {3, "initialization error"}, {100, "no CUDA-capable device is detected"}, {201, "invalid device context"},
+                 {222, "the provided PTX was compiled with an unsupported toolchain."}, {700, "an illegal memory access was encountered"},
+                 {719, "unspecified launch failure"}, {803, "system has unsupported display driver / cuda driver combination"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (words[i].rc == rc) {
+            *text = words[i].text;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+EXPORT int cuDeviceGetCount(int *n)
+{
+    CALL(cuDeviceGetCount);
+    *n = fake.devices;
+    if (!fake.initialised)
+        return end(&call, PP_CU_NOT_INITIALIZED);
+    DONE;
+}
+
+EXPORT int cuDeviceGet(int *out, int ordinal)
+{
+    CALL(cuDeviceGet);
+    *out = ordinal;
+    return end(&call, ordinal < fake.devices ? 0 : PP_CU_INVALID_DEVICE);
+}
+
+EXPORT int cuDeviceGetName(char *name, int size, int dev)
+{
+    CALL(cuDeviceGetName);
+    snprintf(name, (size_t)size, "Fake GPU %d", dev);
+    DONE;
+}
+
+EXPORT int cuDeviceGetPCIBusId(char *id, int size, int dev)
+{
+    CALL(cuDeviceGetPCIBusId);
+    snprintf(id, (size_t)size, "0000:%02x:00.0", 0x3b + dev);
+    DONE;
+}
+
+EXPORT int cuDeviceGetAttribute(int *out, int attribute, int dev)
+{
+    CALL(cuDeviceGetAttribute);
+    *out = attribute == PP_CU_ATTRIBUTE_MAJOR ? 9 : 0;
+    DONE;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(pp_cu_context *out, int dev)
+{
+    CALL(cuDevicePrimaryCtxRetain);
+    fake.contexts++;
+    *out = (pp_cu_context)&fake;
+    DONE;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int dev)
+{
+    CALL(cuDevicePrimaryCtxRelease_v2);
+    fake.contexts--;
+    DONE;
+}
+
+EXPORT int cuCtxSetCurrent(pp_cu_context ctx)
+{
+    CALL(cuCtxSetCurrent);
+    has_context = ctx != NULL;
+    DONE;
+}
+
+/* ---- memory ---- */
+
+EXPORT int cuMemHostAlloc(void **out, size_t size, unsigned flags)
+{
+    CALL(cuMemHostAlloc);
+    NEEDS_CONTEXT;
+    if (fake.host_used + size > fake.host_limit)
+        return end(&call, PP_CU_OUT_OF_MEMORY);
+    struct thing *t = make(HOST_MEMORY, size, flags);
+    *out = memory_of[t - things] = malloc(size);
+    fake.host_used += size;
+    DONE;
+}
+
+/* The thing that holds address p, or NULL. */
+static struct thing *holder(const void *p, enum thing_kind kind)
+{
+    for (int i = 0; i < MAX_THINGS; i++)
+        if (things[i].kind == kind && (const char *)p >= (char *)memory_of[i] && (const char *)p < (char *)memory_of[i] + things[i].size)
+            return &things[i];
+    return NULL;
+}
+
+static int drop(void *p, enum thing_kind kind, size_t *used)
+{
+    struct thing *t = holder(p, kind);
+    if (!t || memory_of[t - things] != p)
+        return 1;
+    free(p);
+    memory_of[t - things] = NULL;
+    *used -= t->size;
+    return unmake(t, kind);
+}
+
+EXPORT int cuMemFreeHost(void *p)
+{
+    CALL(cuMemFreeHost);
+    NEEDS_CONTEXT;
+    return end(&call, drop(p, HOST_MEMORY, &fake.host_used));
+}
+
+EXPORT int cuMemAlloc_v2(pp_cu_pointer *out, size_t size)
+{
+    CALL(cuMemAlloc_v2);
+    NEEDS_CONTEXT;
+    if (fake.device_used + size > fake.device_limit)
+        return end(&call, PP_CU_OUT_OF_MEMORY);
+    struct thing *t = make(DEVICE_MEMORY, size, 0);
+    memory_of[t - things] = malloc(size);
+    *out = (pp_cu_pointer)(uintptr_t)memory_of[t - things];
+    fake.device_used += size;
+    DONE;
+}
+
+EXPORT int cuMemFree_v2(pp_cu_pointer p)
+{
+    CALL(cuMemFree_v2);
+    NEEDS_CONTEXT;
+    return end(&call, drop((void *)(uintptr_t)p, DEVICE_MEMORY, &fake.device_used));
+}
+
+/* ---- streams, events, copies ---- */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When everything that the legacy default stream waits for is done. Lock held. */
+static uint64_t blocking_streams_done(void)
+{
+    uint64_t done = 0;
+    for (int i = 0; i < MAX_THINGS; i++)
+        if (things[i].kind == STREAM && !(things[i].flags & PP_CU_STREAM_NON_BLOCKING))
+            done = later(done, things[i].at_ns);
+    return done;
+}
+
+static int copy(const struct call *call, pp_cu_pointer to, const void *from, size_t size, struct thing *stream)
+{
+    const struct thing *src = holder(from, HOST_MEMORY);
+    struct thing *dst = holder((void *)(uintptr_t)to, DEVICE_MEMORY);
+    if (!dst || (size_t)((char *)(uintptr_t)to - (char *)memory_of[dst - things]) + size > dst->size)
+        return 1;
+    double gbps = !src ? fake.pageable_gbps : src->flags & PP_CU_HOST_WRITE_COMBINED ? fake.combined_gbps : fake.gbps;
+    pthread_mutex_lock(&lock);
+    uint64_t from_ns = later(pp_now_ns(), fake.link_free_ns);
+    from_ns = later(from_ns, stream ? stream->at_ns : blocking_streams_done());
+    uint64_t done = from_ns + (uint64_t)((double)size / gbps);
+    fake.link_free_ns = done;
+    *(stream ? &stream->at_ns : &fake.legacy_done_ns) = done;
+    fake.last_copy = (void *)(uintptr_t)to;
+    pthread_mutex_unlock(&lock);
+    memcpy((void *)(uintptr_t)to, from, size);
+    if (fake.observer)
+        fake.observer(&(struct fake_activity){.kind = FAKE_COPY, .start_ns = from_ns, .end_ns = done, .bytes = size, .pinned = src != NULL, .asynchronous = stream != NULL,
+                                              .correlation = call->correlation, .stream = stream ? (uint32_t)(stream - things) + 13 : 7});
+    if (!src || !stream)
+        pp_sleep_until_ns(done);
+    return 0;
+}
+
+EXPORT int cuMemcpyHtoD_v2(pp_cu_pointer to, const void *from, size_t size)
+{
+    CALL(cuMemcpyHtoD_v2);
+    NEEDS_CONTEXT;
+    return end(&call, copy(&call, to, from, size, NULL));
+}
+
+EXPORT int cuMemcpyHtoDAsync_v2(pp_cu_pointer to, const void *from, size_t size, pp_cu_stream stream)
+{
+    CALL(cuMemcpyHtoDAsync_v2);
+    NEEDS_CONTEXT;
+    return end(&call, copy(&call, to, from, size, (struct thing *)stream));
+}
+
+EXPORT int cuStreamCreate(pp_cu_stream *out, unsigned flags)
+{
+    CALL(cuStreamCreate);
+    NEEDS_CONTEXT;
+    *out = (pp_cu_stream)make(STREAM, 0, flags);
+    DONE;
+}
+
+EXPORT int cuStreamSynchronize(pp_cu_stream stream)
+{
+    CALL(cuStreamSynchronize);
+    pp_sleep_until_ns(((struct thing *)stream)->at_ns);
+    DONE;
+}
+
+EXPORT int cuStreamDestroy_v2(pp_cu_stream stream)
+{
+    CALL(cuStreamDestroy_v2);
+    return end(&call, unmake(stream, STREAM));
+}
+
+EXPORT int cuEventCreate(pp_cu_event *out, unsigned flags)
+{
+    CALL(cuEventCreate);
+    NEEDS_CONTEXT;
+    *out = (pp_cu_event)make(EVENT, 0, flags);
+    DONE;
+}
+
+EXPORT int cuEventRecord(pp_cu_event event, pp_cu_stream stream)
+{
+    CALL(cuEventRecord);
+    NEEDS_CONTEXT;
+    pthread_mutex_lock(&lock);
+    ((struct thing *)event)->at_ns = later(((struct thing *)stream)->at_ns, pp_now_ns());
+    pthread_mutex_unlock(&lock);
+    DONE;
+}
+
+EXPORT int cuEventSynchronize(pp_cu_event event)
+{
+    CALL(cuEventSynchronize);
+    pthread_mutex_lock(&lock);
+    uint64_t at = ((struct thing *)event)->at_ns;
+    pthread_mutex_unlock(&lock);
+    pp_sleep_until_ns(at);
+    DONE;
+}
+
+EXPORT int cuEventElapsedTime(float *ms, pp_cu_event from, pp_cu_event to)
+{
+    CALL(cuEventElapsedTime);
+    *ms = (float)((double)(((struct thing *)to)->at_ns - ((struct thing *)from)->at_ns) / 1e6);
+    DONE;
+}
+
+EXPORT int cuEventDestroy_v2(pp_cu_event event)
+{
+    CALL(cuEventDestroy_v2);
+    return end(&call, unmake(event, EVENT));
+}
+
+EXPORT int cuCtxSynchronize(void)
+{
+    CALL(cuCtxSynchronize);
+    NEEDS_CONTEXT;
+    uint64_t done = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MAX_THINGS; i++)
+        if (things[i].kind == STREAM)
+            done = later(done, things[i].at_ns);
+    pthread_mutex_unlock(&lock);
+    pp_sleep_until_ns(done);
+    DONE;
+}
+
+/* ---- kernels ---- */
+
+EXPORT int cuModuleLoadData(pp_cu_module *out, const void *image)
+{
+    CALL(cuModuleLoadData);
+    NEEDS_CONTEXT;
+    if (!strstr(image, ".version") || !strstr(image, ".entry"))
+        return end(&call, 200);
+    *out = (pp_cu_module)make(MODULE, 0, 0);
+    DONE;
+}
+
+EXPORT int cuModuleUnload(pp_cu_module module)
+{
+    CALL(cuModuleUnload);
+    return end(&call, unmake(module, MODULE));
+}
+
+EXPORT int cuModuleGetFunction(pp_cu_function *out, pp_cu_module module, const char *name)
+{
+    CALL(cuModuleGetFunction);
+    *out = (pp_cu_function)&fake;
+    return end(&call, strcmp(name, "pp_spin") == 0 ? 0 : 500);
+}
+
+EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, pp_cu_stream stream,
+                          void **args, void **extra)
+{
+    CALL(cuLaunchKernel);
+    NEEDS_CONTEXT;
+    uint64_t ns = *(unsigned long long *)args[0];
+    struct thing *s = (struct thing *)stream;
+    pthread_mutex_lock(&lock);
+    uint64_t from = later(pp_now_ns(), s->at_ns);
+    if (!(s->flags & PP_CU_STREAM_NON_BLOCKING))
+        from = later(from, fake.legacy_done_ns);
+    s->at_ns = from + (ns + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;
+    uint64_t done = s->at_ns;
+    pthread_mutex_unlock(&lock);
+    if (fake.observer)
+        fake.observer(&(struct fake_activity){.kind = FAKE_KERNEL, .start_ns = from, .end_ns = done, .name = "pp_spin", .correlation = call.correlation,
+                                              .stream = (uint32_t)(s - things) + 13});
+    DONE;
+}

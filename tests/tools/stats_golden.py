@@ -1,0 +1,87 @@
+"""Writes tests/unit/stats_golden.h: what SciPy and NumPy say to fixed samples. Run it by hand when rows are added:
+    python3 -m venv venv && venv/bin/pip install scipy && venv/bin/python tests/tools/stats_golden.py > tests/unit/stats_golden.h
+Mann-Whitney with ties is SciPy's exact permutation test of the U statistic, not our algorithm."""
+import itertools
+import numpy as np
+import scipy
+from scipy import special, stats
+
+rng = np.random.default_rng(20261120)
+
+
+def c_list(values):
+    return "{" + ", ".join(repr(float(v)) for v in values) + "}"
+
+
+def rows(name, fields, lines):
+    print(f"static const struct {{ {fields} }} {name}[] = {{")
+    for line in lines:
+        print("    {" + line + "},")
+    print("};\n")
+
+
+def exact_p(x, y):
+    """Every way to choose the first sample: twice the smaller tail."""
+    pool = np.concatenate([x, y])
+    ranks = stats.rankdata(pool)
+    w = ranks[: len(x)].sum()
+    sums = np.array([ranks[list(c)].sum() for c in itertools.combinations(range(len(pool)), len(x))])
+    eps = 1e-9
+    return min(1.0, 2 * min((sums <= w + eps).mean(), (sums >= w - eps).mean()))
+
+
+def mann_whitney():
+    out = []
+    def add(x, y, how):
+        r = stats.mannwhitneyu(x, y, method=how) if how != "enumerate" else None
+        u = stats.mannwhitneyu(x, y, method="asymptotic").statistic
+        p = r.pvalue if r is not None else exact_p(x, y)
+        out.append(f"{len(x)}, {len(y)}, {c_list(x)}, {c_list(y)}, {float(u)!r}, {float(p)!r}, {int(how != 'asymptotic')}")
+    for nx, ny in [(1, 1), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (4, 9), (10, 7), (20, 15), (30, 30)]:
+        for shift in (0, 0.8, 3):
+            add(np.round(rng.normal(shift, 1, nx), 6), np.round(rng.normal(0, 1, ny), 6), "exact")
+    for nx, ny in [(3, 3), (5, 5), (7, 7), (4, 9), (10, 7)]:
+        for spread in (1, 3, 6):
+            add(rng.integers(0, spread + 1, nx) + 1.0, rng.integers(0, spread + 1, ny) + 0.0, "enumerate")
+    for nx, ny in [(31, 30), (40, 40)]:
+        add(np.round(rng.normal(0.3, 1, nx), 6), np.round(rng.normal(0, 1, ny), 6), "asymptotic")
+        add(rng.integers(0, 5, nx) + 0.0, rng.integers(0, 6, ny) + 0.0, "asymptotic")
+    rows("mann_whitney_rows", "size_t nx, ny; double x[40], y[40], u, p; int exact;", out)
+
+
+def student():
+    out = []
+    for nx, ny in [(2, 2), (3, 5), (7, 7), (20, 31)]:
+        for shift in (0, 1, 4):
+            x, y = np.round(rng.normal(shift, 1, nx), 6), np.round(rng.normal(0, 2, ny), 6)
+            out.append(f"{nx}, {ny}, {c_list(x)}, {c_list(y)}, {float(stats.ttest_ind(x, y, equal_var=True).pvalue)!r}")
+    rows("student_rows", "size_t nx, ny; double x[20], y[31], p;", out)
+
+
+def beta():
+    points = [(0.5, 0.5, 0.1), (2, 3, 0.4), (10, 0.5, 0.99), (50, 0.5, 0.3), (0.5, 40, 0.02), (100, 100, 0.5), (3, 0.5, 1e-6), (500, 0.5, 0.999)]
+    rows("beta_rows", "double a, b, x, value;", [f"{a}, {b}, {x}, {float(special.betainc(a, b, x))!r}" for a, b, x in points])
+
+
+def fisher():
+    tables = [(0, 7, 7, 7), (0, 7, 6, 7), (1, 7, 6, 7), (3, 7, 4, 7), (0, 3, 3, 3), (2, 10, 9, 14), (0, 7, 0, 7), (7, 7, 7, 7), (5, 5, 0, 9), (12, 30, 25, 31)]
+    rows("fisher_rows", "size_t a, n, b, m; double p;",
+         [f"{a}, {n}, {b}, {m}, {float(stats.fisher_exact([[a, n - a], [b, m - b]]).pvalue)!r}" for a, n, b, m in tables])
+
+
+def quantile():
+    out = []
+    for n in (1, 2, 4, 7, 8, 25):
+        x = np.round(rng.lognormal(0, 1, n), 6)
+        out.append(f"{n}, {c_list(x)}, {float(np.median(x))!r}, {float(np.quantile(x, 0.25))!r}, {float(np.quantile(x, 0.75))!r}, {float(np.quantile(x, 0.9))!r}")
+    rows("quantile_rows", "size_t n; double x[25], median, q25, q75, q90;", out)
+
+
+print(f"/* Written by tests/tools/stats_golden.py with SciPy {scipy.__version__} and NumPy {np.__version__}: not to be edited. */")
+print("#ifndef STATS_GOLDEN_H\n#define STATS_GOLDEN_H\n\n#include <stddef.h>\n")
+mann_whitney()
+student()
+beta()
+fisher()
+quantile()
+print("#endif")

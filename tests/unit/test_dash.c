@@ -1,0 +1,476 @@
+/* The dashboard without a terminal: keys, the reducer, the layout and the frame at every size, golden screens of a recorded run. */
+#include "made_run.h"
+
+#include "tui/dash/draw.h"
+#include "tui/dash/json.h"
+#include "tui/dash/keys.h"
+#include "tui/dash/rows.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <locale.h>
+#include <math.h>
+
+static struct made_run *run;
+static struct pp_live *live;
+static struct pp_live_snapshot snap;
+static struct pp_report report = {
+    .outcome = "finished",
+    .verdict = {
+        .l0 = "input-bound", .l1 = "storage", .level = "moderately", .confidence = 0.87,
+        .sentence = "MODERATELY input-bound: the trainer waits 8.4 % of its step time for data; storage: meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
+        .next_step = "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+    },
+};
+static struct pp_dash_model model = {.path = "runs/run.sqlite", .snap = &snap, .report = &report};
+
+static void look(const struct pp_dash_state *s)
+{
+    assert_int_equal(pp_live_at(live, pp_dash_at(s), pp_windows[s->window], &snap, NULL), PP_OK);
+}
+
+static struct pp_dash_state keys(struct pp_dash_state s, const char *typed)
+{
+    for (; *typed; typed++) {
+        s = pp_dash_key(s, *typed, &model);
+        look(&s);
+    }
+    return s;
+}
+
+static int setup(void **state)
+{
+    run = made_begin();
+    made_seconds(run, 0, MADE_SECONDS);
+    made_finish(run);
+    assert_int_equal(pp_live_open(run->path, &live, NULL), PP_OK);
+    model.facts = pp_live_facts(live, &model.n_facts);
+    struct pp_dash_state s = pp_dash_start();
+    look(&s);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    pp_live_close(live);
+    made_free(run);
+    return 0;
+}
+
+/* ---- keys ---- */
+
+static void test_key_table(void **state)
+{
+    int used[0x2000] = {0};
+    for (size_t i = 0; i < pp_keys_n; i++) {
+        const struct pp_key *k = &pp_keys[i];
+        assert_in_range(k->key, 0x21, 0x7e); /* every action is on a plain character */
+        assert_int_equal(k->name[0], k->key);
+        assert_true(k->help && k->help[0]);
+        const int all[] = {k->key, k->alias[0], k->alias[1]};
+        for (int a = 0; a < 3; a++)
+            if (all[a] && used[all[a]]++)
+                fail_msg("key %d of '%s' is used twice", all[a], k->help);
+        assert_ptr_equal(pp_key_find(k->key), k);
+    }
+    assert_null(pp_key_find(PP_KEY_NONE));
+    assert_null(pp_key_find('@'));
+}
+
+/* docs/TOP.md has a line "| `key` | help |" for each row of the table, and none besides. */
+static void test_keys_are_documented(void **state)
+{
+    char *text = calloc(1, 1 << 20), line[256];
+    FILE *in = fopen("docs/TOP.md", "r");
+    if (!in)
+        fail_msg("docs/TOP.md is missing: run from the repository's root");
+    assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
+    fclose(in);
+    const char *at = strstr(text, "\n## Keys\n"), *end = at ? strstr(at + 2, "\n## ") : NULL;
+    assert_true(at && end);
+    size_t rows = 0;
+    for (const char *p = at; (p = strstr(p, "\n| `")) && p < end; p++)
+        rows++;
+    assert_int_equal(rows, pp_keys_n);
+    for (size_t i = 0; i < pp_keys_n; i++) {
+        snprintf(line, sizeof(line), "\n| `%s`%s%s | %s |\n", pp_keys[i].name, pp_keys[i].alias_name ? ", " : "", pp_keys[i].alias_name ? pp_keys[i].alias_name : "", pp_keys[i].help);
+        if (!strstr(text, line))
+            fail_msg("docs/TOP.md lacks this line:%s", line);
+    }
+    free(text);
+}
+
+/* ---- state ---- */
+
+static void test_views(void **state)
+{
+    static const struct { int key; enum pp_view view; } rows[] = {
+        {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS}, {'b', PP_VIEW_BATCH}, {'e', PP_VIEW_ERRORS}, {'v', PP_VIEW_EVENTS}, {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
+    };
+    struct pp_dash_state s = pp_dash_start();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        s = pp_dash_key(s, rows[i].key, &model);
+        assert_int_equal(s.view, rows[i].view);
+    }
+    for (int i = 0; i < PP_VIEW_COUNT; i++)
+        s = pp_dash_key(s, PP_KEY_TAB, &model);
+    assert_int_equal(s.view, PP_VIEW_OVERVIEW); /* once around */
+    s = keys(pp_dash_start(), "g?");
+    assert_true(s.help);
+    s = pp_dash_key(s, PP_KEY_ESC, &model);
+    assert_false(s.help);
+    assert_int_equal(s.view, PP_VIEW_STAGES);
+    for (int i = 0; i < 5; i++)
+        s = pp_dash_key(s, PP_KEY_ESC, &model);
+    assert_false(s.quit); /* Esc never quits */
+    assert_true(keys(s, "q").quit);
+}
+
+static void test_pause_step_and_replay(void **state)
+{
+    struct pp_dash_state s = pp_dash_start();
+    look(&s);
+    uint64_t last = snap.last_s;
+    s = keys(s, "[");
+    assert_int_equal(s.mode, PP_MODE_HOLD);
+    assert_int_equal(snap.at_s, last - 1);
+    s = keys(s, "]");
+    assert_int_equal(snap.at_s, last);
+    s = keys(s, "]");
+    assert_string_equal(s.message, "this is the newest complete second");
+    s = keys(s, ":10\n");
+    assert_int_equal(s.input, PP_INPUT_NONE);
+    assert_int_equal(snap.at_s, 1010);
+    s = keys(s, "}");
+    uint64_t stall = snap.at_s;
+    assert_in_range(stall, 1030, 1031);
+    s = keys(s, "}");
+    assert_int_equal(snap.at_s, stall);
+    assert_non_null(strstr(s.message, "no later stall"));
+    s = keys(s, "{");
+    assert_int_equal(snap.at_s, stall);
+    s = keys(s, "p");
+    assert_int_equal(s.mode, PP_MODE_PLAY);
+    s = keys(s, ">");
+    assert_string_equal(s.message, "replay speed 2x");
+    s = pp_dash_tick(s, 750000000, &model);
+    assert_int_equal(s.at_s, stall + 1);
+    s = pp_dash_tick(s, 250000000, &model);
+    assert_int_equal(s.at_s, stall + 2);
+    s = keys(s, "p");
+    assert_int_equal(s.mode, PP_MODE_HOLD);
+    struct pp_dash_state held = pp_dash_tick(s, 5000000000, &model);
+    assert_int_equal(held.at_s, s.at_s);
+    s = keys(s, "p");
+    s = pp_dash_tick(s, 100000000000, &model);
+    assert_int_equal(s.mode, PP_MODE_FOLLOW); /* at the end it follows */
+    s = keys(s, ":soon\n");
+    assert_non_null(strstr(s.message, "is no time"));
+    assert_int_equal(s.mode, PP_MODE_FOLLOW);
+    s = keys(keys(s, ":1d9"), "\x1b");
+    assert_int_equal(s.input, PP_INPUT_NONE);
+}
+
+static void test_pause_of_a_live_run_goes_on_live(void **state)
+{
+    struct pp_dash_state s = pp_dash_start();
+    look(&s);
+    snap.state = PP_LIVE_RUNNING;
+    s = pp_dash_key(s, ' ', &model);
+    assert_int_equal(s.mode, PP_MODE_HOLD);
+    s = pp_dash_key(s, ' ', &model);
+    assert_int_equal(s.mode, PP_MODE_FOLLOW);
+    s = pp_dash_key(pp_dash_key(s, '[', &model), 'f', &model);
+    assert_int_equal(s.mode, PP_MODE_FOLLOW);
+}
+
+static void test_sort_filter_search(void **state)
+{
+    struct pp_rows rows;
+    struct pp_dash_state s = keys(pp_dash_start(), "w:40s\n");
+    pp_rows_of(&s, &model, &rows);
+    assert_int_equal(rows.n, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rows.index[i], i);
+    s = keys(s, "S");
+    pp_rows_of(&s, &model, &rows);
+    assert_int_equal(rows.index[0], 2);
+    s = keys(s, "S");
+    while (s.sort % PP_SORTS != PP_SORT_ERRORS)
+        s = keys(s, "s");
+    pp_rows_of(&s, &model, &rows);
+    assert_int_equal(rows.index[0], 1); /* the one with an error */
+    s = keys(s, "\\worker-2\n");
+    pp_rows_of(&s, &model, &rows);
+    assert_int_equal(rows.n, 1);
+    assert_int_equal(rows.index[0], 2);
+    s = keys(s, "jjjj");
+    assert_int_equal(s.selected[PP_VIEW_WORKERS], 0); /* stays within what is shown */
+    s = keys(keys(s, "\\"), "\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\n");
+    pp_rows_of(&s, &model, &rows);
+    assert_int_equal(rows.n, 3);
+    s = keys(s, "s/worker-0\n");
+    pp_rows_of(&s, &model, &rows);
+    assert_string_equal(snap.workers[rows.index[s.selected[PP_VIEW_WORKERS]]].name, "pp-worker-0");
+    s = keys(s, "/nothing has this\n");
+    assert_non_null(strstr(s.message, "is in no row"));
+    s = keys(s, "iL");
+    assert_int_equal(s.selected[PP_VIEW_ENVIRONMENT], (int)model.n_facts - 1);
+    s = keys(s, "H");
+    assert_int_equal(s.selected[PP_VIEW_ENVIRONMENT], 0);
+    s = keys(s, "@");
+    assert_non_null(strstr(s.message, "does nothing"));
+}
+
+/* Whatever is typed, the state stays one that can be drawn. */
+static void test_random_keys(void **state)
+{
+    struct pp_dash_state s = pp_dash_start();
+    struct pp_grid g = {0};
+    uint64_t x = 88172645463325252u;
+    look(&s);
+    for (int i = 0; i < 3000; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17; /* Marsaglia's xorshift64 */
+        const struct pp_key *k = &pp_keys[x % pp_keys_n];
+        int key = x >> 32 & 1 ? k->key : x >> 33 & 1 ? (int)(x >> 40 & 0xff) : k->alias[0];
+        s = pp_dash_key(s, key, &model);
+        s = pp_dash_tick(s, x >> 44, &model);
+        s.quit = s.dump = s.redraw = 0;
+        if (i % 10)
+            continue;
+        look(&s);
+        assert_true(snap.at_s >= snap.first_s && snap.at_s <= snap.last_s);
+        assert_true(pp_grid_resize(&g, 1 + (int)(x >> 8 & 63), 1 + (int)(x >> 16 & 127)));
+        pp_draw(&g, (enum pp_glyph_set)(x >> 24 & 1), &s, &model);
+    }
+    pp_grid_free(&g);
+    s = pp_dash_start();
+    look(&s);
+}
+
+/* ---- layout ---- */
+
+static void check_layout(int rows, int cols, enum pp_view view, int help, const int *want)
+{
+    static unsigned char owner[100][300];
+    struct pp_placed out[PP_PANEL_COUNT];
+    size_t n = pp_layout(rows, cols, view, help, want, out);
+    memset(owner, 0, sizeof(owner));
+    assert_in_range(n, 1, PP_PANEL_COUNT);
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_box *b = &out[i].box;
+        if (b->rows < 1 || b->cols < 1 || b->row < 0 || b->col < 0 || b->row + b->rows > rows || b->col + b->cols > cols)
+            fail_msg("%dx%d view %d: panel %d is at %d,%d and %dx%d", cols, rows, (int)view, (int)out[i].panel, b->row, b->col, b->cols, b->rows);
+        for (int r = b->row; r < b->row + b->rows; r++)
+            for (int c = b->col; c < b->col + b->cols; c++)
+                if (owner[r][c]++)
+                    fail_msg("%dx%d view %d: panel %d overlaps at row %d, column %d", cols, rows, (int)view, (int)out[i].panel, r, c);
+    }
+    if (rows >= PP_ROWS_NEEDED && cols >= PP_COLS_NEEDED)
+        assert_int_equal(out[n - 1].box.row + out[n - 1].box.rows, rows); /* no row is left over */
+    else
+        assert_int_equal(out[0].panel, PP_PANEL_TOO_SMALL);
+}
+
+static void test_layout_of_every_size(void **state)
+{
+    static const int wants[][PP_PANEL_COUNT] = {{0}, {5, 1, 17, 10, 5, 6, 1, 1, 1, 1, 1, 1, 1}, {99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99}};
+    for (int rows = 1; rows <= 100; rows++)
+        for (int cols = 1; cols <= 300; cols += cols < 130 ? 1 : 10)
+            for (int view = 0; view <= PP_VIEW_COUNT; view++)
+                for (int w = 0; w < 3; w++)
+                    if (w == 1 || cols % 10 == 0)
+                        check_layout(rows, cols, (enum pp_view)(view % PP_VIEW_COUNT), view == PP_VIEW_COUNT, wants[w]);
+    assert_int_equal(pp_layout(0, 80, PP_VIEW_OVERVIEW, 0, wants[0], (struct pp_placed[PP_PANEL_COUNT]){{0}}), 0);
+}
+
+/* Every view at every size: what is drawn are printable characters in known styles; a write outside the cells is the sanitizer's to find. */
+static void test_draws_inside_at_every_size(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    struct pp_grid g = {0};
+    for (int rows = 1; rows <= 100; rows += rows < 30 ? 1 : 7)
+        for (int cols = 1; cols <= 300; cols += cols < 50 ? 1 : 11) {
+            for (int view = 0; view <= PP_VIEW_COUNT; view++) {
+                s.view = (enum pp_view)(view % PP_VIEW_COUNT);
+                s.help = view == PP_VIEW_COUNT;
+                assert_true(pp_grid_resize(&g, rows, cols));
+                pp_draw(&g, view % 2 ? PP_GLYPHS_BLOCK : PP_GLYPHS_BRAILLE, &s, &model);
+                for (size_t i = 0; i < (size_t)rows * (size_t)cols; i++)
+                    assert_true((g.cell[i].c >= 0x20 || g.cell[i].c == 0) && g.cell[i].c != 0x7f && g.cell[i].style < PP_STYLE_COUNT);
+            }
+        }
+    pp_grid_free(&g);
+}
+
+/* ---- grid ---- */
+
+static void test_grid_text(void **state)
+{
+    static const struct { const char *text, *utf8, *ascii; int columns; } rows[] = {
+        {"plain", "plain", "plain", 5}, {"caf\xc3\xa9!", "caf\xc3\xa9!", "caf?!", 5}, {"a\x1b[31mb\n", "a?[31mb?", "a?[31mb?", 8}, {"\xff\xc0\xaf", "???", "???", 3},
+        {"\xe7\x8c\xab.", "\xe7\x8c\xab.", "?.", 3}, {"e\xcc\x81x", "ex", "e?x", 2}, {"\xed\xa0\x80", "???", "???", 3}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "?", 2},
+    };
+    struct pp_grid g = {0};
+    struct pp_box box = {0, 0, 1, 20};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (int ascii = 0; ascii < 2; ascii++) {
+            char *out = NULL;
+            size_t size;
+            FILE *f = open_memstream(&out, &size);
+            assert_true(pp_grid_resize(&g, 1, 20));
+            g.ascii = ascii;
+            pp_grid_put(&g, &box, 0, 0, PP_STYLE_PLAIN, rows[i].text);
+            if (!ascii)
+                assert_int_equal(pp_grid_columns(&g, rows[i].text), rows[i].columns);
+            assert_int_equal(pp_grid_print(&g, 0, f), 0);
+            fclose(f);
+            out[strcspn(out, "\n")] = '\0';
+            assert_string_equal(out, ascii ? rows[i].ascii : rows[i].utf8);
+            free(out);
+        }
+    /* half of a wide character has no room */
+    assert_true(pp_grid_resize(&g, 1, 2));
+    pp_grid_put(&g, &(struct pp_box){0, 0, 1, 2}, 0, 1, PP_STYLE_PLAIN, "\xe7\x8c\xab");
+    assert_int_equal(g.cell[1].c, '?');
+    pp_grid_put(&g, &(struct pp_box){0, 0, 1, 1}, 0, 0, PP_STYLE_PLAIN, "abcdef");
+    assert_int_equal(g.cell[1].c, '?'); /* outside of the box nothing changed */
+    pp_grid_free(&g);
+}
+
+static void test_glyphs_follow_the_locale(void **state)
+{
+    assert_non_null(setlocale(LC_CTYPE, "C"));
+    assert_int_equal(pp_glyphs_of_locale(), PP_GLYPHS_ASCII);
+    if (setlocale(LC_CTYPE, "C.UTF-8"))
+        assert_int_equal(pp_glyphs_of_locale(), PP_GLYPHS_BLOCK);
+    setlocale(LC_CTYPE, "C");
+}
+
+/* ---- golden screens ---- */
+
+static char *print(int rows, int cols, enum pp_glyph_set glyphs, int color, const struct pp_dash_state *s)
+{
+    struct pp_grid g = {0};
+    char *out = NULL;
+    size_t size;
+    FILE *f = open_memstream(&out, &size);
+    assert_true(pp_grid_resize(&g, rows, cols));
+    pp_draw(&g, glyphs, s, &model);
+    assert_int_equal(pp_grid_print(&g, color, f), 0);
+    fclose(f);
+    pp_grid_free(&g);
+    return out;
+}
+
+static void compare(const char *name, const char *text)
+{
+    char path[128], *wanted = calloc(1, 1 << 18);
+    snprintf(path, sizeof(path), "tests/golden/dash/%s.txt", name);
+    if (getenv("PP_GOLDEN_UPDATE")) {
+        FILE *out = fopen(path, "w");
+        assert_non_null(out);
+        fputs(text, out);
+        assert_int_equal(fclose(out), 0);
+    }
+    FILE *in = fopen(path, "r");
+    if (!in)
+        fail_msg("%s is missing: run from the repository's root, or make it with PP_GOLDEN_UPDATE=1", path);
+    size_t n = fread(wanted, 1, (1 << 18) - 1, in);
+    wanted[n] = '\0';
+    fclose(in);
+    if (strcmp(text, wanted) != 0)
+        fail_msg("%s differs; got:\n%s", path, text);
+    free(wanted);
+}
+
+static void test_golden_sizes(void **state)
+{
+    static const struct { int rows, cols; } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        for (int utf8 = 0; utf8 < 2; utf8++)
+            for (int color = 0; color < 2; color++) {
+                char name[80];
+                snprintf(name, sizeof(name), "overview-%dx%d-%s-%s", sizes[i].cols, sizes[i].rows, utf8 ? "utf8" : "c", color ? "color" : "no-color");
+                char *text = print(sizes[i].rows, sizes[i].cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
+                for (const char *p = text; !utf8 && *p; p++)
+                    assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
+                compare(name, text);
+                free(text);
+            }
+}
+
+static void test_golden_views(void **state)
+{
+    static const struct { const char *name, *typed; } views[] = {
+        {"stages", "g"}, {"workers", "wj"}, {"batch", ":33\nb"}, {"errors", "e"}, {"events", "v"}, {"environment", "i"}, {"help", "?"}, {"stall", ":10\n}"}, {"search", "w/worker-2"},
+    };
+    for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":42\n"), views[i].typed);
+        char *text = print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+        compare(views[i].name, text);
+        free(text);
+    }
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    char *text = print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
+    compare("braille", text);
+    free(text);
+}
+
+/* ---- words ---- */
+
+static void test_state_in_words(void **state)
+{
+    char text[1024];
+    struct pp_dash_state s = pp_dash_start();
+    look(&s);
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "ENDED finished");
+    snap.state = PP_LIVE_KILLED;
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "ENDED killed");
+    snap.state = PP_LIVE_RUNNING;
+    snap.quiet_s = 0.4;
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "LIVE");
+    snap.quiet_s = 12.3;
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "STALE 12 s");
+    snap.deleted = 1;
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "STALE 12 s, file deleted");
+    look(&s);
+    s = keys(s, "[[");
+    assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "PAUSED -0:02");
+    pp_line_text(&s, &model, text, sizeof(text));
+    assert_non_null(strstr(text, "samples/s"));
+    assert_non_null(strstr(text, "MODERATELY"));
+    assert_null(strchr(text, '\n'));
+}
+
+static void test_json(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    char *out = NULL;
+    size_t size;
+    FILE *f = open_memstream(&out, &size);
+    assert_int_equal(pp_dash_json(&s, &model, f), 0);
+    fclose(f);
+    json_t *doc = json_loads(out, 0, NULL);
+    assert_non_null(doc);
+    assert_string_equal(json_string_value(json_object_get(doc, "schema")), "pipeprobe.top/1");
+    assert_true(fabs(json_number_value(json_object_get(doc, "at_s")) - 43) < 1e-6);
+    assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == snap.samples_per_s);
+    assert_int_equal(json_array_size(json_object_get(doc, "workers")), 3);
+    assert_int_equal(json_array_size(json_object_get(doc, "stages")), snap.n_stages);
+    json_decref(doc);
+    free(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views), cmocka_unit_test(test_pause_step_and_replay),
+        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
+        cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests_name("dash", tests, setup, teardown);
+}

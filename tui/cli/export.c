@@ -1,0 +1,202 @@
+/* `pipeprobe export`: a recorded run in another tool's format. */
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/export/export.h"
+#include "tui/cli/cli.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *output;
+    int to, force, quiet;
+};
+
+#define ROW(name, help) {#name, help},
+static const struct pp_opt_choice formats[] = {{"auto", "by the suffix of --output"}, PP_EXPORT_FORMATS(ROW) {NULL, NULL}};
+#undef ROW
+
+#define AT(field) offsetof(struct options, field)
+static const struct pp_opt opts[] = {
+    {.name = "to", .letter = 't', .type = PP_OPT_CHOICE, .offset = AT(to), .arg = "FORMAT", .choices = formats, .dflt = "auto", .group = "Options", .help = "what to write"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "default: FILE with the format's suffix; - is standard output"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .help = "nothing on standard error but failures"},
+    {.name = NULL},
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    interrupted = 1;
+}
+
+/* So that an export that is stopped takes its temporary file along; a second Ctrl-C ends the process as usual. */
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error to report, not an end */
+}
+
+static int on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct pp_progress *p = ctx;
+    char text[32];
+    if (p->on)
+        pp_progress_line(p, "%s spans, %.0f %%", pp_text_count(text, sizeof(text), (double)done), total ? 100.0 * (double)done / (double)total : 100.0);
+    return interrupted;
+}
+
+/* ---- what to export, as what, to where ------------------------------------------------------------------------------------- */
+
+static pp_status choose_format(const struct options *o, const struct pp_exporter **to, struct pp_err *err)
+{
+    *to = o->to ? pp_exporters[o->to - 1] : o->output ? pp_exporter_by_suffix(o->output) : NULL; /* choice 0 is "auto" */
+    if (*to)
+        return PP_OK;
+    return o->output ? pp_fail(err, PP_E_USAGE, "%s does not tell the format; give --to, 'pipeprobe export --help' lists the formats", o->output)
+                     : pp_fail(err, PP_E_USAGE, "which format? Give --to, or -o with a suffix that tells it; 'pipeprobe export --help' lists them");
+}
+
+static int has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+/* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees. */
+static char *default_output(const char *input, const struct pp_exporter *to)
+{
+    size_t n = strlen(input) - (has_suffix(input, ".sqlite") ? strlen(".sqlite") : 0);
+    char *path = NULL;
+    if (asprintf(&path, "%.*s%s%s", (int)n, input, to == &pp_export_nsys ? ".nsys" : "", to->suffixes[0]) < 0)
+        return NULL;
+    return path;
+}
+
+static pp_status choose_output(const struct options *o, const char *input, const struct pp_exporter *to, char **out, struct pp_err *err)
+{
+    *out = o->output ? strdup(o->output) : default_output(input, to);
+    if (!*out)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the arguments");
+    if (to == &pp_export_nsys && !has_suffix(*out, ".sqlite") && strcmp(*out, "-") != 0)
+        return pp_fail(err, PP_E_USAGE, "-o %s: nsys opens only names that end in .sqlite", *out);
+    return PP_OK;
+}
+
+/* ---- what the user should know ---------------------------------------------------------------------------------------------- */
+
+/* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
+static void warn_sibling(const char *out)
+{
+    char *report = NULL;
+    if (asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) < 0)
+        return;
+    if (access(report, F_OK) == 0)
+        fprintf(stderr, "note: nsys stats %s will read %s from now on\n", report, out);
+    free(report);
+}
+
+static void say_loss(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    char text[32];
+    (void)ctx;
+    fprintf(stderr, "note: the recording lacks %s %s: %s\n", pp_text_count(text, sizeof(text), (double)count), what, why);
+}
+
+static void say_losses(const struct pp_export_source *source)
+{
+    struct pp_err err;
+    source->each_loss(source->ctx, say_loss, NULL, &err);
+}
+
+static void say_done(const struct pp_export_source *source, const struct pp_exporter *to, const char *out, const struct pp_export_result *r)
+{
+    char text[32];
+    int to_stdout = strcmp(out, "-") == 0;
+    fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans), to_stdout ? "standard output" : out);
+    say_losses(source);
+    if (to->next && !to_stdout) {
+        fputs("next: ", stderr);
+        fprintf(stderr, to->next, out);
+        fputc('\n', stderr);
+    }
+    if (to == &pp_export_nsys)
+        warn_sibling(out);
+}
+
+static pp_status export_file(const char *input, const struct pp_exporter *to, const char *out, const struct options *o, struct pp_err *err)
+{
+    struct pp_reader *reader = NULL;
+    struct pp_export_source source;
+    struct pp_export_result result;
+    struct pp_progress progress;
+    struct pp_export_opts eo = {.out = out, .force = o->force, .progress = on_progress, .progress_ctx = &progress};
+    pp_status st = pp_reader_open(input, &reader, err);
+    if (st != PP_OK)
+        goto out;
+    pp_export_from_reader(reader, input, &source);
+    pp_progress_begin(&progress, o->quiet);
+    st = pp_export(&source, to, &eo, &result, err);
+    pp_progress_clear(&progress);
+    if (st == PP_OK && !o->quiet)
+        say_done(&source, to, out, &result);
+out:
+    pp_reader_close(reader);
+    return st;
+}
+
+static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
+{
+    if (n == 0)
+        return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
+    if (n > 1)
+        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n, operands[0], operands[1], n > 2 ? ", ..." : "");
+    return PP_OK;
+}
+
+static int export_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    const struct pp_exporter *to = NULL;
+    char *out = NULL;
+    int n = 0, exit_code = 0;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    if (st == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_export, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    catch_signals();
+    if (st == PP_OK)
+        st = read_operand(operands, n, &err);
+    if (st == PP_OK)
+        st = choose_format(&o, &to, &err);
+    if (st == PP_OK)
+        st = choose_output(&o, operands[0], to, &out, &err);
+    if (st == PP_OK)
+        st = export_file(operands[0], to, out, &o, &err);
+    exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
+out:
+    free(out);
+    free(operands);
+    return exit_code;
+}
+
+const struct pp_command pp_cmd_export = {
+    .name = "export",
+    .summary = "write a recorded run in another tool's format",
+    .usage = "export FILE --to FORMAT [-o OUT] [options]",
+    .opts = opts,
+    .notes = "OUT appears only when it is complete. docs/EXPORT.md says what goes where.",
+    .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
+    .run = export_main,
+};

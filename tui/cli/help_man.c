@@ -1,0 +1,211 @@
+#include "tui/cli/help_docs.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Text as roff: a backslash is written out, hyphens are ones to be searched and copied, and no line begins a request. */
+static void put_roff(FILE *out, const char *text)
+{
+    int line_start = 1;
+    for (; text && *text; text++) {
+        if (line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", out);
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+        line_start = *text == '\n';
+    }
+}
+
+static void put_upper(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fputc(toupper((unsigned char)*text), out);
+}
+
+static void section(FILE *out, const char *name)
+{
+    fprintf(out, ".SH %s\n", name);
+}
+
+static void put_head(FILE *out, const struct pp_command *cmd)
+{
+    fputs(".\\\" Made by pipeprobe help \\-\\-man from the option tables.\n.TH \"PIPEPROBE", out);
+    if (cmd) {
+        fputc('-', out);
+        put_upper(out, cmd->name);
+    }
+    fputs("\" 1 \"\" \"pipeprobe " PP_VERSION "\" \"pipeprobe manual\"\n.nh\n.ad l\n", out);
+    section(out, "NAME");
+    fprintf(out, "pipeprobe%s%s \\- ", cmd ? "\\-" : "", cmd ? cmd->name : "");
+    put_roff(out, cmd ? cmd->summary : "find out why a training job waits for its data, and what to change");
+    fputc('\n', out);
+}
+
+/* ---- options ---- */
+
+static int is_on(const struct pp_opt *o)
+{
+    return o->dflt && (strcmp(o->dflt, "1") == 0 || strcmp(o->dflt, "true") == 0);
+}
+
+static void put_choices(FILE *out, const struct pp_opt *o)
+{
+    int helped = 0;
+    for (const struct pp_opt_choice *c = o->choices; c && c->name; c++)
+        helped |= c->help && *c->help;
+    for (const struct pp_opt_choice *c = o->choices; c && c->name && !helped; c++)
+        fprintf(out, "%s\\fB%s\\fR%s", c == o->choices ? "One of " : ", ", c->name, c[1].name ? "" : ".\n");
+    if (!helped)
+        return;
+    fputs(".RS\n", out);
+    for (const struct pp_opt_choice *c = o->choices; c && c->name; c++) {
+        fputs(".TP 12\n.B ", out);
+        put_roff(out, c->name);
+        fputc('\n', out);
+        if (c->help && *c->help)
+            put_roff(out, c->help);
+        fputs(c->help && *c->help ? "\n" : "\\&\n", out);
+    }
+    fputs(".RE\n", out);
+}
+
+static void put_option(FILE *out, const struct pp_opt *o)
+{
+    fputs(".TP\n", out);
+    if (o->letter)
+        fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+    fprintf(out, "\\fB\\-\\-%s", o->type == PP_OPT_FLAG && is_on(o) ? "[no\\-]" : "");
+    put_roff(out, o->name);
+    fputs("\\fR", out);
+    if (o->type != PP_OPT_FLAG) {
+        fputs(" \\fI", out);
+        put_roff(out, o->arg ? o->arg : "VALUE");
+        fputs("\\fR", out);
+    }
+    fputc('\n', out);
+    put_roff(out, o->help ? o->help : "");
+    if (o->dflt && o->dflt[0] && o->type != PP_OPT_FLAG) {
+        fputs(" [", out);
+        put_roff(out, o->dflt);
+        fputc(']', out);
+    }
+    if (o->type == PP_OPT_LIST)
+        fputs(" (may be given several times)", out);
+    fputc('\n', out);
+    if (o->type == PP_OPT_CHOICE)
+        put_choices(out, o);
+}
+
+static void put_options(FILE *out, const struct pp_opt *table)
+{
+    const char *group = NULL;
+    section(out, "OPTIONS");
+    for (const struct pp_opt *o = table; o->name; o++) {
+        if (o->group && (!group || strcmp(group, o->group) != 0) && strcmp(o->group, "Options") != 0) {
+            fputs(".SS ", out);
+            put_roff(out, o->group);
+            fputc('\n', out);
+        }
+        group = o->group ? o->group : group;
+        put_option(out, o);
+    }
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR, \\fB\\-\\-help\\-all\\fR\nthe usual options, or all of them, on standard output\n", out);
+}
+
+/* ---- what all pages say ---- */
+
+static void put_exit_codes(FILE *out)
+{
+    static const struct { const char *code, *text; } codes[] = {
+        {"0", "fine"}, {"1", "a regression, or a finding above the asked threshold"}, {"2", "usage: an option, argument or path does not make sense"},
+        {"3", "inconclusive, or not comparable"}, {"4", "could not measure"}, {"130", "interrupted"},
+    };
+    section(out, "EXIT STATUS");
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        fprintf(out, ".TP 6\n.B %s\n%s\n", codes[i].code, codes[i].text);
+}
+
+static void put_settings(FILE *out)
+{
+    section(out, "ENVIRONMENT");
+    fputs("Every option also comes from a variable \\fBPIPEPROBE_\\fINAME\\fR (upper case, underscores); the command line wins.\n"
+          "\\fBNO_COLOR\\fR, when set and not empty, turns colour off.\n", out);
+    section(out, "FILES");
+    fputs("\\fI$XDG_CONFIG_HOME/pipeprobe/config\\fR (\\fI~/.config/pipeprobe/config\\fR): lines \\fIname\\fB = \\fIvalue\\fR under \\fB[\\fIcommand\\fB]\\fR.\n", out);
+}
+
+static void put_see_also(FILE *out, const struct pp_command *const *commands, const struct pp_command *cmd)
+{
+    const char *comma = cmd ? ",\n" : "";
+    section(out, "SEE ALSO");
+    if (cmd)
+        fputs("\\fBpipeprobe\\fR(1)", out);
+    for (; *commands; commands++)
+        if (*commands != cmd) {
+            fprintf(out, "%s\\fBpipeprobe\\-%s\\fR(1)", comma, (*commands)->name);
+            comma = ",\n";
+        }
+    fputc('\n', out);
+}
+
+static void put_command(FILE *out, const struct pp_command *cmd)
+{
+    section(out, "SYNOPSIS");
+    fputs(".nf\n\\fBpipeprobe\\fR ", out);
+    put_roff(out, cmd->usage);
+    fputs("\n.fi\n", out);
+    section(out, "DESCRIPTION");
+    put_roff(out, cmd->summary);
+    fputc('\n', out);
+    put_options(out, cmd->opts);
+    if (cmd->notes) {
+        section(out, "NOTES");
+        fputs(".nf\n", out);
+        put_roff(out, cmd->notes);
+        fputs("\n.fi\n", out);
+    }
+}
+
+static void put_overview(FILE *out, const struct pp_command *const *commands)
+{
+    section(out, "SYNOPSIS");
+    fputs("\\fBpipeprobe\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n", out);
+    section(out, "DESCRIPTION");
+    fputs("pipeprobe runs an instrumented copy of a full data loader against your own data, or records a program of yours, and says in one sentence what bounds it, with\n"
+          "the evidence, what to change and what that should gain. Results go to standard output, everything else to standard error.\n", out);
+    section(out, "COMMANDS");
+    for (; *commands; commands++) {
+        fprintf(out, ".TP 12\n.B %s\n", (*commands)->name);
+        put_roff(out, (*commands)->summary);
+        fprintf(out, "\nSee \\fBpipeprobe\\-%s\\fR(1).\n", (*commands)->name);
+    }
+}
+
+static void put_examples(FILE *out, const struct pp_command *cmd)
+{
+    section(out, "EXAMPLES");
+    for (int i = 0; i < 2; i++)
+        if (cmd->examples[i]) {
+            fputs(".PP\n.nf\n", out);
+            put_roff(out, cmd->examples[i]);
+            fputs("\n.fi\n", out);
+        }
+}
+
+void pp_help_man(const struct pp_command *const *commands, const struct pp_command *cmd, FILE *out)
+{
+    put_head(out, cmd);
+    if (cmd)
+        put_command(out, cmd);
+    else
+        put_overview(out, commands);
+    put_exit_codes(out);
+    put_settings(out);
+    if (cmd)
+        put_examples(out, cmd);
+    put_see_also(out, commands, cmd);
+}

@@ -1,0 +1,298 @@
+/* `pipeprobe history`: medians of repeated runs over time, and where they changed. */
+#include "collectors/store/history.h"
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "report/compare/load.h"
+#include "report/compare/render.h"
+#include "report/stats/changepoint.h"
+#include "tui/cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define POINTS_FOR_CHANGES 20
+
+struct options {
+    const char *db, *label;
+    int64_t last;
+    double max_p;
+    int json;
+};
+
+#define AT(field) .offset = offsetof(struct options, field)
+static const struct pp_opt opts[] = {
+    {.name = "db", .type = PP_OPT_STRING, AT(db), .arg = "FILE", .dflt = "pipeprobe-history.sqlite", .group = "Options", .help = "the history, a small SQLite file"},
+    {.name = "label", .type = PP_OPT_STRING, AT(label), .arg = "TEXT", .help = "add: name of the point, such as a commit; default: the time"},
+    {.name = "last", .type = PP_OPT_INT, AT(last), .min = 1, .max = PP_CHANGE_MAX, .arg = "N", .dflt = "100", .help = "show: so many points of each series, the newest"},
+    {.name = "max-p", .type = PP_OPT_DOUBLE, AT(max_p), .min = 1e-12, .max = 0.1, .arg = "P", .dflt = "0.001", .help = "show: a change point's t-test is below this"},
+    {.name = "json", .type = PP_OPT_FLAG, AT(json), .help = "show: one document of schema pipeprobe.history/1"},
+    {.name = NULL},
+};
+
+/* ---- add ------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t medians(const struct pp_runs *runs, struct pp_history_value *out)
+{
+    double *v = malloc(runs->n * sizeof(*v));
+    size_t n = 0;
+    for (int id = 0; v && id < PP_CMP_COUNT_OF_METRICS; id++) {
+        size_t known = 0;
+        for (size_t i = 0; i < runs->n; i++)
+            if (!isnan(runs->run[i].metric[id]))
+                v[known++] = runs->run[i].metric[id];
+        if (known == runs->n)
+            out[n++] = (struct pp_history_value){pp_cmp_metric((enum pp_cmp_id)id)->key, pp_stats_median(v, known), known};
+    }
+    free(v);
+    return n;
+}
+
+static pp_status add_runs(const struct options *o, const struct pp_runs *runs, struct pp_err *err)
+{
+    struct pp_history_value value[PP_CMP_COUNT_OF_METRICS];
+    struct pp_history *h = NULL;
+    char series[128], stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+    pp_series_name(&runs->run[0], series, sizeof(series));
+    pp_status st = pp_history_open(o->db, 1, &h, err);
+    if (st == PP_OK)
+        st = pp_history_add(h, &(struct pp_history_point){.utc_s = now, .label = o->label ? o->label : stamp, .series = series, .value = value, .n_values = medians(runs, value)}, err);
+    pp_history_close(h);
+    return st;
+}
+
+static pp_status add(const struct options *o, const char *const *words, int n, struct pp_err *err)
+{
+    struct pp_runs runs = {0};
+    struct pp_compare_opts strict;
+    pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, &runs, err) : pp_fail(err, PP_E_USAGE, "which runs? Give recordings, or directories of them");
+    pp_compare_defaults(&strict);
+    if (st == PP_OK)
+        st = pp_compare_check_side(&(struct pp_compare_side){words[0], &runs}, err);
+    if (st == PP_OK)
+        st = pp_compare_check_environment(&runs, &runs, &strict, err);
+    if (st == PP_OK)
+        st = add_runs(o, &runs, err);
+    pp_runs_free(&runs);
+    return st;
+}
+
+/* ---- show ------------------------------------------------------------------------------------------------------------------------ */
+
+struct point {
+    char *label;
+    int64_t utc_s;
+    double median;
+    size_t runs;
+};
+
+/* One series of one metric while it is collected; finished when the next one begins. */
+struct show {
+    const struct options *o;
+    const struct pp_cmp_metric *metric;
+    struct pp_json json;
+    char series[128];
+    struct point *point;
+    size_t n, shown;
+    pp_status st;
+    struct pp_err *err;
+};
+
+static void forget(struct show *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free(s->point[i].label);
+    s->n = 0;
+}
+
+static const struct pp_change *change_at(const struct pp_change *c, size_t n, size_t at)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c[i].at == at)
+            return &c[i];
+    return NULL;
+}
+
+static void put_series_text(const struct show *s, const struct point *p, size_t n, const struct pp_change *change, size_t changes)
+{
+    char value[32], by[32], day[32];
+    struct tm tm;
+    printf("%s%s: %s\n", s->shown ? "\n" : "", s->metric->title, s->series);
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_change *c = change_at(change, changes, i);
+        strftime(day, sizeof(day), "%Y-%m-%d %H:%M", gmtime_r(&(time_t){p[i].utc_s}, &tm));
+        printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label, pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
+        if (c)
+            printf("  <- changed %s, p %.0e", pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1), c->p);
+        putchar('\n');
+    }
+    if (n < POINTS_FOR_CHANGES)
+        printf("  %zu point%s: changes are looked for from %d on\n", n, n == 1 ? "" : "s", POINTS_FOR_CHANGES);
+}
+
+static void put_series_json(struct show *s, const struct point *p, size_t n, const struct pp_change *change, size_t changes)
+{
+    struct pp_json *j = &s->json;
+    pp_json_object(j);
+    pp_json_key(j, "metric"), pp_json_str(j, s->metric->key);
+    pp_json_key(j, "series"), pp_json_str(j, s->series);
+    pp_json_key(j, "points"), pp_json_array(j);
+    for (size_t i = 0; i < n; i++) {
+        pp_json_object(j);
+        pp_json_key(j, "utc_s"), pp_json_int(j, p[i].utc_s);
+        pp_json_key(j, "label"), pp_json_str(j, p[i].label);
+        pp_json_key(j, "median"), pp_json_num(j, p[i].median);
+        pp_json_key(j, "runs"), pp_json_uint(j, p[i].runs);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_key(j, "enough_for_changes"), pp_json_bool(j, n >= POINTS_FOR_CHANGES);
+    pp_json_key(j, "changes"), pp_json_array(j);
+    for (size_t i = 0; i < changes; i++) {
+        pp_json_object(j);
+        pp_json_key(j, "label"), pp_json_str(j, p[change[i].at].label);
+        pp_json_key(j, "before"), pp_json_num(j, change[i].before);
+        pp_json_key(j, "after"), pp_json_num(j, change[i].after);
+        pp_json_key(j, "p"), pp_json_num(j, change[i].p);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+}
+
+static void finish_series(struct show *s)
+{
+    size_t skip = s->n > (size_t)s->o->last ? s->n - (size_t)s->o->last : 0, n = s->n - skip, changes = 0;
+    struct pp_change *change = NULL;
+    double *values = malloc((n + 1) * sizeof(*values));
+    if (n == 0 || s->st != PP_OK || !values) {
+        if (!values)
+            s->st = pp_fail(s->err, PP_E_NO_MEMORY, "no memory for a series of %zu points", n);
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++)
+        values[i] = s->point[skip + i].median;
+    if (n >= POINTS_FOR_CHANGES)
+        s->st = pp_change_points(values, n, &(struct pp_change_opts){.max_p = s->o->max_p}, &change, &changes, s->err);
+    if (s->st == PP_OK && s->o->json)
+        put_series_json(s, s->point + skip, n, change, changes);
+    else if (s->st == PP_OK)
+        put_series_text(s, s->point + skip, n, change, changes);
+    s->shown++;
+out:
+    free(change);
+    free(values);
+    forget(s);
+}
+
+static void take_row(void *ctx, const struct pp_history_row *row)
+{
+    struct show *s = ctx;
+    if (strcmp(row->series, s->series) != 0)
+        finish_series(s);
+    struct point *grown = realloc(s->point, (s->n + 1) * sizeof(*grown));
+    char *label = strdup(row->label);
+    s->point = grown ? grown : s->point;
+    if (!grown || !label) {
+        s->st = pp_fail(s->err, PP_E_NO_MEMORY, "no memory for a series of %zu points", s->n);
+        free(label);
+        return;
+    }
+    snprintf(s->series, sizeof(s->series), "%s", row->series);
+    s->point[s->n++] = (struct point){label, row->utc_s, row->median, row->runs};
+}
+
+static pp_status check_metrics(const char *const *keys, int n, struct pp_err *err)
+{
+    for (int i = 0; i < n; i++)
+        if (pp_cmp_find(keys[i]) < 0) {
+            const char *near = pp_nearest(keys[i], pp_cmp_keys());
+            return pp_fail(err, PP_E_USAGE, "there is no metric '%s'%s%s%s", keys[i], near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        }
+    return PP_OK;
+}
+
+static pp_status show_metric(struct pp_history *h, struct show *s, const char *key)
+{
+    s->metric = pp_cmp_metric((enum pp_cmp_id)pp_cmp_find(key));
+    s->series[0] = '\0';
+    pp_status st = pp_history_each(h, key, take_row, s, s->err);
+    finish_series(s);
+    return st == PP_OK ? s->st : st;
+}
+
+static pp_status show(const struct options *o, const char *const *words, int n, struct pp_err *err)
+{
+    static const char *const usual[] = {"samples_per_s", NULL};
+    struct show s = {.o = o, .st = PP_OK, .err = err};
+    struct pp_history *h = NULL;
+    pp_status st = check_metrics(words, n, err);
+    if (st == PP_OK)
+        st = pp_history_open(o->db, 0, &h, err);
+    const char *const *metrics = n ? words : usual;
+    if (st != PP_OK)
+        return st;
+    if (o->json) {
+        pp_json_begin(&s.json, stdout, 2);
+        pp_json_object(&s.json);
+        pp_json_key(&s.json, "schema"), pp_json_str(&s.json, "pipeprobe.history/1");
+        pp_json_key(&s.json, "series"), pp_json_array(&s.json);
+    }
+    for (int i = 0; i < (n ? n : 1) && st == PP_OK; i++)
+        st = show_metric(h, &s, metrics[i]);
+    if (o->json) {
+        pp_json_array_end(&s.json);
+        pp_json_object_end(&s.json);
+        pp_json_end(&s.json);
+    } else if (st == PP_OK && !s.shown)
+        puts("nothing in the history yet");
+    if (st == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
+    free(s.point);
+    pp_history_close(h);
+    return st;
+}
+
+static pp_status dispatch(const struct options *o, const char *const *words, int n, struct pp_err *err)
+{
+    static const char *const verbs[] = {"add", "show", NULL};
+    const char *near = n > 0 ? pp_nearest(words[0], verbs) : NULL;
+    if (n > 0 && strcmp(words[0], "add") == 0)
+        return add(o, words + 1, n - 1, err);
+    if (n > 0 && strcmp(words[0], "show") == 0)
+        return show(o, words + 1, n - 1, err);
+    return pp_fail(err, PP_E_USAGE, "history is followed by add or show%s%s%s", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    int n, code;
+    if (!operands)
+        return pp_cli_fail(&pp_cmd_history, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
+    code = pp_cli_parse(&pp_cmd_history, &set, argc, argv, operands, &n);
+    if (code < 0)
+        code = dispatch(&o, operands, n, &err) == PP_OK ? 0 : pp_cli_fail(&pp_cmd_history, &err);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_history = {
+    .name = "history",
+    .summary = "keep medians of repeated runs over time and show where they changed",
+    .usage = "history add RUNS... [options]   or   history show [METRIC...] [options]",
+    .opts = opts,
+    .notes = "Change points: E-divisive with a t-test, from 20 points of one machine, work and\n"
+             "options on; the same history gives the same answer.\n"
+             "Exit codes: 0 fine, 2 usage, 3 a run is no sample, 4 a file is damaged.",
+    .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"", "pipeprobe history show samples_per_s data_wait_share"},
+    .run = run,
+};

@@ -1,0 +1,120 @@
+/* `pipeprobe top`: the dashboard on a recording, while it grows or afterwards. */
+#include "probe/base/err.h"
+#include "tui/cli/cli.h"
+#include "tui/dash/dash.h"
+#include "tui/dash/state.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
+
+struct options {
+    int once, text, json, line, glyphs, color, window;
+    uint64_t interval_ns, at_ns;
+    const char *size;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct pp_opt_choice glyphs[] = {{"auto", NULL}, {"block", NULL}, {"braille", NULL}, {"ascii", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice windows[] = {{"1", NULL}, {"5", NULL}, {"15", NULL}, {"60", NULL}, {"300", NULL}, {NULL, NULL}};
+static const struct pp_opt opts[] = {
+    {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "What to look at", .help = "begin at this time since the start of the run, paused"},
+    {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5", .help = "seconds that rates and shares are taken over"},
+    {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output", .help = "one frame on standard output, then exit"},
+    {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text), .help = "the frame as text (with --once; the default)"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the frame as a document of schema pipeprobe.top/1 (means --once)"},
+    {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR", .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
+    {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line), .help = "status lines instead of a screen; so it is when stdout is no terminal"},
+    {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s", .help = "between status lines"},
+    {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto", .help = "auto: blocks in a UTF-8 locale, else ASCII"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = NULL},
+};
+
+static enum pp_glyph_set glyphs_of(int choice)
+{
+    switch (choice) {
+    case GLYPHS_BLOCK: return PP_GLYPHS_BLOCK;
+    case GLYPHS_BRAILLE: return PP_GLYPHS_BRAILLE;
+    case GLYPHS_ASCII: return PP_GLYPHS_ASCII;
+    default: return pp_glyphs_of_locale();
+    }
+}
+
+static pp_status read_size(const char *text, struct pp_dash_opts *d, struct pp_err *err)
+{
+    int end = 0;
+    if (!text)
+        return PP_OK;
+    if (sscanf(text, "%4dx%4d%n", &d->cols, &d->rows, &end) != 2 || text[end] || d->cols < 1 || d->rows < 1)
+        return pp_fail(err, PP_E_USAGE, "--size %s is no COLUMNSxROWS such as 120x40", text);
+    return PP_OK;
+}
+
+static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
+{
+    if (n != 1)
+        return pp_fail(err, PP_E_USAGE, n ? "one recording at a time, but %d were given" : "which recording? Give the FILE that 'pipeprobe run' writes (given: %d)", n);
+    if (o->text && o->json)
+        return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
+    if (o->interval_ns == 0)
+        return pp_fail(err, PP_E_USAGE, "--interval 0 would print without end; give at least 100ms");
+    return PP_OK;
+}
+
+/* A terminal that can show no screen gets lines, and is told why. */
+static pp_status show(const struct options *o, const struct pp_dash_opts *d, struct pp_err *err)
+{
+    if (o->once || o->json || o->text)
+        return pp_dash_once(d, o->json, stdout, err);
+    if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+        return pp_dash_lines(d, stdout, err);
+    pp_status status = pp_dash_screen(d, err);
+    if (status != PP_E_UNSUPPORTED)
+        return status;
+    fprintf(stderr, "pipeprobe top: %s; going on with a status line every few seconds\n", err->text);
+    return pp_dash_lines(d, stdout, err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.at_ns = UINT64_MAX};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {.code = PP_OK};
+    int n = 0, exit_code = 0;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_top, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    setlocale(LC_CTYPE, ""); /* what the terminal can show */
+    if (status == PP_OK)
+        status = check(&o, operands, n, &err);
+    if (status == PP_OK) {
+        struct pp_dash_opts d = {
+            .path = operands[0], .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .window = o.window,
+            .at_ns = o.at_ns, .interval_ns = o.interval_ns, .rows = pp_cli_rows(stdout), .cols = pp_cli_columns(stdout),
+        };
+        status = read_size(o.size, &d, &err);
+        if (status == PP_OK)
+            status = show(&o, &d, &err);
+    }
+    exit_code = status == PP_OK ? 0 : pp_cli_fail(&pp_cmd_top, &err);
+out:
+    free(operands);
+    return exit_code;
+}
+
+const struct pp_command pp_cmd_top = {
+    .name = "top",
+    .summary = "Watch a run as it goes, or play a recorded one: pipeline, workers, stalls.",
+    .usage = "top FILE [options]",
+    .opts = opts,
+    .notes = "FILE may be growing or complete, yours or another user's. Keys: ? lists them, q quits.\n"
+             "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or no recording.",
+    .examples = {"pipeprobe top run.sqlite", "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
+    .run = run,
+};

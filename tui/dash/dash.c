@@ -1,0 +1,275 @@
+#include "tui/dash/dash.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "tui/dash/draw.h"
+#include "tui/dash/json.h"
+#include "tui/dash/keys.h"
+#include "tui/dash/screen.h"
+#include "tui/dash/verdict.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define FRAME_NS UINT64_C(250000000)
+#define LOOK_NS UINT64_C(500000000) /* at the file: a recorder commits every second */
+
+/* What a frame is made from, kept up to date. */
+struct dash {
+    const struct pp_dash_opts *o;
+    struct pp_live *live;
+    struct pp_live_snapshot snap;
+    struct pp_dash_state state;
+    struct pp_dash_model model;
+    struct pp_err trouble;
+    struct pp_grid grid;
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int sig)
+{
+    stop_signal = sig;
+}
+
+/* No SA_RESTART: waiting for a key has to end. */
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    sigemptyset(&sa.sa_mask);
+    stop_signal = 0;
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+}
+
+static pp_status stopped(struct pp_err *err)
+{
+    return stop_signal ? pp_fail(err, PP_E_INTERRUPTED, "stopped by %s", stop_signal == SIGINT ? "Ctrl-C" : stop_signal == SIGTERM ? "SIGTERM" : "SIGHUP") : PP_OK;
+}
+
+/* The snapshot that the state asks for; what cannot be read is said in the footer, and what was there stays. */
+static void take_snapshot(struct dash *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    if (pp_live_at(d->live, pp_dash_at(&d->state), pp_windows[d->state.window], &d->snap, &err) != PP_OK)
+        d->trouble = err;
+    d->model.facts = pp_live_facts(d->live, &d->model.n_facts);
+    d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
+}
+
+static int refresh(struct dash *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    int changed = 0;
+    pp_status status = pp_live_refresh(d->live, &changed, &err);
+    d->trouble = err;
+    return changed && status == PP_OK;
+}
+
+static pp_status open_dash(struct dash *d, const struct pp_dash_opts *o, struct pp_err *err)
+{
+    *d = (struct dash){.o = o, .state = pp_dash_start()};
+    d->model = (struct pp_dash_model){.path = o->path, .snap = &d->snap};
+    d->state.window = o->window;
+    pp_status status = pp_live_open(o->path, &d->live, err);
+    if (status != PP_OK)
+        return status;
+    take_snapshot(d);
+    if (o->at_ns == UINT64_MAX)
+        return PP_OK;
+    uint64_t at_s = (d->snap.origin_ns + o->at_ns) / 1000000000u;
+    d->state.mode = PP_MODE_HOLD;
+    d->state.resume = PP_MODE_PLAY;
+    d->state.at_s = at_s > d->snap.last_s ? d->snap.last_s : at_s;
+    take_snapshot(d);
+    return PP_OK;
+}
+
+static void close_dash(struct dash *d)
+{
+    pp_live_close(d->live);
+    pp_grid_free(&d->grid);
+}
+
+static pp_status draw(struct dash *d, int rows, int cols, struct pp_err *err)
+{
+    if (!pp_grid_resize(&d->grid, rows, cols))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
+    d->state.page_rows = rows > 12 ? rows - 8 : 4;
+    pp_draw(&d->grid, d->o->glyphs, &d->state, &d->model);
+    return PP_OK;
+}
+
+/* ---- one frame, lines ---- */
+
+static pp_status write_frame(struct dash *d, int json, int color, FILE *out, struct pp_err *err)
+{
+    pp_status status = json ? PP_OK : draw(d, d->o->rows, d->o->cols, err);
+    if (status == PP_OK && (json ? pp_dash_json(&d->state, &d->model, out) : pp_grid_print(&d->grid, color, out)) != 0)
+        status = pp_fail(err, PP_E_IO, "writing the frame of %s failed", d->o->path);
+    return status;
+}
+
+pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
+{
+    struct dash d;
+    struct pp_report *report = NULL;
+    pp_status status = open_dash(&d, o, err);
+    if (status == PP_OK) {
+        pp_report_build(o->path, &report, NULL); /* without one the frame says so */
+        d.model.report = report;
+        status = write_frame(&d, json, o->color, out, err);
+    }
+    close_dash(&d);
+    pp_report_free(report);
+    return status;
+}
+
+pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    struct dash d;
+    struct pp_verdicts *verdicts = NULL;
+    struct pp_report *last = NULL;
+    char line[1024];
+    pp_status status = open_dash(&d, o, err);
+    if (status != PP_OK)
+        goto out;
+    catch_signals();
+    verdicts = pp_verdicts_start(o->path);
+    while (!stop_signal && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
+        struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u), .tv_nsec = (long)(o->interval_ns % 1000000000u)};
+        nanosleep(&wait, NULL); /* a signal ends it */
+        refresh(&d);
+        take_snapshot(&d);
+        d.model.report = pp_verdicts_newest(verdicts);
+        if (d.snap.state != PP_LIVE_RUNNING)
+            break;
+        pp_line_text(&d.state, &d.model, line, sizeof(line));
+        if (fprintf(out, "%s\n", line) < 0 || fflush(out) != 0) {
+            status = pp_fail(err, PP_E_IO, "writing a status line failed");
+            goto out;
+        }
+    }
+    if (d.snap.state != PP_LIVE_RUNNING && pp_report_build(o->path, &last, NULL) == PP_OK)
+        d.model.report = last;
+    pp_line_text(&d.state, &d.model, line, sizeof(line));
+    fprintf(out, "%s\n", line);
+    status = stopped(err);
+out:
+    pp_verdicts_stop(verdicts);
+    pp_report_free(last);
+    close_dash(&d);
+    return status;
+}
+
+/* ---- on the terminal ---- */
+
+static void write_dump(struct dash *d, const char *name, int json, struct pp_err *err)
+{
+    FILE *out = fopen(name, "w");
+    struct dash copy = *d;
+    struct pp_dash_opts o = *d->o;
+    if (!out) {
+        pp_fail_errno(err, errno, "cannot write %s", name);
+        return;
+    }
+    o.rows = d->grid.rows;
+    o.cols = d->grid.cols;
+    copy.o = &o;
+    copy.grid = (struct pp_grid){0};
+    write_frame(&copy, json, 0, out, err);
+    pp_grid_free(&copy.grid);
+    if (fclose(out) != 0)
+        pp_fail_errno(err, errno, "cannot write %s", name);
+}
+
+/* Beside where the user stands, named by the time. */
+static void dump(struct dash *d)
+{
+    char base[48], text[56], json[56];
+    struct pp_err err = {.code = PP_OK};
+    struct tm tm;
+    time_t now = time(NULL);
+    strftime(base, sizeof(base), "pipeprobe-top-%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    snprintf(text, sizeof(text), "%s.txt", base);
+    snprintf(json, sizeof(json), "%s.json", base);
+    d->state.message[0] = '\0';
+    write_dump(d, text, 0, &err);
+    if (err.code == PP_OK)
+        write_dump(d, json, 1, &err);
+    if (err.code)
+        snprintf(d->state.message, sizeof(d->state.message), "%.90s", err.text);
+    else
+        snprintf(d->state.message, sizeof(d->state.message), "wrote %s and .json", text);
+}
+
+/* Does what a key asked of the world around the state. */
+static void serve(struct dash *d, struct pp_screen *screen)
+{
+    if (d->state.dump)
+        dump(d);
+    if (d->state.redraw)
+        pp_screen_redraw(screen);
+    d->state.dump = d->state.redraw = 0;
+}
+
+static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *err)
+{
+    int rows, cols;
+    pp_screen_size(screen, &rows, &cols);
+    pp_status status = draw(d, rows, cols, err);
+    if (status == PP_OK)
+        pp_screen_show(screen, &d->grid);
+    return status;
+}
+
+/* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
+static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts, struct pp_err *err)
+{
+    uint64_t look_at = 0, ticked = pp_now_ns();
+    pp_status status = PP_OK;
+    while (status == PP_OK && !d->state.quit && !stop_signal) {
+        enum pp_live_state before = d->snap.state;
+        uint64_t now = pp_now_ns();
+        d->state = pp_dash_tick(d->state, now - ticked, &d->model);
+        ticked = now;
+        if (now >= look_at) {
+            refresh(d);
+            look_at = now + LOOK_NS;
+        }
+        take_snapshot(d);
+        if (before != d->snap.state)
+            pp_verdicts_wake(verdicts);
+        d->model.report = pp_verdicts_newest(verdicts);
+        status = show(d, screen, err);
+        int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
+        if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
+            d->state = pp_dash_key(d->state, key, &d->model);
+            serve(d, screen);
+        }
+    }
+    return status != PP_OK ? status : stopped(err);
+}
+
+pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
+{
+    struct dash d;
+    struct pp_screen *screen = NULL;
+    struct pp_verdicts *verdicts = NULL;
+    pp_status status = open_dash(&d, o, err);
+    if (status == PP_OK) {
+        catch_signals(); /* before ncurses looks which signals are free */
+        status = pp_screen_open(o->color, &screen, err);
+    }
+    if (status == PP_OK) {
+        verdicts = pp_verdicts_start(o->path);
+        status = live_on(&d, screen, verdicts, err);
+    }
+    pp_screen_close(screen);
+    pp_verdicts_stop(verdicts);
+    close_dash(&d);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* dash/dash.h: the dashboard on a recording that grows or has ended: on a terminal, as lines, or as one frame. */
+#ifndef PP_DASH_DASH_H
+#define PP_DASH_DASH_H
+
+#include "tui/dash/glyph.h"
+
+#include <pipeprobe/status.h>
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct pp_dash_opts {
+    const char *path;
+    enum pp_glyph_set glyphs;
+    int color;
+    int window;           /* index into pp_windows (state.h) */
+    uint64_t at_ns;       /* since the start of the run; UINT64_MAX: the newest second */
+    uint64_t interval_ns; /* of the line mode */
+    int rows, cols;       /* of one frame */
+};
+
+/* On the terminal, until the user quits. PP_E_INTERRUPTED after SIGINT, SIGTERM or SIGHUP; PP_E_UNSUPPORTED when the terminal can show no
+ * screen (then nothing was written to it). */
+pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err);
+/* A status line every interval, until the run has ended. */
+pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
+/* One frame as text, or as a document of schema pipeprobe.top/1. */
+pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
+
+#endif

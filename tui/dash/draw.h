@@ -1,0 +1,18 @@
+/* dash/draw.h: one frame: model and state onto a grid, through the layout and the table of panels. Pure but for the grid. */
+#ifndef PP_DASH_DRAW_H
+#define PP_DASH_DRAW_H
+
+#include "tui/dash/glyph.h"
+#include "tui/dash/grid.h"
+#include "tui/dash/layout.h"
+#include "tui/dash/state.h"
+
+/* Draws over a blank grid (pp_grid_resize). Nothing is drawn outside the boxes of the layout. */
+void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s, const struct pp_dash_model *m);
+
+/* What the status bar and the line mode say about the run: "LIVE", "PAUSED -0:12", "STALE 7 s", "ENDED killed". */
+const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
+/* One line without cursor addressing, for logs and screen readers. */
+void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
+
+#endif

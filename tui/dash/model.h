@@ -1,0 +1,17 @@
+/* dash/model.h: everything a frame is drawn from, put together by the loop (loop.c) or by a test. Borrowed pointers. */
+#ifndef PP_DASH_MODEL_H
+#define PP_DASH_MODEL_H
+
+#include "report/live/live.h"
+#include "report/model.h"
+
+struct pp_dash_model {
+    const char *path;
+    const struct pp_live_snapshot *snap;
+    const struct pp_report *report; /* NULL: not there yet */
+    const char *trouble;            /* why the file could not be read just now; NULL: it could */
+    const struct pp_live_fact *facts;
+    size_t n_facts;
+};
+
+#endif

@@ -1,0 +1,252 @@
+/* The pipeline as stages with queues between them, the table of stages, and the history as curves. */
+#include "tui/dash/panel.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- pipeline ---- */
+
+/* A line of the pipeline: a stage or a queue. rank: the highest goes first when rows are short. */
+struct line {
+    const struct pp_live_stage *stage;
+    const struct pp_live_queue *queue;
+    int rank;
+};
+enum { LINES = 64, SMALL_SHARE_PERCENT = 1 };
+
+static int rank_of(const struct pp_live_stage *g)
+{
+    int works = pp_phase_info(g->phase)->kind == PP_KIND_WORK;
+    if (g->phase == PP_PHASE_DATA_WAIT || g->phase == PP_PHASE_STEP || g->phase == PP_PHASE_READ)
+        return 0;
+    return (works ? 1 : 3) + (g->share * 100 < SMALL_SHARE_PERCENT);
+}
+
+/* The queue that a lane fills; "free_slots" runs the other way and shows as slot_wait. */
+static const struct pp_live_queue *queue_behind(const struct pp_live_snapshot *snap, pp_lane lane)
+{
+    const char *name = lane == PP_LANE_WORKER ? "ready" : lane == PP_LANE_COPY ? "device" : NULL;
+    for (size_t i = 0; name && i < snap->n_queues; i++)
+        if (strncmp(snap->queues[i].name, name, strlen(name)) == 0)
+            return &snap->queues[i];
+    return NULL;
+}
+
+static int lines_of(const struct pp_live_snapshot *snap, struct line *line)
+{
+    int n = 0;
+    for (size_t i = 0; i < snap->n_stages && n < LINES - 1; i++) {
+        const struct pp_live_stage *g = &snap->stages[i];
+        int last_of_lane = i + 1 == snap->n_stages || g[1].lane != g->lane;
+        const struct pp_live_queue *q = last_of_lane ? queue_behind(snap, g->lane) : NULL;
+        line[n++] = (struct line){.stage = g, .rank = rank_of(g)};
+        if (q)
+            line[n++] = (struct line){.queue = q, .rank = 2};
+    }
+    return n;
+}
+
+static int keep_the_most_telling(struct line *line, int n, int rows)
+{
+    while (n > rows) {
+        int worst = 0;
+        for (int i = 1; i < n; i++)
+            if (line[i].rank >= line[worst].rank)
+                worst = i;
+        memmove(&line[worst], &line[worst + 1], (size_t)(n - worst - 1) * sizeof(*line));
+        n--;
+    }
+    return n;
+}
+
+int pp_want_pipeline(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
+{
+    struct line line[LINES];
+    return 1 + lines_of(m->snap, line);
+}
+
+/* Where the columns of a line begin; 0: left out. */
+struct columns {
+    int rate_end, mean_end, share_end, bar, bar_cols;
+};
+
+static struct columns columns_of(int cols)
+{
+    struct columns k = {.rate_end = 25, .mean_end = 34, .share_end = 41, .bar = 43};
+    if (cols < 70) /* a lane's time matters more than the mean */
+        k = (struct columns){.rate_end = 22, .share_end = 28, .bar = 29};
+    k.bar_cols = cols - k.bar > 60 ? 60 : cols - k.bar;
+    return k;
+}
+
+/* Cells for a share: what is there at all gets one. */
+static int cells(double share, int cols)
+{
+    int n = isfinite(share) ? (int)(share * cols + 0.5) : 0;
+    return n == 0 && share > 0.001 ? 1 : n > cols ? cols : n;
+}
+
+static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_stage *g)
+{
+    const struct pp_phase_info *info = pp_phase_info(g->phase);
+    struct columns k = columns_of(c->box.cols);
+    char t[PP_CELL], rate[PP_CELL + 4];
+    int waits = info->kind == PP_KIND_WAIT, n = cells(g->share, k.bar_cols);
+    enum pp_style style = g->phase == PP_PHASE_DATA_WAIT && g->share >= PP_LIVE_STALL_SHARE ? PP_STYLE_BAD : waits ? PP_STYLE_PLAIN : PP_STYLE_STRONG;
+    pp_put(c, row, 0, style, "%s", info->name);
+    snprintf(rate, sizeof(rate), "%s/s", pp_text_rate(t, sizeof(t), g->per_s));
+    pp_put_right(c, row, k.rate_end, PP_STYLE_PLAIN, rate);
+    if (k.mean_end)
+        pp_put_right(c, row, k.mean_end, PP_STYLE_PLAIN, pp_short_time(t, sizeof(t), g->mean_ns));
+    pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), g->share));
+    pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
+    int known = !isnan(g->cpu), cpu = known ? (int)(g->cpu * n + 0.5) : 0, queued = known ? (int)((g->cpu + g->run_queue) * n + 0.5) - cpu : 0;
+    pp_bar(c, row, k.bar, cpu, PP_STYLE_CPU, c->glyphs->cpu);
+    pp_bar(c, row, k.bar + cpu, queued, PP_STYLE_QUEUED, c->glyphs->queued);
+    pp_bar(c, row, k.bar + cpu + queued, n - cpu - queued, waits ? PP_STYLE_WAITING : PP_STYLE_BLOCKED, c->glyphs->blocked);
+    if (c->box.cols - k.bar - k.bar_cols >= 15)
+        pp_put(c, row, k.bar + k.bar_cols + 1, PP_STYLE_PLAIN, "%s x%u", pp_lane_name(g->lane), g->threads);
+}
+
+static void draw_queue(const struct pp_canvas *c, int row, const struct pp_live_queue *q)
+{
+    struct columns k = columns_of(c->box.cols);
+    char t[PP_CELL];
+    double fill = q->capacity ? q->depth / (double)q->capacity : NAN;
+    pp_put(c, row, 0, PP_STYLE_PLAIN, "  queue %.*s", (int)strcspn(q->name, "_"), q->name);
+    snprintf(t, sizeof(t), q->capacity ? "%.1f of %llu" : "%.1f", q->depth, (unsigned long long)q->capacity);
+    pp_put_right(c, row, k.mean_end ? k.mean_end : k.rate_end + 1, PP_STYLE_PLAIN, t);
+    pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), fill));
+    pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
+    pp_bar(c, row, k.bar, cells(fill, k.bar_cols), PP_STYLE_FILL, c->glyphs->fill);
+}
+
+void pp_panel_pipeline(const struct pp_canvas *c)
+{
+    struct line line[LINES];
+    int n = keep_the_most_telling(line, lines_of(c->m->snap, line), c->box.rows - 1);
+    if (c->box.cols >= 70)
+        pp_heading(c, "Pipeline: share of a lane's time as %s cpu %s run queue %s blocked", c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked);
+    else
+        pp_heading(c, "Pipeline %scpu %squeued %sblocked", c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked);
+    for (int i = 0; i < n; i++)
+        if (line[i].stage)
+            draw_stage(c, i + 1, line[i].stage);
+        else
+            draw_queue(c, i + 1, line[i].queue);
+    if (n == 0)
+        pp_put(c, 1, 0, PP_STYLE_PLAIN, "nothing recorded yet");
+}
+
+/* ---- stages ---- */
+
+static const struct pp_report_phase *in_report(const struct pp_report *r, const struct pp_live_stage *g)
+{
+    for (size_t i = 0; r && i < r->n_phases; i++)
+        if (r->phases[i].phase == g->phase && r->phases[i].lane == g->lane)
+            return &r->phases[i];
+    return NULL;
+}
+
+enum stage_cell { ST_RATE, ST_MEAN, ST_MAX, ST_SHARE, ST_CPU, ST_QUEUE, ST_BLOCKED, ST_P50, ST_P95, ST_P99, ST_BYTES, ST_CELLS };
+static const struct {
+    const char *title;
+    int width;
+} stage_cells[ST_CELLS] = {{"/s", 8}, {"mean", 8}, {"max", 8}, {"share", 6}, {"cpu", 6}, {"queued", 7}, {"blocked", 8}, {"p50", 8}, {"p95", 8}, {"p99", 8}, {"bytes/s", 10}};
+
+static char *stage_text(const struct pp_dash_model *m, const struct pp_live_stage *g, int cell, char *t)
+{
+    const struct pp_report_phase *p = in_report(m->report, g);
+    switch ((enum stage_cell)cell) {
+    case ST_RATE: return pp_text_rate(t, PP_CELL, g->per_s);
+    case ST_MEAN: return pp_short_time(t, PP_CELL, g->mean_ns);
+    case ST_MAX: return pp_short_time(t, PP_CELL, (double)g->max_ns);
+    case ST_SHARE: return pp_short_share(t, PP_CELL, g->share);
+    case ST_CPU: return pp_short_share(t, PP_CELL, g->cpu);
+    case ST_QUEUE: return pp_short_share(t, PP_CELL, g->run_queue);
+    case ST_BLOCKED: return pp_short_share(t, PP_CELL, g->blocked);
+    case ST_P50: return pp_short_time(t, PP_CELL, p ? (double)p->p50_ns : NAN);
+    case ST_P95: return pp_short_time(t, PP_CELL, p ? (double)p->p95_ns : NAN);
+    case ST_P99: return pp_short_time(t, PP_CELL, p ? (double)p->p99_ns : NAN);
+    case ST_BYTES: return g->bytes_per_s > 0 ? pp_text_bytes(t, PP_CELL, g->bytes_per_s) : strcpy(t, "-");
+    case ST_CELLS: break;
+    }
+    return strcpy(t, "");
+}
+
+void pp_panel_stages(const struct pp_canvas *c)
+{
+    enum { NAME = 15, LANE = 8 };
+    struct pp_rows rows;
+    pp_rows_of(c->s, c->m, &rows);
+    int room = c->box.rows - 2, top = pp_list_top(c->s->selected[c->s->view], rows.n, room), first = c->box.cols >= 60 ? NAME + LANE : NAME;
+    pp_heading(c, "Stages over %u s; p50 to p99 over the steady state of the recording", pp_windows[c->s->window]);
+    pp_put(c, 1, 0, PP_STYLE_STRONG, "stage");
+    if (first > NAME)
+        pp_put(c, 1, NAME, PP_STYLE_STRONG, "lane");
+    for (int k = 0, end = first; k < ST_CELLS && (end += stage_cells[k].width + 1) <= c->box.cols; k++)
+        pp_put_right(c, 1, end, PP_STYLE_STRONG, stage_cells[k].title);
+    for (int i = 0; i < room && top + i < rows.n; i++) {
+        const struct pp_live_stage *g = &c->m->snap->stages[rows.index[top + i]];
+        char t[PP_CELL];
+        pp_put(c, i + 2, 0, PP_STYLE_PLAIN, "%s", pp_phase_info(g->phase)->name);
+        if (first > NAME)
+            pp_put(c, i + 2, NAME, PP_STYLE_PLAIN, "%s", pp_lane_name(g->lane));
+        for (int k = 0, end = first; k < ST_CELLS && (end += stage_cells[k].width + 1) <= c->box.cols; k++)
+            pp_put_right(c, i + 2, end, PP_STYLE_PLAIN, stage_text(c->m, g, k, t));
+        if (top + i == c->s->selected[c->s->view])
+            pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
+    }
+}
+
+/* ---- history ---- */
+
+enum { LABEL = 20 };
+
+/* Level of a value in one row of a curve that is `rows` high, row 0 being the lowest, in `levels` steps. */
+static int level(double v, int row, int rows, int levels)
+{
+    if (!(v > 0))
+        return 0;
+    int all = (int)(v * rows * levels + 0.5);
+    all = (all == 0 ? 1 : all) - row * levels;
+    return all < 0 ? 0 : all > levels ? levels : all;
+}
+
+/* Values newest last, shown right-aligned; full is the value of a full cell. */
+static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v, size_t n, double full)
+{
+    int per_cell = c->glyphs->braille ? 2 : 1, cols = c->box.cols - LABEL;
+    for (int col = 0; col < cols; col++)
+        for (int r = 0; r < rows; r++) {
+            char cell[4];
+            long right = (long)n - 1 - (long)(cols - 1 - col) * per_cell, left = right - per_cell + 1;
+            double a = left >= 0 ? v[left] / full : 0, b = right >= 0 ? v[right] / full : 0;
+            const char *mark = c->glyphs->braille ? pp_glyph_braille(level(a, r, rows, 4), level(b, r, rows, 4), cell) : c->glyphs->spark[level(b, r, rows, 8)];
+            pp_grid_put(c->grid, &c->box, row + rows - 1 - r, LABEL + col, style, mark);
+        }
+}
+
+void pp_panel_history(const struct pp_canvas *c)
+{
+    const struct pp_live_snapshot *s = c->m->snap;
+    int rows = (c->box.rows - 1) / 2;
+    double most = 0;
+    char t[PP_CELL], now[PP_CELL];
+    for (size_t i = 0; i < s->n_series; i++)
+        if (s->rate_series[i] > most)
+            most = s->rate_series[i];
+    pp_heading(c, "History, a second per %s", c->glyphs->braille ? "dot" : "column");
+    double wait = s->n_series ? s->wait_series[s->n_series - 1] : NAN, rate = s->n_series ? s->rate_series[s->n_series - 1] : NAN;
+    pp_put(c, 1, 0, PP_STYLE_PLAIN, "data wait %s", pp_short_share(now, sizeof(now), wait));
+    if (rows > 1)
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "  full: 100 %%");
+    curve(c, 1, rows, PP_STYLE_WAITING, s->wait_series, s->n_series, 1);
+    pp_put(c, 1 + rows, 0, PP_STYLE_PLAIN, "samples/s %s", pp_text_rate(now, sizeof(now), rate));
+    if (rows > 1)
+        pp_put(c, 2 + rows, 0, PP_STYLE_PLAIN, "  full: %s", pp_text_rate(t, sizeof(t), most));
+    curve(c, 1 + rows, rows, PP_STYLE_CPU, s->rate_series, s->n_series, most > 0 ? most : 1);
+}

@@ -1,0 +1,188 @@
+/* Panels around every view: verdict, status bar, footer, help, and what a screen that is too small shows. */
+#include "tui/dash/panel.h"
+
+#include "probe/base/text.h"
+#include "tui/dash/keys.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- verdict ---- */
+
+static const char *sentence_of(const struct pp_dash_model *m)
+{
+    if (m->report && m->report->verdict.sentence)
+        return m->report->verdict.sentence;
+    return "No verdict yet: it comes when the first batches are recorded";
+}
+
+static enum pp_style tone_of(const struct pp_report *r)
+{
+    const char *level = r ? r->verdict.level : NULL;
+    if (!level)
+        return PP_STYLE_STRONG;
+    return strcmp(level, "not") == 0 ? PP_STYLE_GOOD : strcmp(level, "highly") == 0 ? PP_STYLE_BAD : PP_STYLE_WARN;
+}
+
+static void next_of(const struct pp_dash_model *m, char *buf, size_t size)
+{
+    char sure[PP_CELL] = "";
+    const struct pp_report *r = m->report;
+    buf[0] = '\0';
+    if (!r || !r->verdict.next_step)
+        return;
+    if (!isnan(r->verdict.confidence))
+        pp_short_share(sure, sizeof(sure), r->verdict.confidence);
+    snprintf(buf, size, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure, sure[0] ? ")" : "");
+}
+
+int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
+{
+    char next[700];
+    next_of(m, next, sizeof(next));
+    int sentence = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, sentence_of(m)), step = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, next);
+    return (sentence > 3 ? 3 : sentence) + (step > 2 ? 2 : step);
+}
+
+void pp_panel_verdict(const struct pp_canvas *c)
+{
+    char next[700];
+    next_of(c->m, next, sizeof(next));
+    int rows = c->box.rows, lines = pp_wrap(NULL, 0, 0, c->box.cols, 0, PP_STYLE_PLAIN, sentence_of(c->m));
+    int mine = next[0] && rows > 1 ? rows - 1 : rows;
+    mine = lines < mine ? lines : mine;
+    pp_wrap(c, 0, mine, c->box.cols, 0, tone_of(c->m->report), sentence_of(c->m));
+    if (next[0] && rows > mine)
+        pp_wrap(c, mine, rows - mine, c->box.cols, 0, PP_STYLE_PLAIN, next);
+}
+
+/* ---- status ---- */
+
+static double behind_s(const struct pp_live_snapshot *snap)
+{
+    return (double)(snap->last_s - snap->at_s);
+}
+
+const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+{
+    const struct pp_live_snapshot *snap = m->snap;
+    char age[PP_CELL];
+    if (s->mode == PP_MODE_HOLD)
+        snprintf(buf, size, "PAUSED -%s", pp_clock_text(age, sizeof(age), behind_s(snap)));
+    else if (s->mode == PP_MODE_PLAY)
+        snprintf(buf, size, "REPLAY %gx", pp_speeds[s->speed]);
+    else if (snap->state != PP_LIVE_RUNNING)
+        snprintf(buf, size, "ENDED %s", pp_live_state_name(snap->state));
+    else if (snap->quiet_s >= 3)
+        snprintf(buf, size, "STALE %.0f s", snap->quiet_s);
+    else
+        snprintf(buf, size, "LIVE");
+    if (snap->deleted)
+        snprintf(buf + strlen(buf), size - strlen(buf), ", file deleted");
+    else if (m->trouble)
+        snprintf(buf + strlen(buf), size - strlen(buf), ", cannot read");
+    return buf;
+}
+
+static double elapsed_s(const struct pp_live_snapshot *snap)
+{
+    return snap->last_s >= snap->first_s ? (double)(snap->at_s + 1) - (double)snap->origin_ns / 1e9 : 0;
+}
+
+enum { PARTS = 8 };
+
+/* The parts of a status line, the most important first; brief: for the narrowest screens. */
+static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief, char part[PARTS][96])
+{
+    const struct pp_live_snapshot *snap = m->snap;
+    char a[PP_CELL], state[64];
+    const char *base = strrchr(m->path, '/');
+    int n = 0;
+    snprintf(part[n++], 96, "%s %s", pp_state_text(s, m, state, sizeof(state)), pp_clock_text(a, sizeof(a), elapsed_s(snap)));
+    snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
+    snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
+    snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
+    snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
+    if (snap->dropped)
+        snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));
+    snprintf(part[n++], 96, "%.80s", base && base[1] ? base + 1 : m->path);
+    return n;
+}
+
+void pp_panel_status(const struct pp_canvas *c)
+{
+    char part[PARTS][96];
+    int brief = c->box.cols < 60, n = status_parts(c->s, c->m, brief, part), col = 1;
+    for (int i = 0; i < n; i++) {
+        int width = pp_grid_columns(c->grid, part[i]);
+        if (i == 0 || col + width <= c->box.cols - 1)
+            col = pp_put(c, 0, col, PP_STYLE_BAR, "%s", part[i]) + (brief ? 2 : 3);
+    }
+    pp_grid_style(c->grid, &c->box, 0, PP_STYLE_BAR);
+}
+
+void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+{
+    char part[PARTS][96];
+    int n = status_parts(s, m, 0, part);
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "  " : "", part[i]);
+    if (at < size)
+        snprintf(buf + at, size - at, "  %s", sentence_of(m));
+}
+
+/* ---- footer ---- */
+
+void pp_panel_footer(const struct pp_canvas *c)
+{
+    static const char *const prompts[] = {"", "search: ", "filter: ", "go to: "};
+    static const char *const hints[] = {"? help", "p pause", "[ ] step", "{ } stall", "t window", "o g w b e v i views", "/ search", "s sort", "q quit"};
+    int col = 0, last = (int)(sizeof(hints) / sizeof(*hints)) - 1;
+    if (c->s->input != PP_INPUT_NONE) {
+        pp_put(c, 0, 0, PP_STYLE_STRONG, "%s%s_", prompts[c->s->input], c->s->line);
+        return;
+    }
+    if (c->s->message[0] || c->m->trouble) {
+        pp_put(c, 0, 0, PP_STYLE_STRONG, "%s", c->s->message[0] ? c->s->message : c->m->trouble);
+        return;
+    }
+    col = pp_put(c, 0, 0, PP_STYLE_STRONG, "%s", c->s->help ? "help" : pp_view_name(c->s->view)) + 2;
+    if (c->s->filter[0])
+        col = pp_put(c, 0, col, PP_STYLE_WARN, "filter '%.20s'", c->s->filter) + 2;
+    int end = c->box.cols - (int)strlen(hints[last]);
+    for (int i = 0; i < last && col + (int)strlen(hints[i]) + 2 <= end; i++)
+        col = pp_put(c, 0, col, PP_STYLE_PLAIN, "%s", hints[i]) + 2;
+    pp_put(c, 0, end, PP_STYLE_PLAIN, "%s", hints[last]);
+}
+
+/* ---- help, too small ---- */
+
+void pp_panel_help(const struct pp_canvas *c)
+{
+    enum { KEY = 12, GAP = 2 };
+    int columns = c->box.cols >= 160 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
+    int per_column = ((int)pp_keys_n + columns - 1) / columns;
+    int top = pp_list_top(c->s->help_row, per_column, rows);
+    pp_heading(c, per_column > rows ? "Keys (j and k move)" : "Keys");
+    for (size_t i = 0; i < pp_keys_n; i++) {
+        const struct pp_key *k = &pp_keys[i];
+        int col = (int)i / per_column * width, row = (int)i % per_column - top;
+        struct pp_canvas half = *c;
+        half.box.col += col;
+        half.box.cols = width - (columns > 1 ? GAP : 0);
+        if (row < 0 || row >= rows)
+            continue;
+        pp_put(&half, row + 1, 0, PP_STYLE_STRONG, "%s%s%s", k->name, k->alias_name ? ", " : "", k->alias_name ? k->alias_name : "");
+        pp_put(&half, row + 1, KEY, PP_STYLE_PLAIN, "%s", k->help);
+    }
+}
+
+void pp_panel_too_small(const struct pp_canvas *c)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "too small: %dx%d, needs %dx%d; q quits", c->box.cols, c->box.rows, PP_COLS_NEEDED, PP_ROWS_NEEDED);
+    pp_wrap(c, 0, c->box.rows, c->box.cols, 0, PP_STYLE_PLAIN, text);
+}

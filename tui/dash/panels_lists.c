@@ -1,0 +1,62 @@
+/* Lists of text: events, errors, facts about the run. */
+#include "tui/dash/panel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum pp_style style_of(enum pp_live_event_kind k)
+{
+    return k == PP_LIVE_ERROR ? PP_STYLE_BAD : k == PP_LIVE_STALL || k == PP_LIVE_STRAGGLER ? PP_STYLE_WARN : PP_STYLE_PLAIN;
+}
+
+static void draw_event(const struct pp_canvas *c, int row, const struct pp_live_event *e)
+{
+    char t[PP_CELL];
+    double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
+    pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
+    int col = pp_put(c, row, 8, style_of(e->kind), "%-10s", pp_live_event_name(e->kind)) + 1;
+    if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
+        col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);
+    pp_put(c, row, col, PP_STYLE_PLAIN, "%s", e->text);
+}
+
+/* In the overview the newest few, elsewhere a list to move in. */
+void pp_panel_events(const struct pp_canvas *c)
+{
+    struct pp_dash_state s = *c->s;
+    struct pp_rows rows;
+    int in_overview = s.view == PP_VIEW_OVERVIEW;
+    if (in_overview) {
+        s.view = PP_VIEW_EVENTS;
+        s.filter[0] = '\0'; /* there it is the workers that are filtered */
+    }
+    pp_rows_of(&s, c->m, &rows);
+    int room = c->box.rows - 1, selected = in_overview ? -1 : s.selected[s.view], top = in_overview ? 0 : pp_list_top(selected, rows.n, room);
+    pp_heading(c, "%s, newest first: %d", s.view == PP_VIEW_ERRORS ? "Errors" : "Events", rows.n);
+    for (int i = 0; i < room && top + i < rows.n; i++) {
+        draw_event(c, i + 1, &c->m->snap->events[rows.index[top + i]]);
+        if (top + i == selected)
+            pp_grid_style(c->grid, &c->box, i + 1, PP_STYLE_SELECTED);
+    }
+    if (rows.n == 0)
+        pp_put(c, 1, 0, PP_STYLE_PLAIN, s.filter[0] ? "none matches the filter" : "none so far");
+}
+
+void pp_panel_environment(const struct pp_canvas *c)
+{
+    enum { SECTION = 12, KEY = 24 };
+    struct pp_rows rows;
+    pp_rows_of(c->s, c->m, &rows);
+    int room = c->box.rows - 1, selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
+    int key = c->box.cols >= 70 ? SECTION : 0;
+    pp_heading(c, "Run, configuration, environment");
+    for (int i = 0; i < room && top + i < rows.n; i++) {
+        const struct pp_live_fact *f = &c->m->facts[rows.index[top + i]];
+        if (key)
+            pp_put(c, i + 1, 0, PP_STYLE_PLAIN, "%s", f->section);
+        pp_put(c, i + 1, key, PP_STYLE_STRONG, "%.*s", KEY - 1, f->key);
+        pp_put(c, i + 1, key + KEY, PP_STYLE_PLAIN, "%s%s%s", f->value, f->unit[0] ? " " : "", f->unit);
+        if (top + i == selected)
+            pp_grid_style(c->grid, &c->box, i + 1, PP_STYLE_SELECTED);
+    }
+}

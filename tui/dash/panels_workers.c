@@ -1,0 +1,211 @@
+/* The table of workers, the one that is selected, and the batch that was waited for longest. */
+#include "tui/dash/panel.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- table ---- */
+
+enum column { COL_STATE, COL_RATE, COL_BUSY, COL_WAITING, COL_ERRORS, COL_QUEUE, COL_CPU, COL_LONGEST, COL_SAMPLE, COL_AGE, COLUMNS };
+static const struct {
+    const char *title;
+    int width, sort; /* sort: enum pp_sort, or -1 */
+} columns[COLUMNS] = {
+    [COL_STATE] = {"state", 13, -1},       [COL_RATE] = {"samples/s", 9, PP_SORT_RATE},         [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
+    [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING}, [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS}, [COL_QUEUE] = {"run queue", 9, PP_SORT_RUN_QUEUE},
+    [COL_CPU] = {"cpu", 6, -1},            [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},    [COL_SAMPLE] = {"sample", 10, -1},
+    [COL_AGE] = {"age", 8, -1},
+};
+enum { NAME = 14 };
+
+static const char *cell_text(const struct pp_live_worker *w, int column, char *t)
+{
+    const struct pp_phase_info *info = pp_phase_info(w->state);
+    switch ((enum column)column) {
+    case COL_STATE: return info ? info->name : "-";
+    case COL_RATE: return pp_text_rate(t, PP_CELL, w->samples_per_s);
+    case COL_BUSY: return pp_short_share(t, PP_CELL, w->busy);
+    case COL_WAITING: return pp_short_share(t, PP_CELL, w->waiting);
+    case COL_ERRORS: return pp_text_count(t, PP_CELL, (double)w->errors);
+    case COL_QUEUE: return pp_short_share(t, PP_CELL, w->run_queue);
+    case COL_CPU: return pp_short_share(t, PP_CELL, w->cpu);
+    case COL_LONGEST: return pp_short_time(t, PP_CELL, w->max_ns);
+    case COL_SAMPLE:
+        snprintf(t, PP_CELL, w->sample == UINT64_MAX ? "-" : "%llu", (unsigned long long)w->sample);
+        return t;
+    case COL_AGE: return pp_short_time(t, PP_CELL, w->sample_age_ns);
+    case COLUMNS: break;
+    }
+    return "";
+}
+
+/* The end of column k, or 0 when it does not fit any more; *end is the one before. */
+static int column_end(const struct pp_canvas *c, int k, int end)
+{
+    end += columns[k].width + 1;
+    return end <= c->box.cols ? end : 0;
+}
+
+static void draw_titles(const struct pp_canvas *c, int row)
+{
+    int sort = c->s->sort % PP_SORTS;
+    pp_put(c, row, 0, PP_STYLE_STRONG, "worker%s", sort == PP_SORT_NAME ? (c->s->invert ? " ^" : " v") : "");
+    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++) {
+        char t[PP_CELL];
+        int sorted = columns[k].sort == sort;
+        snprintf(t, sizeof(t), "%s%s", sorted ? (c->s->invert ? "^" : "v") : "", columns[k].title);
+        pp_put_right(c, row, end, PP_STYLE_STRONG, t);
+    }
+}
+
+static void draw_worker(const struct pp_canvas *c, int row, const struct pp_live_worker *w)
+{
+    char t[PP_CELL];
+    enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
+    pp_put(c, row, 0, style, "%.*s", NAME, w->name);
+    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
+        pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
+}
+
+int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
+{
+    size_t n = m->snap->n_workers;
+    return 2 + (n > 8 ? 8 : (int)n);
+}
+
+void pp_panel_workers(const struct pp_canvas *c)
+{
+    struct pp_rows rows;
+    pp_rows_of(c->s, c->m, &rows);
+    int room = c->box.rows - 2, selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
+    pp_heading(c, "Workers by %s: %d%s", pp_sort_name(c->s->sort), rows.n, rows.n > room ? ", some not shown" : "");
+    draw_titles(c, 1);
+    for (int i = 0; i < room && top + i < rows.n; i++) {
+        draw_worker(c, i + 2, &c->m->snap->workers[rows.index[top + i]]);
+        if (top + i == selected)
+            pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
+    }
+    if (rows.n == 0)
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, c->s->filter[0] ? "no worker matches the filter" : "no worker recorded yet");
+}
+
+/* ---- the selected one ---- */
+
+void pp_panel_worker(const struct pp_canvas *c)
+{
+    const struct pp_live_snapshot *snap = c->m->snap;
+    struct pp_rows rows;
+    char a[PP_CELL], b[PP_CELL];
+    pp_rows_of(c->s, c->m, &rows);
+    int selected = c->s->selected[c->s->view];
+    if (selected >= rows.n)
+        return;
+    const struct pp_live_worker *w = &snap->workers[rows.index[selected]];
+    const struct pp_phase_info *info = pp_phase_info(w->state);
+    pp_heading(c, "%s", w->name);
+    pp_put(c, 1, 0, PP_STYLE_PLAIN, "most of the last second in %s: %s", info ? info->name : "nothing recorded", info ? info->text : "");
+    if (w->sample == UINT64_MAX)
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "no sample seen in the last second");
+    else
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "sample %llu, begun %s before the end of this second", (unsigned long long)w->sample, pp_short_time(a, sizeof(a), w->sample_age_ns));
+    pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest piece of work %s, errors since the start %s", pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
+    int row = 4;
+    for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)
+        if (strstr(snap->events[i].text, w->name))
+            pp_put(c, row++, 0, PP_STYLE_PLAIN, "%s  %s", pp_clock_text(a, sizeof(a), ((double)snap->events[i].t_ns - (double)snap->origin_ns) / 1e9), snap->events[i].text);
+}
+
+/* ---- batch ---- */
+
+/* A letter per phase: the picture can be read without colour. */
+static char letter(pp_phase p)
+{
+    static const char letters[PP_PHASE_COUNT] = {
+        [PP_PHASE_SAMPLER] = 's', [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R', [PP_PHASE_DECODE] = 'D', [PP_PHASE_TRANSFORM] = 'T',
+        [PP_PHASE_COLLATE] = 'C', [PP_PHASE_SLOT_WAIT] = '.', [PP_PHASE_PUT_WAIT] = '.', [PP_PHASE_DATA_WAIT] = 'W', [PP_PHASE_H2D] = 'H',
+        [PP_PHASE_DEVICE_SYNC] = 'Y', [PP_PHASE_STEP] = 'S', [PP_PHASE_RETRY] = 'r', [PP_PHASE_GET_WAIT] = '.', [PP_PHASE_EPOCH_BOUNDARY] = 'W',
+    };
+    return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
+}
+
+static enum pp_style letter_style(pp_phase p)
+{
+    switch (pp_phase_info(p)->colour) {
+    case PP_COLOUR_IO: return PP_STYLE_BLOCKED;
+    case PP_COLOUR_CPU: return PP_STYLE_CPU;
+    case PP_COLOUR_COPY: return PP_STYLE_QUEUED;
+    case PP_COLOUR_STALL: case PP_COLOUR_FAULT: return PP_STYLE_BAD;
+    case PP_COLOUR_COMPUTE: return PP_STYLE_FILL;
+    case PP_COLOUR_IDLE: case PP_COLOUR_OTHER: break;
+    }
+    return PP_STYLE_PLAIN;
+}
+
+static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_live_bar *b)
+{
+    for (size_t i = 0; i < snap->n_workers; i++)
+        if (snap->workers[i].thread == b->thread)
+            return snap->workers[i].name;
+    switch (b->phase) {
+    case PP_PHASE_H2D: case PP_PHASE_GET_WAIT: case PP_PHASE_PUT_WAIT: return "copy lane";
+    default: return "trainer";
+    }
+}
+
+static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_bar *b)
+{
+    const struct pp_live_snapshot *s = c->m->snap;
+    int cols = c->box.cols - NAME - 2;
+    double all = (double)(s->batch_to_ns - s->batch_from_ns), from = (double)(b->start_ns - s->batch_from_ns) / all, to = from + (double)b->dur_ns / all;
+    int first = (int)(from * cols), last = (int)ceil(to * cols);
+    char mark[2] = {letter(b->phase), '\0'};
+    first = first > cols - 1 ? cols - 1 : first;
+    last = last <= first ? first + 1 : last > cols ? cols : last;
+    pp_bar(c, row, NAME + 2 + first, last - first, letter_style(b->phase), mark);
+}
+
+/* The worker whose work on the batch ended last: what the trainer waited for. */
+static uint32_t last_worker(const struct pp_live_snapshot *s)
+{
+    uint64_t latest = 0;
+    uint32_t thread = UINT32_MAX;
+    for (size_t i = 0; i < s->n_bars; i++) {
+        const struct pp_phase_info *info = pp_phase_info(s->bars[i].phase);
+        uint64_t end = s->bars[i].start_ns + s->bars[i].dur_ns;
+        if (info && info->lane == PP_LANE_WORKER && info->kind == PP_KIND_WORK && end > latest) {
+            latest = end;
+            thread = s->bars[i].thread;
+        }
+    }
+    return thread;
+}
+
+void pp_panel_batch(const struct pp_canvas *c)
+{
+    const struct pp_live_snapshot *s = c->m->snap;
+    char a[PP_CELL], b[PP_CELL];
+    uint32_t threads[64], n = 0, slowest = last_worker(s);
+    int room = c->box.rows - 2;
+    if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {
+        pp_heading(c, "Batch");
+        pp_put(c, 1, 0, PP_STYLE_PLAIN, "the trainer waited for no batch in this second");
+        return;
+    }
+    pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch, pp_short_time(a, sizeof(a), (double)s->batch_wait_ns),
+               pp_short_time(b, sizeof(b), (double)(s->batch_to_ns - s->batch_from_ns)));
+    for (size_t i = 0; i < s->n_bars; i++) {
+        uint32_t row = 0;
+        while (row < n && threads[row] != s->bars[i].thread)
+            row++;
+        if (row == n && n < sizeof(threads) / sizeof(*threads)) {
+            threads[n++] = s->bars[i].thread;
+            pp_put(c, (int)row < room ? (int)row + 1 : -1, 0, s->bars[i].thread == slowest ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%c %.*s", s->bars[i].thread == slowest ? '>' : ' ', NAME - 1, name_of(s, &s->bars[i]));
+        }
+        if (row < n && (int)row < room)
+            draw_bar(c, (int)row + 1, &s->bars[i]);
+    }
+    pp_put(c, c->box.rows - 1, 0, PP_STYLE_PLAIN, "%s", "> ended last  R read D decode T transform C collate H h2d W data wait S step r retry . other waits");
+}

@@ -1,0 +1,93 @@
+#include "tui/dash/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sort_names[PP_SORTS] = {"name", "samples/s", "busy", "waiting", "run queue", "errors", "longest"};
+
+const char *pp_sort_name(int sort)
+{
+    return sort_names[sort % PP_SORTS];
+}
+
+static double sort_key(const struct pp_live_worker *w, int sort)
+{
+    switch (sort % PP_SORTS) {
+    case PP_SORT_RATE: return w->samples_per_s;
+    case PP_SORT_BUSY: return w->busy;
+    case PP_SORT_WAITING: return w->waiting;
+    case PP_SORT_RUN_QUEUE: return isnan(w->run_queue) ? -1 : w->run_queue;
+    case PP_SORT_ERRORS: return (double)w->errors;
+    case PP_SORT_LONGEST: return w->max_ns;
+    default: return 0;
+    }
+}
+
+struct order {
+    const struct pp_live_worker *workers;
+    int sort, invert;
+};
+
+/* Numbers from the largest, names as a person counts (worker-2 before worker-10); equal keys by name, so that rows do not jump. */
+static int by_key(const void *a, const void *b, void *ctx)
+{
+    const struct order *o = ctx;
+    const struct pp_live_worker *x = &o->workers[*(const int *)a], *y = &o->workers[*(const int *)b];
+    double kx = sort_key(x, o->sort), ky = sort_key(y, o->sort);
+    int d = kx < ky ? 1 : kx > ky ? -1 : strverscmp(x->name, y->name);
+    return o->invert ? -d : d;
+}
+
+static int has_text(const char *in, const char *text)
+{
+    return strcasestr(in, text) != NULL;
+}
+
+int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char *text)
+{
+    const struct pp_live_snapshot *s = m->snap;
+    switch (v) {
+    case PP_VIEW_OVERVIEW: case PP_VIEW_WORKERS: {
+        const struct pp_phase_info *p = pp_phase_info(s->workers[i].state);
+        return has_text(s->workers[i].name, text) || (p && has_text(p->name, text));
+    }
+    case PP_VIEW_STAGES: return has_text(pp_phase_info(s->stages[i].phase)->name, text) || has_text(pp_lane_name(s->stages[i].lane), text);
+    case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
+    case PP_VIEW_ENVIRONMENT: return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) || has_text(m->facts[i].section, text);
+    case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
+    }
+    return 0;
+}
+
+static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
+{
+    switch (v) {
+    case PP_VIEW_OVERVIEW: case PP_VIEW_WORKERS: return m->snap->n_workers;
+    case PP_VIEW_STAGES: return m->snap->n_stages;
+    case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return m->snap->n_events;
+    case PP_VIEW_ENVIRONMENT: return m->n_facts;
+    case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
+    }
+    return 0;
+}
+
+void pp_rows_of(const struct pp_dash_state *s, const struct pp_dash_model *m, struct pp_rows *out)
+{
+    enum pp_view v = s->view;
+    size_t n = count_of(v, m);
+    int newest_first = v == PP_VIEW_ERRORS || v == PP_VIEW_EVENTS;
+    out->n = 0;
+    for (size_t k = 0; k < n && out->n < PP_ROWS_MOST; k++) {
+        int i = (int)(newest_first ? n - 1 - k : k);
+        if (v == PP_VIEW_ERRORS && m->snap->events[i].kind != PP_LIVE_ERROR)
+            continue;
+        if (!s->filter[0] || pp_row_has(v, m, i, s->filter))
+            out->index[out->n++] = i;
+    }
+    if (v == PP_VIEW_OVERVIEW || v == PP_VIEW_WORKERS) {
+        struct order o = {m->snap->workers, s->sort, s->invert};
+        qsort_r(out->index, (size_t)out->n, sizeof(int), by_key, &o);
+    }
+}

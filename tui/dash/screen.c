@@ -1,0 +1,116 @@
+#include "tui/dash/screen.h"
+
+#include "probe/base/err.h"
+#include "tui/dash/keys.h"
+
+#define NCURSES_WIDECHAR 1
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+struct pp_screen {
+    SCREEN *screen;
+    int color;
+};
+
+static void make_colors(struct pp_screen *s)
+{
+    s->color = s->color && has_colors();
+    if (!s->color)
+        return;
+    start_color();
+    use_default_colors(); /* the terminal's own background, light or dark */
+    for (int i = 0; i < PP_STYLE_COUNT; i++) {
+        const struct pp_style_info *p = &pp_styles[i];
+        init_pair((short)(i + 1), COLORS >= 256 ? p->c256 : COLORS >= 16 ? p->c16 : p->c8, -1);
+    }
+}
+
+pp_status pp_screen_open(int color, struct pp_screen **out, struct pp_err *err)
+{
+    const char *term = getenv("TERM");
+    *out = NULL;
+    if (!term || !*term || strcmp(term, "dumb") == 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "TERM is '%s', which can show no screen", term ? term : "");
+    struct pp_screen *s = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen");
+    s->color = color;
+    s->screen = newterm(NULL, stdout, stdin); /* initscr would end the process */
+    if (!s->screen) {
+        free(s);
+        return pp_fail(err, PP_E_UNSUPPORTED, "this system does not know TERM '%s'; try TERM=xterm", term);
+    }
+    set_term(s->screen);
+    set_escdelay(25);
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    make_colors(s);
+    *out = s;
+    return PP_OK;
+}
+
+void pp_screen_close(struct pp_screen *s)
+{
+    if (!s)
+        return;
+    endwin();
+    delscreen(s->screen);
+    free(s);
+}
+
+void pp_screen_size(const struct pp_screen *s, int *rows, int *cols)
+{
+    getmaxyx(stdscr, *rows, *cols);
+}
+
+static attr_t attributes(unsigned attr)
+{
+    return (attr & PP_ATTR_BOLD ? A_BOLD : 0) | (attr & PP_ATTR_REVERSE ? A_REVERSE : 0);
+}
+
+void pp_screen_show(struct pp_screen *s, const struct pp_grid *g)
+{
+    erase();
+    for (int r = 0; r < g->rows; r++)
+        for (int c = 0; c < g->cols; c++) {
+            const struct pp_cell *cell = &g->cell[(size_t)r * (size_t)g->cols + (size_t)c];
+            wchar_t text[2] = {(wchar_t)cell->c, 0};
+            cchar_t wide;
+            if (cell->c == 0 || (cell->c == ' ' && cell->style == PP_STYLE_PLAIN))
+                continue;
+            setcchar(&wide, text, attributes(pp_styles[cell->style].attr), (short)(s->color ? cell->style + 1 : 0), NULL);
+            mvadd_wch(r, c, &wide);
+        }
+    refresh();
+}
+
+void pp_screen_redraw(struct pp_screen *s)
+{
+    clearok(stdscr, TRUE);
+}
+
+static int translate(int key)
+{
+    static const struct {
+        int from, to;
+    } map[] = {
+        {ERR, PP_KEY_NONE}, {KEY_UP, PP_KEY_UP}, {KEY_DOWN, PP_KEY_DOWN}, {KEY_LEFT, PP_KEY_LEFT}, {KEY_RIGHT, PP_KEY_RIGHT}, {KEY_PPAGE, PP_KEY_PAGE_UP},
+        {KEY_NPAGE, PP_KEY_PAGE_DOWN}, {KEY_HOME, PP_KEY_HOME}, {KEY_END, PP_KEY_END}, {KEY_RESIZE, PP_KEY_RESIZE}, {KEY_F(1), PP_KEY_F1},
+        {KEY_BACKSPACE, PP_KEY_BACKSPACE}, {'\b', PP_KEY_BACKSPACE}, {'\r', PP_KEY_ENTER}, {KEY_ENTER, PP_KEY_ENTER},
+    };
+    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
+        if (map[i].from == key)
+            return map[i].to;
+    return key < 0x100 ? key : PP_KEY_NONE;
+}
+
+int pp_screen_key(struct pp_screen *s, int timeout_ms)
+{
+    timeout(timeout_ms);
+    return translate(getch());
+}

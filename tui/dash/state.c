@@ -1,0 +1,239 @@
+#include "tui/dash/state.h"
+
+#include "probe/base/opts.h"
+#include "tui/dash/keys.h"
+#include "tui/dash/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_NS 1000000000u
+
+const double pp_speeds[PP_SPEEDS] = {0.25, 0.5, 1, 2, 5, 20, 60};
+const unsigned pp_windows[PP_WINDOWS] = {1, 5, 15, 60, 300};
+
+static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers", "batch", "errors", "events", "environment"};
+
+const char *pp_view_name(enum pp_view v)
+{
+    return view_names[v];
+}
+
+struct pp_dash_state pp_dash_start(void)
+{
+    return (struct pp_dash_state){.page_rows = 10, .speed = PP_SPEED_ONE, .window = PP_WINDOW_FIVE, .resume = PP_MODE_FOLLOW};
+}
+
+uint64_t pp_dash_at(const struct pp_dash_state *s)
+{
+    return s->mode == PP_MODE_FOLLOW ? UINT64_MAX : s->at_s;
+}
+
+static void go_to_view(struct pp_dash_state *s, enum pp_view v)
+{
+    if (v != s->view)
+        s->before = s->view;
+    s->view = v;
+    s->help = 0;
+}
+
+static void hold_at(struct pp_dash_state *s, uint64_t at_s)
+{
+    s->mode = PP_MODE_HOLD;
+    s->resume = PP_MODE_PLAY;
+    s->at_s = at_s;
+    s->play_ns = 0;
+}
+
+static void pause_or_go_on(struct pp_dash_state *s, const struct pp_live_snapshot *snap)
+{
+    if (s->mode == PP_MODE_HOLD) {
+        s->mode = s->resume;
+        if (s->mode == PP_MODE_PLAY && s->at_s >= snap->last_s && snap->state != PP_LIVE_RUNNING)
+            s->at_s = snap->first_s; /* at its end there is only the beginning to go on to */
+        return;
+    }
+    s->resume = s->mode;
+    /* A run that has ended has nothing newer to go on to: it is played again. */
+    if (s->mode == PP_MODE_FOLLOW && snap->state != PP_LIVE_RUNNING)
+        s->resume = PP_MODE_PLAY;
+    s->mode = PP_MODE_HOLD;
+    s->at_s = snap->at_s;
+    s->play_ns = 0;
+}
+
+static void step(struct pp_dash_state *s, const struct pp_live_snapshot *snap, int by)
+{
+    if (by < 0 ? snap->at_s > snap->first_s : snap->at_s < snap->last_s)
+        hold_at(s, by < 0 ? snap->at_s - 1 : snap->at_s + 1);
+    else
+        snprintf(s->message, sizeof(s->message), by < 0 ? "this is the first second" : "this is the newest complete second");
+}
+
+static void to_stall(struct pp_dash_state *s, const struct pp_live_snapshot *snap, int by)
+{
+    uint64_t at = by < 0 ? snap->stall_before_s : snap->stall_after_s;
+    if (at != snap->at_s)
+        hold_at(s, at);
+    else
+        snprintf(s->message, sizeof(s->message), "no %s stall (seconds in a row with %.0f %% of data wait or more)", by < 0 ? "earlier" : "later", PP_LIVE_STALL_SHARE * 100);
+}
+
+static void change_speed(struct pp_dash_state *s, int by)
+{
+    int speed = s->speed + by;
+    s->speed = speed < 0 ? 0 : speed >= PP_SPEEDS ? PP_SPEEDS - 1 : speed;
+    snprintf(s->message, sizeof(s->message), "replay speed %gx", pp_speeds[s->speed]);
+}
+
+static void move(struct pp_dash_state *s, int by)
+{
+    int *row = s->help ? &s->help_row : &s->selected[s->view];
+    *row = by < 0 && *row < -by ? 0 : *row + by;
+}
+
+static void begin_input(struct pp_dash_state *s, enum pp_input input)
+{
+    s->input = input;
+    snprintf(s->line, sizeof(s->line), "%s", input == PP_INPUT_FILTER ? s->filter : "");
+}
+
+static void seek(struct pp_dash_state *s, const struct pp_live_snapshot *snap)
+{
+    uint64_t ns;
+    if (pp_parse_duration(s->line, &ns) != PP_OK) {
+        snprintf(s->message, sizeof(s->message), "'%.40s' is no time; try 90 or 1m30s", s->line);
+        return;
+    }
+    uint64_t at = (snap->origin_ns + (ns < UINT64_MAX / 2 ? ns : UINT64_MAX / 2)) / SECOND_NS;
+    hold_at(s, at < snap->first_s ? snap->first_s : at > snap->last_s ? snap->last_s : at);
+}
+
+/* To the next row with the text, around the end; rows are those of the filter. */
+static void search(struct pp_dash_state *s, const struct pp_dash_model *m)
+{
+    struct pp_rows rows;
+    pp_rows_of(s, m, &rows);
+    for (int i = 1; s->search[0] && i <= rows.n; i++) {
+        int at = (s->selected[s->view] + i) % rows.n;
+        if (pp_row_has(s->view, m, rows.index[at], s->search)) {
+            s->selected[s->view] = at;
+            return;
+        }
+    }
+    snprintf(s->message, sizeof(s->message), "'%.40s' is in no row of this view", s->search);
+}
+
+static void end_input(struct pp_dash_state *s, const struct pp_dash_model *m)
+{
+    switch (s->input) {
+    case PP_INPUT_SEARCH:
+        snprintf(s->search, sizeof(s->search), "%s", s->line);
+        search(s, m);
+        break;
+    case PP_INPUT_FILTER:
+        snprintf(s->filter, sizeof(s->filter), "%s", s->line);
+        s->selected[s->view] = 0;
+        break;
+    case PP_INPUT_SEEK:
+        seek(s, m->snap);
+        break;
+    case PP_INPUT_NONE:
+        break;
+    }
+    s->input = PP_INPUT_NONE;
+}
+
+static void type(struct pp_dash_state *s, int key, const struct pp_dash_model *m)
+{
+    size_t n = strlen(s->line);
+    if (key == PP_KEY_ESC)
+        s->input = PP_INPUT_NONE;
+    else if (key == PP_KEY_ENTER)
+        end_input(s, m);
+    else if (key == PP_KEY_BACKSPACE && n > 0)
+        s->line[n - 1] = '\0';
+    else if (key >= 0x20 && key < 0x7f && n + 1 < sizeof(s->line))
+        s->line[n] = (char)key, s->line[n + 1] = '\0';
+}
+
+static void back(struct pp_dash_state *s)
+{
+    if (s->help)
+        s->help = 0;
+    else if (s->view != s->before)
+        go_to_view(s, s->before);
+    else
+        go_to_view(s, PP_VIEW_OVERVIEW);
+}
+
+static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp_dash_model *m)
+{
+    switch (k->action) {
+    case PP_DO_NOTHING: break;
+    case PP_DO_QUIT: s->quit = 1; break;
+    case PP_DO_HELP: s->help = !s->help; break;
+    case PP_DO_BACK: back(s); break;
+    case PP_DO_NEXT_VIEW: go_to_view(s, (enum pp_view)((s->view + 1) % PP_VIEW_COUNT)); break;
+    case PP_DO_VIEW: go_to_view(s, (enum pp_view)k->arg); break;
+    case PP_DO_MOVE: move(s, k->arg); break;
+    case PP_DO_PAGE: move(s, k->arg * s->page_rows); break;
+    case PP_DO_FIRST: s->selected[s->view] = 0; break;
+    case PP_DO_LAST: s->selected[s->view] = 1 << 20; break;
+    case PP_DO_DETAIL:
+        if (s->view == PP_VIEW_OVERVIEW)
+            s->selected[PP_VIEW_WORKERS] = s->selected[PP_VIEW_OVERVIEW];
+        go_to_view(s, s->view == PP_VIEW_OVERVIEW ? PP_VIEW_WORKERS : s->view == PP_VIEW_WORKERS ? PP_VIEW_EVENTS : s->view);
+        break;
+    case PP_DO_PAUSE: pause_or_go_on(s, m->snap); break;
+    case PP_DO_STEP: step(s, m->snap, k->arg); break;
+    case PP_DO_STALL: to_stall(s, m->snap, k->arg); break;
+    case PP_DO_SPEED: change_speed(s, k->arg); break;
+    case PP_DO_FOLLOW: s->mode = PP_MODE_FOLLOW; break;
+    case PP_DO_SEEK: begin_input(s, PP_INPUT_SEEK); break;
+    case PP_DO_WINDOW: s->window = (s->window + 1) % PP_WINDOWS; break;
+    case PP_DO_SORT: s->sort++; break;
+    case PP_DO_INVERT: s->invert = !s->invert; break;
+    case PP_DO_SEARCH: begin_input(s, PP_INPUT_SEARCH); break;
+    case PP_DO_SEARCH_NEXT: search(s, m); break;
+    case PP_DO_FILTER: begin_input(s, PP_INPUT_FILTER); break;
+    case PP_DO_DUMP: s->dump = 1; break;
+    case PP_DO_REDRAW: s->redraw = 1; break;
+    }
+}
+
+static void keep_selection_inside(struct pp_dash_state *s, const struct pp_dash_model *m)
+{
+    struct pp_rows rows;
+    int *row = &s->selected[s->view];
+    pp_rows_of(s, m, &rows);
+    *row = *row >= rows.n ? rows.n - 1 : *row;
+    *row = *row < 0 ? 0 : *row;
+    s->help_row = s->help_row >= (int)pp_keys_n ? (int)pp_keys_n - 1 : s->help_row;
+}
+
+struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct pp_dash_model *m)
+{
+    const struct pp_key *k = pp_key_find(key);
+    s.message[0] = '\0';
+    if (s.input != PP_INPUT_NONE)
+        type(&s, key, m);
+    else if (k)
+        act(&s, k, m);
+    else if (key > 0x20 && key < 0x7f)
+        snprintf(s.message, sizeof(s.message), "%c does nothing; ? lists the keys", key);
+    keep_selection_inside(&s, m);
+    return s;
+}
+
+struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, const struct pp_dash_model *m)
+{
+    if (s.mode != PP_MODE_PLAY)
+        return s;
+    s.play_ns += (uint64_t)((double)elapsed_ns * pp_speeds[s.speed]);
+    s.at_s += s.play_ns / SECOND_NS;
+    s.play_ns %= SECOND_NS;
+    if (s.at_s >= m->snap->last_s)
+        s.mode = PP_MODE_FOLLOW;
+    return s;
+}

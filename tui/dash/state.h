@@ -1,0 +1,44 @@
+/* dash/state.h: what the user has chosen, as plain data, and how a key changes it: a pure function of (state, key, model). */
+#ifndef PP_DASH_STATE_H
+#define PP_DASH_STATE_H
+
+#include "tui/dash/model.h"
+
+enum pp_view { PP_VIEW_OVERVIEW, PP_VIEW_STAGES, PP_VIEW_WORKERS, PP_VIEW_BATCH, PP_VIEW_ERRORS, PP_VIEW_EVENTS, PP_VIEW_ENVIRONMENT, PP_VIEW_COUNT };
+const char *pp_view_name(enum pp_view v);
+
+/* FOLLOW: the newest second. HOLD: at_s stands. PLAY: at_s moves on at a speed. */
+enum pp_mode { PP_MODE_FOLLOW, PP_MODE_HOLD, PP_MODE_PLAY };
+enum pp_input { PP_INPUT_NONE, PP_INPUT_SEARCH, PP_INPUT_FILTER, PP_INPUT_SEEK };
+
+struct pp_dash_state {
+    enum pp_view view, before;
+    int selected[PP_VIEW_COUNT]; /* a row; drawing keeps it within what there is */
+    int page_rows;               /* of PgUp and PgDn */
+    int help, help_row;          /* shown instead of the view; the row it is moved to */
+    enum pp_mode mode, resume;   /* resume: what comes after HOLD */
+    uint64_t at_s;               /* when not FOLLOW */
+    uint64_t play_ns;            /* of a second that PLAY has gone into */
+    int speed;                   /* index into pp_speeds */
+    int window;                  /* index into pp_windows */
+    int sort, invert;
+    enum pp_input input;
+    char line[64];               /* being typed */
+    char search[64], filter[64];
+    char message[96];            /* until the next key */
+    int quit, dump, redraw; /* asked for; the loop does it and clears it */
+};
+
+extern const double pp_speeds[];   /* seconds of the run per second */
+extern const unsigned pp_windows[]; /* seconds */
+enum { PP_SPEEDS = 7, PP_SPEED_ONE = 2, PP_WINDOWS = 5, PP_WINDOW_FIVE = 1 };
+
+struct pp_dash_state pp_dash_start(void);
+struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct pp_dash_model *m);
+/* Time goes by: a replay moves on, and follows when it has reached the newest second. */
+struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, const struct pp_dash_model *m);
+
+/* Which second a snapshot is to be taken of; UINT64_MAX: the newest. */
+uint64_t pp_dash_at(const struct pp_dash_state *s);
+
+#endif
