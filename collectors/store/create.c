@@ -20,7 +20,7 @@ static const char *const statement_sql[ST_COUNT] = {
     [ST_META] = "INSERT INTO meta VALUES(?,?,?,?) ON CONFLICT(section, key) DO UPDATE SET value = excluded.value, unit = excluded.unit",
     [ST_THREAD] = "REPLACE INTO thread VALUES(?,?,?,?,?,?,?)",
     [ST_NAME] = "REPLACE INTO name VALUES(?,?)",
-    [ST_CHUNK] = "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body) VALUES(?,?,?,?,?,?,?)",
+    [ST_CHUNK] = "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body, next_seq) VALUES(?,?,?,?,?,?,?,?)",
     [ST_ERROR] = "INSERT INTO error(t_ns, thread, batch, sample, path, kind, action, reason) VALUES(?,?,?,?,?,?,?,?)",
     [ST_ERROR_MORE] = "UPDATE error SET count = count + 1 WHERE id = ?",
     [ST_QUEUE] = "REPLACE INTO queue VALUES(?,?,?,?,?,?,?,?,?)",
@@ -243,6 +243,9 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     if (status)
         goto out;
     choose_journal(s);
+    s->max_bytes = opts->max_bytes;
+    if (opts->detail != PP_DETAIL_SAMPLE)
+        pp_store_lower_detail(s, opts->detail, "as asked");
     if (opts->session_id) {
         char id[24];
         snprintf(id, sizeof(id), "%016llx", (unsigned long long)opts->session_id);
@@ -276,7 +279,7 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
     pp_status status = pp_store_adopt(db, path, 0, &s, err);
     if (status)
         return status;
-    int code = sqlite3_prepare_v2(db, "SELECT thread, max(seq0 + n) FROM chunk GROUP BY thread", -1, &st, NULL);
+    int code = sqlite3_prepare_v2(db, "SELECT thread, max(coalesce(next_seq, seq0 + n)) FROM chunk GROUP BY thread", -1, &st, NULL);
     while (code == SQLITE_OK && (code = sqlite3_step(st)) == SQLITE_ROW) {
         sqlite3_int64 thread = sqlite3_column_int64(st, 0);
         if (thread >= 0 && thread < PP_THREADS_MAX)

@@ -144,9 +144,11 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     pp_lap_open(t, PP_PHASE_H2D, lap.batch);
     pp_device_info(l->opts.device, &device);
     pp_fault_copy(l->opts.faults, bytes, device.pinned);
+    pp_device_begin(l->opts.device, s->batch);
     st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
     if (st == PP_OK)
         st = pp_device_copy_wait(l->opts.device, ticket, err);
+    pp_device_end(l->opts.device);
     lap.bytes = bytes;
     lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
     pp_lap_end(t, PP_PHASE_H2D, &lap);

@@ -50,6 +50,7 @@ head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
 run timeout 60 "$PP" run "$T/cut.tar" $short --force -o "$T/out.sqlite"
 check "a tar that ends in the middle runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
 like "and says so" "$(cat "$OUT" "$ERR")" "cut\.tar.*(ends|truncated|middle)"
+like "and the file does" "$(sql "$T/out.sqlite" "SELECT action, reason FROM error WHERE kind = 'warning'")" "noted.*cut\.tar ends in the middle"
 rm "$T/shards/shard-000001.tar"
 refuses "a missing shard of a range" 2 "shard-000001\.tar" "$PP" run "$T/shards/shard-{000000..000003}.tar" --force -o "$T/out.sqlite"
 head -c 5000 /dev/urandom >"$T/noise.tar"

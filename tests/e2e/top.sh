@@ -58,7 +58,7 @@ wait_for "it starts live" 'LIVE 0:'
 wait_for "with a verdict on the first line" 'input-bound'
 wait_for "the pipeline" '^decode .*/s'
 wait_for "the workers" '^pp-worker-1 '
-for view in g:stages w:workers b:batch e:errors v:events i:environment o:overview; do
+for view in g:stages w:workers b:batch e:errors v:events i:environment W:what-if o:overview; do
     type "${view%%:*}"
     wait_for "key ${view%%:*} shows ${view#*:}" "^${view#*:}  "
 done
@@ -66,6 +66,13 @@ keys Tab
 wait_for "Tab is the next view" '^stages  '
 keys Escape
 wait_for "Esc goes back" '^overview  '
+type W
+wait_for "W predicts" 'recorded: [0-9.,]+ samples/s' 20
+type +
+wait_for "+ turns a knob, and the throughput follows" 'samples/s \(80 % interval' 20
+type 0
+wait_for "0 turns it back" 'recorded: [0-9.,]+ samples/s'
+type o
 type '?'
 wait_for "? lists the keys" '^q +quit'
 type '?'
@@ -191,6 +198,20 @@ for term in dumb no-such-terminal; do
     wait_for "TERM=$term: and a line" 'ENDED killed .*samples/s'
     restored "TERM=$term"
 done
+
+# ---- run --top ----
+shell "clear; $PP run $T/images --top --workers 2 --batch-size 8 --step-ms 20 --duration 8 -o $T/own.sqlite; echo code \$?"
+wait_for "run --top shows the run" 'LIVE 0:0.*own.sqlite'
+wait_for "until it has ended" 'ENDED finished' 20
+type q
+wait_for "then comes the report" '^code 0'
+restored "run --top"
+shell "clear; $PP run $T/images --top --workers 2 --batch-size 8 --step-ms 20 --duration 60 -o $T/left.sqlite; echo code \$?"
+wait_for "run --top again" 'LIVE 0:0.*left.sqlite'
+keys C-c
+wait_for "Ctrl-C ends the run and its display" '^code 130' 20
+restored "run --top, Ctrl-C"
+refuses "run --top without a terminal" 2 "needs a terminal" "$PP" run "$T/images" --top --duration 1 -o "$T/no.sqlite"
 
 # ---- without a terminal ----
 run "$PP" top "$T/run.sqlite"

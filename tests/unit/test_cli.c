@@ -70,7 +70,7 @@ static void test_short_help(void **state)
         {.name = "window", .type = PP_OPT_INT, .arg = "N", .group = "Rare", .help = "how wide", .advanced = 1},
         {.name = NULL},
     };
-    static const struct pp_command c = {.name = "try", .summary = "Tries.", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
+    static const struct pp_command c = {.name = "try", .summary = "tries", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
     static const char *const want[] = {
         "Usage: pipeprobe try FILE\nTries.\n\n      --workers N  how many\n1 more options: pipeprobe try --help-all\n\nExamples:\n  pipeprobe try a\n",
         "Usage: pipeprobe try FILE\nTries.\n\nBasics:\n      --workers N  how many\nRare:\n      --window N   how wide\n\nExamples:\n  pipeprobe try a\n",

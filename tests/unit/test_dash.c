@@ -4,6 +4,7 @@
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
+#include "tui/dash/knobs.h"
 #include "tui/dash/rows.h"
 
 #include <ctype.h>
@@ -222,6 +223,28 @@ static void test_sort_filter_search(void **state)
     assert_non_null(strstr(s.message, "does nothing"));
 }
 
+static void test_knobs(void **state)
+{
+    char set[256];
+    struct pp_dash_state s = keys(pp_dash_start(), "+");
+    assert_non_null(strstr(s.message, "what-if view"));
+    s = keys(s, "W++j-");
+    assert_string_equal(pp_knobs_text(&s, &model, set, sizeof(set)), "workers=5 prefetch=1");
+    s = keys(s, "-");
+    assert_string_equal(s.message, "prefetch goes no further");
+    s = keys(s, "0k0");
+    assert_string_equal(pp_knobs_text(&s, &model, set, sizeof(set)), "");
+    s = keys(s, "/batch-size\n+/decode\n---/cache\n++++++++++++");
+    assert_string_equal(pp_knobs_text(&s, &model, set, sizeof(set)), "batch-size=16 cache=1 decode=0.51");
+    /* every name is one that the prediction knows */
+    for (int i = 0; i < PP_KNOBS; i++) {
+        const char *name = NULL, *values;
+        for (int k = 0; pp_knobs_help(k, &name, &values) && strcmp(name, pp_knob_rows[i].name) != 0; k++) {
+        }
+        assert_string_equal(name, pp_knob_rows[i].name);
+    }
+}
+
 /* Whatever is typed, the state stays one that can be drawn. */
 static void test_random_keys(void **state)
 {
@@ -412,6 +435,13 @@ static void test_golden_views(void **state)
         compare(views[i].name, text);
         free(text);
     }
+    struct pp_predicted answer = {.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
+    struct pp_dash_state w = keys(keys(pp_dash_start(), ":42\n"), "W+");
+    model.predicted = &answer;
+    char *whatif = print(24, 80, PP_GLYPHS_ASCII, 0, &w);
+    compare("whatif", whatif);
+    free(whatif);
+    model.predicted = NULL;
     struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
     char *text = print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
     compare("braille", text);
@@ -467,7 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views), cmocka_unit_test(test_pause_step_and_replay),
-        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
         cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json),

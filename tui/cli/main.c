@@ -3,6 +3,7 @@
 #include "tui/cli/help.h"
 #include "tui/cli/help_docs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,7 +98,9 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     int code = dispatch(argc, argv);
-    if (code == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+    errno = 0;
+    int failed = fflush(stdout) != 0 || ferror(stdout);
+    if (code == 0 && failed && errno != EPIPE) { /* a reader that left has read what it wanted */
         fputs("pipeprobe: writing to standard output failed\n", stderr);
         code = pp_status_exit_code(PP_E_IO);
     }

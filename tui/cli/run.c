@@ -4,6 +4,7 @@
 #include "tui/cli/run_opts.h"
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
+#include "tui/cli/run_top.h"
 
 #include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
@@ -95,6 +96,8 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (dev.passed_over)
         fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
+    if (rec && rec->gpu)
+        fprintf(stderr, "GPU        activity %s\n", pp_gpu_activity(rec->gpu));
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
@@ -234,6 +237,7 @@ static int run_main(int argc, char **argv)
     struct run_events events = {0};
     struct pp_loader_result result = {0};
     struct pp_err err, end_err;
+    pid_t top = 0;
     int n_operands = 0, code;
     pp_status st, run_st, end_st = PP_OK;
 
@@ -263,6 +267,12 @@ static int run_main(int argc, char **argv)
     }
     pp_nvtx_start(); /* before the threads that record */
     say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
+    if (o.top && run_top_start(rec.path, &top, &err) != PP_OK) {
+        code = pp_cli_fail(&pp_cmd_run, &err);
+        goto out;
+    }
+    if (o.top)
+        pp_progress_begin(&events.progress, 1); /* the screen is the dashboard's */
 
     events.store = rec.store;
     events.max_ns = parts.loader.max_ns;
@@ -277,6 +287,7 @@ static int run_main(int argc, char **argv)
     pp_progress_clear(&events.progress);
     if (o.record)
         end_st = run_record_end(&rec, &result, run_st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished", &end_err);
+    run_top_wait(top);
 
     code = 0;
     if (run_st != PP_OK)

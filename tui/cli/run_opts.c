@@ -21,6 +21,9 @@ static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"}, {"f16", "float16 NCHW"}, {"u8", "uint8 NHWC, not normalised"}, {NULL, NULL}};
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
+/* In the order of enum pp_detail. */
+static const struct pp_opt_choice detail_choices[] = {
+    {"sample", "every span"}, {"batch", "per-sample spans summed up per batch"}, {"rollup", "all but the trainer's summed up per phase"}, {NULL, NULL}};
 static const struct pp_opt_choice step_choices[] = {
     {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
     {"none", "no step: how fast could this data go"},
@@ -92,6 +95,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices, .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
     {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
     {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1", .help = "CUDA: record what the GPU does, through CUPTI"},
 
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
@@ -106,9 +110,12 @@ const struct pp_opt run_opt_table[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
     {.name = "record", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1", .help = "--no-record: throughput only, no file"},
     {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
+    {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
+    {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
+    {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0", .help = "show the run live; q leaves the display, the run goes on"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0", .help = "no progress, no notes on stderr"},
     {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices, .arg = "WHEN", .dflt = "auto", .help = "auto, always or never"},
     {.name = NULL},
@@ -163,8 +170,14 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_bytes && o->max_bytes < 1 << 20)
+        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
+    if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+        return pp_fail(err, PP_E_USAGE, "--top needs a terminal; leave it out, and look from another one with 'pipeprobe top FILE'");
+    if (o->top && !o->record)
+        return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
         return pp_fail(err, PP_E_USAGE, "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
     pp_status st = check_destination("save-state", o->save_state, err);

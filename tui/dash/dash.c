@@ -5,6 +5,7 @@
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
+#include "tui/dash/knobs.h"
 #include "tui/dash/screen.h"
 #include "tui/dash/verdict.h"
 
@@ -24,6 +25,8 @@ struct dash {
     struct pp_dash_state state;
     struct pp_dash_model model;
     struct pp_err trouble;
+    struct pp_predictor *predictor; /* NULL until the what-if view was opened */
+    struct pp_predicted predicted;
     struct pp_grid grid;
 };
 
@@ -90,6 +93,7 @@ static pp_status open_dash(struct dash *d, const struct pp_dash_opts *o, struct 
 
 static void close_dash(struct dash *d)
 {
+    pp_predictor_stop(d->predictor);
     pp_live_close(d->live);
     pp_grid_free(&d->grid);
 }
@@ -216,6 +220,17 @@ static void serve(struct dash *d, struct pp_screen *screen)
     d->state.dump = d->state.redraw = 0;
 }
 
+static void predict(struct dash *d)
+{
+    char set[sizeof(d->predicted.set)];
+    if (d->state.view != PP_VIEW_WHATIF)
+        return;
+    if (!d->predictor)
+        d->predictor = pp_predictor_start(d->o->path);
+    pp_knobs_text(&d->state, &d->model, set, sizeof(set));
+    d->model.predicted = pp_predictor_ask(d->predictor, set, &d->predicted) ? &d->predicted : NULL;
+}
+
 static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *err)
 {
     int rows, cols;
@@ -244,6 +259,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         if (before != d->snap.state)
             pp_verdicts_wake(verdicts);
         d->model.report = pp_verdicts_newest(verdicts);
+        predict(d);
         status = show(d, screen, err);
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {

@@ -24,6 +24,7 @@ static const struct {
     [PP_PANEL_WORKER] = {pp_panel_worker, NULL},
     [PP_PANEL_BATCH] = {pp_panel_batch, NULL},
     [PP_PANEL_ENVIRONMENT] = {pp_panel_environment, NULL},
+    [PP_PANEL_WHATIF] = {pp_panel_whatif, NULL},
     [PP_PANEL_HELP] = {pp_panel_help, NULL},
     [PP_PANEL_FOOTER] = {pp_panel_footer, NULL},
     [PP_PANEL_TOO_SMALL] = {pp_panel_too_small, NULL},

@@ -4,11 +4,13 @@
 
 #include "report/live/live.h"
 #include "report/model.h"
+#include "tui/dash/predict.h"
 
 struct pp_dash_model {
     const char *path;
     const struct pp_live_snapshot *snap;
     const struct pp_report *report; /* NULL: not there yet */
+    const struct pp_predicted *predicted; /* NULL: not asked, or not answered yet */
     const char *trouble;            /* why the file could not be read just now; NULL: it could */
     const struct pp_live_fact *facts;
     size_t n_facts;

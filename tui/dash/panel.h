@@ -20,6 +20,7 @@ pp_panel_draw pp_panel_verdict, pp_panel_status, pp_panel_footer, pp_panel_too_s
 pp_panel_draw pp_panel_pipeline, pp_panel_stages, pp_panel_history;                                           /* panels_flow.c */
 pp_panel_draw pp_panel_workers, pp_panel_worker, pp_panel_batch;                                              /* panels_workers.c */
 pp_panel_draw pp_panel_events, pp_panel_environment;                                                          /* panels_lists.c */
+pp_panel_draw pp_panel_whatif;                                                                                /* panel_whatif.c */
 pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers;
 
 /* Text at (row, col) of the panel; returns the column behind it. */

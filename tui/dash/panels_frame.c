@@ -139,7 +139,7 @@ void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, 
 void pp_panel_footer(const struct pp_canvas *c)
 {
     static const char *const prompts[] = {"", "search: ", "filter: ", "go to: "};
-    static const char *const hints[] = {"? help", "p pause", "[ ] step", "{ } stall", "t window", "o g w b e v i views", "/ search", "s sort", "q quit"};
+    static const char *const hints[] = {"? help", "p pause", "[ ] step", "{ } stall", "t window", "o g w b e v i W views", "/ search", "s sort", "q quit"};
     int col = 0, last = (int)(sizeof(hints) / sizeof(*hints)) - 1;
     if (c->s->input != PP_INPUT_NONE) {
         pp_put(c, 0, 0, PP_STYLE_STRONG, "%s%s_", prompts[c->s->input], c->s->line);

@@ -1,5 +1,7 @@
 #include "tui/dash/rows.h"
 
+#include "tui/dash/knobs.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,7 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     case PP_VIEW_STAGES: return has_text(pp_phase_info(s->stages[i].phase)->name, text) || has_text(pp_lane_name(s->stages[i].lane), text);
     case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
     case PP_VIEW_ENVIRONMENT: return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) || has_text(m->facts[i].section, text);
+    case PP_VIEW_WHATIF: return has_text(pp_knob_rows[i].name, text) || has_text(pp_knob_rows[i].help, text);
     case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
     }
     return 0;
@@ -68,6 +71,7 @@ static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
     case PP_VIEW_STAGES: return m->snap->n_stages;
     case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return m->snap->n_events;
     case PP_VIEW_ENVIRONMENT: return m->n_facts;
+    case PP_VIEW_WHATIF: return PP_KNOBS;
     case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
     }
     return 0;

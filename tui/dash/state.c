@@ -2,6 +2,7 @@
 
 #include "probe/base/opts.h"
 #include "tui/dash/keys.h"
+#include "tui/dash/knobs.h"
 #include "tui/dash/rows.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 const double pp_speeds[PP_SPEEDS] = {0.25, 0.5, 1, 2, 5, 20, 60};
 const unsigned pp_windows[PP_WINDOWS] = {1, 5, 15, 60, 300};
 
-static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers", "batch", "errors", "events", "environment"};
+static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers", "batch", "errors", "events", "environment", "what-if"};
 
 const char *pp_view_name(enum pp_view v)
 {
@@ -167,6 +168,21 @@ static void back(struct pp_dash_state *s)
         go_to_view(s, PP_VIEW_OVERVIEW);
 }
 
+static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, int by)
+{
+    struct pp_rows rows;
+    pp_rows_of(s, m, &rows);
+    int selected = s->selected[s->view];
+    if (s->view != PP_VIEW_WHATIF || selected >= rows.n) {
+        snprintf(s->message, sizeof(s->message), "knobs are in the what-if view (W)");
+        return;
+    }
+    int i = rows.index[selected], moved = by ? pp_knob_move(m, i, s->knob[i], by) : 0;
+    if (by && moved == s->knob[i])
+        snprintf(s->message, sizeof(s->message), "%s goes no further", pp_knob_rows[i].name);
+    s->knob[i] = moved;
+}
+
 static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp_dash_model *m)
 {
     switch (k->action) {
@@ -197,6 +213,7 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
     case PP_DO_SEARCH: begin_input(s, PP_INPUT_SEARCH); break;
     case PP_DO_SEARCH_NEXT: search(s, m); break;
     case PP_DO_FILTER: begin_input(s, PP_INPUT_FILTER); break;
+    case PP_DO_KNOB: turn_knob(s, m, k->arg); break;
     case PP_DO_DUMP: s->dump = 1; break;
     case PP_DO_REDRAW: s->redraw = 1; break;
     }

@@ -4,12 +4,14 @@
 
 #include "tui/dash/model.h"
 
-enum pp_view { PP_VIEW_OVERVIEW, PP_VIEW_STAGES, PP_VIEW_WORKERS, PP_VIEW_BATCH, PP_VIEW_ERRORS, PP_VIEW_EVENTS, PP_VIEW_ENVIRONMENT, PP_VIEW_COUNT };
+enum pp_view { PP_VIEW_OVERVIEW, PP_VIEW_STAGES, PP_VIEW_WORKERS, PP_VIEW_BATCH, PP_VIEW_ERRORS, PP_VIEW_EVENTS, PP_VIEW_ENVIRONMENT, PP_VIEW_WHATIF, PP_VIEW_COUNT };
 const char *pp_view_name(enum pp_view v);
 
 /* FOLLOW: the newest second. HOLD: at_s stands. PLAY: at_s moves on at a speed. */
 enum pp_mode { PP_MODE_FOLLOW, PP_MODE_HOLD, PP_MODE_PLAY };
 enum pp_input { PP_INPUT_NONE, PP_INPUT_SEARCH, PP_INPUT_FILTER, PP_INPUT_SEEK };
+
+enum { PP_KNOBS = 10 }; /* knobs.h */
 
 struct pp_dash_state {
     enum pp_view view, before;
@@ -22,6 +24,7 @@ struct pp_dash_state {
     int speed;                   /* index into pp_speeds */
     int window;                  /* index into pp_windows */
     int sort, invert;
+    int knob[PP_KNOBS];          /* steps each was moved by; 0: as recorded */
     enum pp_input input;
     char line[64];               /* being typed */
     char search[64], filter[64];

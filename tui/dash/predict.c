@@ -1,0 +1,138 @@
+#include "tui/dash/predict.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/cond.h"
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COSTS_AGE_NS UINT64_C(10000000000) /* a growing file is read again after this */
+
+struct pp_predictor {
+    char *path;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    int stop, asked, answered;    /* under lock, as what follows */
+    char question[256];
+    struct pp_predicted answer;
+
+    struct pp_costs costs;        /* of the thread alone */
+    uint64_t read_ns;             /* 0: not read */
+};
+
+static pp_status read_costs(struct pp_predictor *p, struct pp_err *err)
+{
+    struct pp_source source;
+    struct pp_timeline timeline = {0};
+    if (p->read_ns && pp_now_ns() - p->read_ns < COSTS_AGE_NS)
+        return PP_OK;
+    pp_costs_free(&p->costs);
+    memset(&p->costs, 0, sizeof(p->costs));
+    p->read_ns = 0;
+    pp_status status = pp_source_open(p->path, &source, err);
+    if (status == PP_OK)
+        status = pp_timeline_build(&source, &timeline, err);
+    if (status == PP_OK)
+        status = pp_costs_read(&source, &timeline, &p->costs, err);
+    if (status == PP_OK)
+        status = pp_whatif_calibrate(&p->costs, err);
+    pp_timeline_free(&timeline);
+    pp_source_close(&source);
+    if (status == PP_OK)
+        p->read_ns = pp_now_ns();
+    return status;
+}
+
+static pp_status predict(struct pp_predictor *p, struct pp_predicted *out, struct pp_err *err)
+{
+    struct pp_knobs knobs = pp_knobs_none();
+    char words[sizeof(out->set)], *rest = words, *word;
+    pp_status status = read_costs(p, err);
+    if (status != PP_OK)
+        return status;
+    out->measured = p->costs.samples_per_s;
+    snprintf(words, sizeof(words), "%s", out->set);
+    while (status == PP_OK && (word = strsep(&rest, " ")))
+        if (*word)
+            status = pp_knobs_set(&knobs, &p->costs, word, err);
+    return status == PP_OK ? pp_whatif(&p->costs, &knobs, &out->p, err) : status;
+}
+
+static void *predict_main(void *arg)
+{
+    struct pp_predictor *p = arg;
+    pthread_setname_np(pthread_self(), "pp-whatif");
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        if (!p->asked) {
+            pp_cond_wait_until(&p->wake, &p->lock, UINT64_MAX);
+            continue;
+        }
+        struct pp_predicted a = {.status = PP_OK};
+        struct pp_err err = {.code = PP_OK};
+        memcpy(a.set, p->question, sizeof(a.set));
+        p->asked = 0;
+        pthread_mutex_unlock(&p->lock);
+        a.status = predict(p, &a, &err);
+        snprintf(a.why, sizeof(a.why), "%.255s", err.text);
+        pthread_mutex_lock(&p->lock);
+        p->answer = a;
+        p->answered = 1;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+struct pp_predictor *pp_predictor_start(const char *path)
+{
+    struct pp_predictor *p = calloc(1, sizeof(*p));
+    if (!p || !(p->path = strdup(path))) {
+        free(p);
+        return NULL;
+    }
+    strcpy(p->question, "?"); /* no question there can be: the first one is always new */
+    pthread_mutex_init(&p->lock, NULL);
+    pp_cond_init(&p->wake);
+    if (pthread_create(&p->thread, NULL, predict_main, p) != 0) {
+        free(p->path);
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+void pp_predictor_stop(struct pp_predictor *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = 1;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    pp_costs_free(&p->costs);
+    free(p->path);
+    free(p);
+}
+
+int pp_predictor_ask(struct pp_predictor *p, const char *set, struct pp_predicted *out)
+{
+    if (!p)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    if (strcmp(p->question, set) != 0) {
+        snprintf(p->question, sizeof(p->question), "%s", set);
+        p->asked = 1;
+        pthread_cond_signal(&p->wake);
+    }
+    int answered = p->answered;
+    if (answered)
+        *out = p->answer;
+    pthread_mutex_unlock(&p->lock);
+    return answered;
+}
