@@ -296,6 +296,8 @@ static void judge(struct build *b)
     pp_diagnose(b->source, t, b->arena, &f, &d);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    if (d.replayed && b->r->has_step)
+        pp_series_curve(&d.costs, b->arena, b->r);
     pp_diagnosis_free(&d);
 }
 

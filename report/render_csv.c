@@ -103,6 +103,23 @@ static void put_verdict(struct csv *c, const struct pp_report *r)
     text(c, "next_step", v->next_step);
     num(c, "headroom_samples_per_s", r->headroom_samples_per_s);
     num(c, "headroom_gain", r->headroom_gain);
+    num(c, "replay_error", v->replay_error);
+    text(c, "why_no_fixes", v->why_no_fixes);
+    c->section = "fixes";
+    c->item = c->made;
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        snprintf(c->made, sizeof(c->made), "%s=%s", f->knob, f->to);
+        num(c, "gain", f->gain);
+        num(c, "low", f->low);
+        num(c, "high", f->high);
+        num(c, "samples_per_s", f->samples_per_s);
+        text(c, "text", f->text);
+    }
+    c->section = "ruled_out";
+    c->item = "";
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        text(c, "text", v->ruled_out[i]);
     c->section = "evidence";
     for (size_t i = 0; i < v->evidences; i++) {
         c->item = v->evidence[i].name;

@@ -20,32 +20,96 @@ static void at_left(FILE *out, const char *tag, const char *class, double left)
 
 /* ---- headroom ---- */
 
-static void put_bar(FILE *out, const char *name, const char *class, double value, double most, const char *key)
+static void bar_begin(FILE *out, const char *name, const char *class, double value, double most)
 {
-    fprintf(out, "<div class=\"bar\"><span class=\"what\">%s</span><span class=\"track\">", name);
+    fputs("<div class=\"bar\"><span class=\"what\">", out);
+    pp_html_text(out, name);
+    fputs("</span><span class=\"track\">", out);
     pp_svg_begin(out, "full", 100, 10, name);
     pp_svg_rect(out, class, 0, 0, percent(value, most), 10);
+}
+
+static void bar_end(FILE *out, double value, const char *key)
+{
     pp_svg_end(out);
     fputs("</span><span class=\"v\">", out);
     pp_html_num(out, PP_HTML_RATE, value, "%s", key);
     fputs("</span></div>\n", out);
 }
 
+/* Fixes that gain less than this are in the table only. */
+#define WORTH_A_BAR 0.03
+
+static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
+{
+    char name[96], key[64];
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        if (f->gain < WORTH_A_BAR)
+            continue;
+        snprintf(name, sizeof(name), "%s \xe2\x86\x92 %s", f->knob, f->to);
+        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
+        bar_begin(out, name, "band", f->samples_per_s, most);
+        double low = percent(r->samples_per_s * (1 + f->low), most), high = percent(r->samples_per_s * (1 + f->high), most);
+        pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
+        bar_end(out, f->samples_per_s, key);
+    }
+}
+
+static void put_fix_table(FILE *out, const struct pp_report_verdict *v)
+{
+    static const char *const heads[] = {"change", "to", "#gain", "#low", "#high", "#samples/s", "how", NULL};
+    pp_html_table_begin(out, "Changes, predicted by replaying the recording (80 % interval)", 1, heads);
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, f->knob);
+        pp_html_cell(out, f->to);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->gain, "verdict.fixes.%zu.gain", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->low, "verdict.fixes.%zu.low", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->high, "verdict.fixes.%zu.high", i);
+        pp_html_cell_num(out, PP_HTML_RATE, f->samples_per_s, "verdict.fixes.%zu.samples_per_s", i);
+        pp_html_cell(out, f->text);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+static double longest_bar(const struct pp_report *r)
+{
+    double most = fmax(r->headroom_samples_per_s, r->samples_per_s);
+    for (size_t i = 0; i < r->verdict.n_fixes; i++)
+        if (r->verdict.fixes[i].gain >= WORTH_A_BAR)
+            most = fmax(most, r->samples_per_s * (1 + r->verdict.fixes[i].high));
+    return most;
+}
+
 void pp_html_headroom(FILE *out, const struct pp_report *r)
 {
-    double then = r->headroom_samples_per_s;
+    const struct pp_report_verdict *v = &r->verdict;
+    double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    pp_html_figure_begin(out, "headroom", "What there is to gain", "Samples per second as recorded, and if the trainer had never waited for data and nothing else had changed.");
+    pp_html_figure_begin(out, "headroom", "What there is to gain", v->n_fixes ? "Samples per second: as recorded, had the trainer never waited for data, and with a change as the replay predicts it; the thin line is its interval."
+                                                                              : "Samples per second: as recorded, and had the trainer never waited for data and nothing else changed.");
     fputs("<div class=\"bars\">", out);
-    put_bar(out, "as recorded", "step", r->samples_per_s, fmax(then, r->samples_per_s), "samples_per_s");
-    put_bar(out, "without waits", "gain", then, fmax(then, r->samples_per_s), "verdict.headroom_samples_per_s");
-    fputs("</div>\n", out);
-    if (!isnan(r->headroom_gain)) {
-        fputs("<p class=\"cap\">At most ", out);
-        pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
-        fputs(" more; a change to the input pipeline cannot gain beyond that.</p>\n", out);
+    bar_begin(out, "as recorded", "step", r->samples_per_s, most);
+    bar_end(out, r->samples_per_s, "samples_per_s");
+    bar_begin(out, "without waits", "gain", then, most);
+    bar_end(out, then, "verdict.headroom_samples_per_s");
+    put_fix_bars(out, r, most);
+    fputs("</div>\n<p class=\"cap\">Without waits: +", out);
+    pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
+    if (!isnan(v->replay_error)) {
+        fputs(". The replay of the run as it was is off by ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->replay_error, "verdict.replay_error");
+    } else if (v->why_no_fixes) {
+        fputs(". No change is predicted: ", out);
+        pp_html_text(out, v->why_no_fixes);
     }
+    fputs(".</p>\n", out);
+    if (v->n_fixes)
+        put_fix_table(out, v);
     pp_html_figure_end(out);
 }
 
@@ -93,8 +157,7 @@ static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
     fputs("</div>\n<div class=\"x\">", out);
     for (size_t i = 0, every = (c->n_points + 7) / 8; i < c->n_points; i += every) {
         at_left(out, "span", "t", percent(c->points[i].value - low_x, high_x - low_x));
-        pp_html_text(out, pp_text_rate(a, sizeof(a), c->points[i].value));
-        fputs("</span>", out);
+        fprintf(out, "%g</span>", c->points[i].value);
     }
     fputs("</div>\n<p class=\"legend\">", out);
     pp_html_key(out, "line-key", "predicted");

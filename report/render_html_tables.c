@@ -30,6 +30,15 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
         fputs("</tr>\n", out);
     }
     pp_html_table_end(out);
+    if (v->n_ruled_out)
+        fputs("<h3>Ruled out</h3>\n<ul>", out);
+    for (size_t i = 0; i < v->n_ruled_out; i++) {
+        fputs("<li>", out);
+        pp_html_text(out, v->ruled_out[i]);
+        fputs("</li>\n", out);
+    }
+    if (v->n_ruled_out)
+        fputs("</ul>\n", out);
     pp_html_figure_end(out);
 }
 

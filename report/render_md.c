@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CELL = 40, MOST_WORKERS = 8, MOST_ERRORS = 10, LONGEST = 300 };
+enum { CELL = 40, MOST_WORKERS = 8, MOST_ERRORS = 10, MOST_FIXES = 3, LONGEST = 300 };
 
 /* Text of a run inside a paragraph or a table cell: nothing in it starts markup, a mention or a new row. */
 static void put_text(FILE *out, const char *text)
@@ -122,12 +122,30 @@ static void unfold(FILE *out)
     fputs("\n</details>\n\n", out);
 }
 
+static void put_fixes(FILE *out, const struct pp_report *r)
+{
+    char a[CELL], b[CELL], c[CELL], d[CELL];
+    const struct pp_report_verdict *v = &r->verdict;
+    if (v->n_fixes == 0)
+        return;
+    fputs("| change | predicted gain (80 % interval) | samples/s |\n|---|---:|---:|\n", out);
+    for (size_t i = 0; i < v->n_fixes && i < MOST_FIXES; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        fputs("| ", out);
+        put_text(out, f->knob);
+        fputs(" to ", out);
+        put_text(out, f->to);
+        fprintf(out, " | %s (%s to %s) | %s |\n", pp_text_percent(a, CELL, f->gain), pp_text_percent(b, CELL, f->low), pp_text_percent(c, CELL, f->high), pp_text_rate(d, CELL, f->samples_per_s));
+    }
+    fputc('\n', out);
+}
+
 static void put_evidence(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     if (v->evidences == 0)
         return;
-    fold(out, "Evidence");
+    fold(out, v->n_ruled_out ? "Evidence, and what was ruled out" : "Evidence");
     fputs("| | evidence | value | threshold |\n|---|---|---:|---|\n", out);
     for (size_t i = 0; i < v->evidences; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
@@ -138,6 +156,11 @@ static void put_evidence(FILE *out, const struct pp_report *r)
         fputs(" | ", out);
         put_text(out, e->threshold);
         fputs(" |\n", out);
+    }
+    for (size_t i = 0; i < v->n_ruled_out; i++) {
+        fputs(i ? "- " : "\nRuled out:\n\n- ", out);
+        put_text(out, v->ruled_out[i]);
+        fputc('\n', out);
     }
     unfold(out);
 }
@@ -233,6 +256,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
 {
     put_verdict(out, r);
     put_numbers(out, r);
+    put_fixes(out, r);
     put_evidence(out, r);
     put_phases(out, r);
     put_workers(out, r);

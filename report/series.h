@@ -12,6 +12,7 @@
 
 #include "report/arena.h"
 #include "report/tally.h"
+#include "report/whatif.h"
 
 enum { PP_SERIES_SLICES = 120, PP_SERIES_COARSE = 10, PP_SERIES_HEAT_ROWS = 32, PP_SERIES_CDF = 100, PP_SERIES_WORKER_ROWS = 8, PP_SERIES_BARS = 300 };
 
@@ -32,5 +33,8 @@ pp_status pp_series_build(const struct pp_source *source, const struct pp_timeli
 
 /* Fills waterfalls of r. A batch of which too much was recorded to be held in memory (over 64 Ki spans) is left out. */
 pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err);
+
+/* Adds the predicted rate over the number of workers, at most 8 points, to curves of r. costs are calibrated. */
+void pp_series_curve(const struct pp_costs *costs, struct pp_report_arena *arena, struct pp_report *r);
 
 #endif

@@ -97,7 +97,7 @@ static void test_numbers_are_the_documents(void **state)
         check_all_shown(json_object_get(doc, sections[i]), sections[i], left_out);
     check_all_shown(at_path(doc, "series.coarse"), "series.coarse", left_out);
     check_all_shown(at_path(doc, "series.waterfalls"), "series.waterfalls", left_out);
-    static const char *const headline[] = {"samples_per_s", "data_wait_share", "duration_s", "batches", "samples", "epochs", "span_count", "error_count", "retry_count", "verdict.confidence", "verdict.headroom_samples_per_s", "verdict.headroom_gain"};
+    static const char *const headline[] = {"samples_per_s", "data_wait_share", "duration_s", "batches", "samples", "epochs", "span_count", "error_count", "retry_count", "verdict.confidence", "verdict.headroom_samples_per_s", "verdict.headroom_gain", "verdict.fixes"};
     for (size_t i = 0; i < sizeof(headline) / sizeof(*headline); i++)
         check_all_shown(at_path(doc, headline[i]), headline[i], left_out);
     char *sentence, *page = text;
@@ -113,20 +113,31 @@ static void test_numbers_are_the_documents(void **state)
     fake_free(f);
 }
 
-static void test_curves_are_drawn(void **state)
+static void test_predictions_are_drawn(void **state)
 {
+    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304}, {"order", "out-of-order", "as finished", -0.01, -0.04, 0.02, 158}};
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
     struct fake_run *f = full_run(2);
     struct pp_report *r = build(f);
     r->curves = &curve;
     r->n_curves = 1;
+    r->verdict.fixes = fixes;
+    r->verdict.n_fixes = 2;
+    r->verdict.ruled_out[0] = "<storage>: gains nothing";
+    r->verdict.n_ruled_out = 1;
+    r->verdict.replay_error = -0.028;
     json_t *doc = to_json(r);
     to_html(r);
     check_numbers(doc);
     static const char *const none[] = {"now", NULL};
     check_all_shown(at_path(doc, "series.curves"), "series.curves", none);
+    check_all_shown(at_path(doc, "verdict.fixes"), "verdict.fixes", none);
+    check_all_shown(at_path(doc, "verdict.replay_error"), "verdict.replay_error", none);
     assert_non_null(strstr(text, "id=\"whatif\""));
+    assert_non_null(strstr(text, "&lt;storage&gt;: gains nothing"));
+    assert_non_null(strstr(text, "workers \xe2\x86\x92 &lt;8&gt;</title>")); /* a bar */
+    assert_null(strstr(text, "out-of-order</title>"));                     /* none for what gains nothing */
     json_decref(doc);
     free(text);
     pp_report_free(r);
@@ -276,7 +287,7 @@ static void test_ticks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_are_the_documents), cmocka_unit_test(test_curves_are_drawn), cmocka_unit_test(test_escape), cmocka_unit_test(test_nothing_becomes_markup),
+        cmocka_unit_test(test_numbers_are_the_documents), cmocka_unit_test(test_predictions_are_drawn), cmocka_unit_test(test_escape), cmocka_unit_test(test_nothing_becomes_markup),
         cmocka_unit_test(test_needs_nothing_else), cmocka_unit_test(test_stays_small), cmocka_unit_test(test_nothing_recorded), cmocka_unit_test(test_write_failure_is_told),
         cmocka_unit_test(test_coordinates), cmocka_unit_test(test_ticks),
     };
