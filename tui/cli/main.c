@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     int code = dispatch(argc, argv);
-    if (code == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+    if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */
         fputs("pipeprobe: writing to standard output failed\n", stderr);
         code = pp_status_exit_code(PP_E_IO);
     }
