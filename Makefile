@@ -30,10 +30,10 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := probe/base probe/trace probe/loader probe/device
-ROOMS += collectors collectors/store
+ROOMS += collectors collectors/cupti collectors/store
 ROOMS += report report/export report/stats report/compare report/ci report/live
 ROOMS += tui/dash tui/cli
-include mk/inject.mk mk/lib.mk
+include mk/inject.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
 SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
 OBJ := $(SRC:%.c=$(B)/%.o)

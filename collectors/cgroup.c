@@ -128,8 +128,9 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
 {
     struct first f = {.out = out, .size = size};
     out[0] = '\0';
-    if (!climb(NULL, file, take_first, &f))
-        climb(controller, file, take_first, &f);
+    /* v1 first: a controller belongs to one hierarchy, and beside a v1 one the v2 root still has a cpu.stat, which knows of no quota */
+    if (!climb(controller, file, take_first, &f))
+        climb(NULL, file, take_first, &f);
     return out[0] != '\0';
 }
 

@@ -14,7 +14,7 @@ int pp_cgroup_path(const char *text, const char *controller, char *out, size_t s
 double pp_cgroup_cpu_max(const char *text);
 double pp_cgroup_cfs(int64_t quota_us, int64_t period_us);
 
-/* Path of a file of our own group, looking at v2 first and then at the v1 controller; in a container whose own path is not mounted, the
+/* Path of a file of our own group, looking at the v1 controller first (with both, it is where the controller is) and then at v2; in a container whose own path is not mounted, the
  * mount's root stands for it. 0 when there is no such file. */
 int pp_cgroup_file(const char *controller, const char *file, char *out, size_t size);
 

@@ -15,6 +15,7 @@
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u
 #define HALF_FULL 0.5
+#define LOWER_NS 1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
 
 struct pp_drain {
     struct pp_drain_opts opts;
@@ -22,6 +23,8 @@ struct pp_drain {
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
     struct pp_counters *counters;
     uint32_t named;    /* names 1..named are stored */
+    uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
+    uint64_t lowered_ns;              /* when detail was last turned down */
     struct pp_drain_stats stats;
 };
 
@@ -37,6 +40,7 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
 {
     struct pp_ring_info info;
     pp_session_ring_info(d->opts.session, id, &info);
+    d->dropped += info.dropped;
     if (!info.pid) /* its ring is being made, or could not be */
         return PP_OK;
     return pp_store_thread(d->opts.store, &(struct pp_store_thread){
@@ -51,6 +55,18 @@ static pp_status put_new_names(struct pp_drain *d)
     while (!status && d->named + 1 < PP_NAMES_MAX && (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
         status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
     return status;
+}
+
+/* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says so. */
+static void keep_up(struct pp_drain *d)
+{
+    uint64_t now = pp_now_ns();
+    enum pp_detail detail = pp_store_detail(d->opts.store);
+    if (d->dropped <= d->dropped_before || detail == PP_DETAIL_ROLLUP || now - d->lowered_ns < LOWER_NS)
+        return;
+    d->dropped_before = d->dropped;
+    d->lowered_ns = now;
+    pp_store_lower_detail(d->opts.store, detail + 1, "the rings filled faster than they could be stored");
 }
 
 struct ring {
@@ -74,6 +90,7 @@ static void drain_and_commit(struct pp_drain *d)
     uint64_t moved = 0;
     if (d->stats.first_failure)
         return;
+    d->dropped = 0;
     for (uint32_t i = 0; i < threads && !status; i++)
         status = put_thread(d, i); /* each time: a live view wants the counts */
     if (!status)
@@ -89,6 +106,7 @@ static void drain_and_commit(struct pp_drain *d)
             pp_ring_release(d->opts.session, i);
         d->stats.spans += moved;
         d->stats.commits++;
+        keep_up(d);
     }
     note_failure(d, status, &err);
 }

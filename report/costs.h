@@ -10,7 +10,7 @@
 #include "report/timeline.h"
 
 struct pp_cost_sample {
-    uint64_t sample, read_start_ns, read_end_ns;
+    uint64_t sample, read_start_ns, read_end_ns; /* the end without the run-queue delay: when storage answered */
     float read_blocked, read_cpu, retry_blocked; /* ns */
     float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
     uint32_t bytes, batch, worker; /* worker: thread id */
@@ -28,7 +28,7 @@ struct pp_costs {
     double copy_cpu_ns, copy_blocked_ns;                   /* per batch */
     double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double sync_ns;                                        /* per batch */
-    double cpu_ns, delay_ns;      /* of the workers' work, in all */
+    double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */
     double samples_per_s;         /* measured */
@@ -37,7 +37,7 @@ struct pp_costs {
     double outside_cpus;          /* what others used meanwhile; NAN: not counted */
     double process_cpus;          /* what this process used; NAN: not counted */
     double throttled_share;       /* of the window's wall time; NAN: no counter */
-    double cpus, cpus_low, cpus_high; /* capacity: set by pp_whatif_calibrate */
+    double cpus, others, others_low, others_high; /* capacity, and the threads of others that compete for it: set by pp_whatif_calibrate */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */

@@ -32,6 +32,7 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
+    m[PP_METRIC_CPUS_LEAD] = gain_of(s, "cpus") - gain_of(s, "work");
     m[PP_METRIC_READ_TAIL] = s->read_tail;
     m[PP_METRIC_READ_BURST] = s->read_burst;
     m[PP_METRIC_SHARD_SKEW] = s->shard_skew;

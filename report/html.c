@@ -85,7 +85,9 @@ static void put_num(FILE *out, enum pp_html_form form, double value, const char 
     vsnprintf(path, sizeof(path), key, ap);
     fputs("<span data-v=\"", out);
     put_exact(out, value);
-    fprintf(out, "\" data-k=\"%s\">", path);
+    fputs("\" data-k=\"", out);
+    pp_html_text(out, path); /* the environment's keys come from the file */
+    fputs("\">", out);
     pp_html_text(out, buf);
     fputs("</span>", out);
 }

@@ -124,9 +124,15 @@ static void add_losses(struct build *b)
 {
     const struct pp_thread_row *rows;
     size_t n = b->source->threads(b->source->ctx, &rows);
-    uint64_t dropped = 0, told = 0;
-    for (size_t i = 0; i < b->r->n_losses; i++)
+    uint64_t dropped = 0, told = 0, told_spans = 0;
+    const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
+    if (recovery)
+        pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
+    for (size_t i = 0; i < b->r->n_losses; i++) {
         told += b->r->losses[i].count;
+        if (b->r->losses[i].what && strcmp(b->r->losses[i].what, "spans") == 0)
+            told_spans += b->r->losses[i].count; /* full rings, which the threads count too, and spans over the file's limit */
+    }
     for (size_t i = 0; i < n; i++)
         dropped += rows[i].dropped;
     if (dropped && !told) /* a killed run could not say so itself */
@@ -136,7 +142,7 @@ static void add_losses(struct build *b)
     if (b->tally.unknown_phase)
         pp_rows_add_loss(b->arena, b->r, "spans", b->tally.unknown_phase, "their phase is not known to this version");
     double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
-    double lost = (double)dropped + (double)b->timeline.bad_chunks * per_chunk + (double)b->tally.unknown_phase;
+    double lost = (double)(dropped > told_spans ? dropped : told_spans) + (double)b->timeline.bad_chunks * per_chunk + (double)b->tally.unknown_phase;
     b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
 }
 
@@ -280,6 +286,7 @@ static void judge(struct build *b)
             [PP_METRIC_PAGEABLE] = is_pageable(b),
             [PP_METRIC_RATE] = b->r->samples_per_s,
             [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+            [PP_METRIC_WORKERS_PER_CPU] = (double)b->tally.lane_threads[PP_LANE_WORKER] / b->usable_cpus,
             [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
             [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,

@@ -187,7 +187,7 @@ struct pp_report {
 /* Everything in the report lives until pp_report_free. Four passes over the spans; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
- *   run          outcome (absent: the run was killed), started_mono_ns, ended_mono_ns
+ *   run          outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
  *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
  *   chosen       notes on config keys of the same name
  *   environment  all of it is shown; usable_cpus

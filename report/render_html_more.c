@@ -285,7 +285,7 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
 
 static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
 {
-    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time", "#while the trainer waited", NULL};
+    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time", "#of it in the wait", NULL};
     pp_html_table_begin(out, "The same as a table", 1, heads);
     for (size_t i = 0; i < b->n_legs; i++) {
         const struct pp_report_leg *leg = &b->legs[i];
@@ -323,7 +323,7 @@ static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
 
 void pp_html_waterfalls(FILE *out, const struct pp_report *r)
 {
-    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP, PP_PHASE_DATA_WAIT};
+    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP, PP_PHASE_DATA_WAIT, PP_PHASE_RETRY};
     if (r->n_waterfalls == 0)
         return;
     pp_html_figure_begin(out, "batches", "Two batches, followed", "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");

@@ -98,9 +98,7 @@ static void put_value(FILE *out, const char *section, const struct pp_report_pai
     int bytes = p->unit && strcmp(p->unit, "bytes") == 0;
     fputs("<td>", out);
     if (p->numeric && p->value && bytes) {
-        fputs("<span class=\"pair\">", out);
-        pp_html_num(out, PP_HTML_BYTES, strtod(p->value, NULL), "%s.%s", section, "bytes");
-        fputs("</span>", out);
+        pp_html_num(out, PP_HTML_BYTES, strtod(p->value, NULL), "%s.%s", section, p->key);
     } else {
         pp_html_text(out, p->value);
         if (p->unit) {

@@ -311,7 +311,7 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
     char class[8];
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
-    pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; darker is busier. A pale row is a worker that is held up, pale columns are times when all were.");
+    pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
     if (r->n_heat) {
         fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
@@ -362,6 +362,20 @@ static void put_error_bars(FILE *out, const struct pp_report *r)
     pp_html_time_axis(out, end_s(r));
 }
 
+static void put_error_times(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"time", "#errors and retries", NULL};
+    if (r->n_coarse == 0)
+        return;
+    pp_html_table_begin(out, "Over time, as a table", 0, heads);
+    for (size_t i = 0; i < r->n_coarse; i++) {
+        cell_time(out, i, &r->coarse[i]);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)r->coarse[i].errors, COARSE_KEY("errors"), i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
     static const char *const heads[] = {"kind", "what was done", "#how many", "example", "reason", NULL};
@@ -369,6 +383,7 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
         return;
     pp_html_figure_begin(out, "errors", "Errors", "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
     put_error_bars(out, r);
+    put_error_times(out, r);
     pp_html_table_begin(out, "By kind", 1, heads);
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *e = &r->error_kinds[i];

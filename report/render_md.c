@@ -24,7 +24,7 @@ static void put_text(FILE *out, const char *text)
         else if (*s == '@') /* mentions nobody */
             fputs("&#64;", out);
         else {
-            if (strchr("\\`*_{}[]()#!|~$", *s))
+            if (strchr("\\`*_{}[]#|~$", *s))
                 fputc('\\', out);
             fputc(*s, out);
         }
@@ -211,10 +211,17 @@ static void put_errors(FILE *out, const struct pp_report *r)
 static void put_recording(FILE *out, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
-    uint64_t lost = 0;
+    int lost = 0;
+    fputs("<sub>", out);
     for (size_t i = 0; i < r->n_losses; i++)
-        lost |= r->losses[i].count;
-    fprintf(out, "<sub>%s: %s batches, %s samples in the %s of ", lost ? "Some records were lost (see the report)" : "Nothing was lost", pp_text_count(a, CELL, (double)r->window_batches),
+        if (r->losses[i].count && lost++ < MOST_ERRORS) {
+            fprintf(out, "%s%s ", lost == 1 ? "**Lost:** " : ", ", pp_text_count(a, CELL, (double)r->losses[i].count));
+            put_text(out, r->losses[i].what);
+            fputs(" (", out);
+            put_text(out, r->losses[i].why);
+            fputs(")", out);
+        }
+    fprintf(out, "%s %s batches, %s samples in the %s of ", lost ? "." : "Nothing was lost.", pp_text_count(a, CELL, (double)r->window_batches),
             pp_text_count(b, CELL, (double)r->window_samples), r->has_steady_state ? "steady state" : "whole run");
     put_text(out, r->path);
     if (!isnan(r->overhead_share))

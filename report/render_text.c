@@ -328,7 +328,8 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *e = &r->error_kinds[i];
         struct line l = {.at = 0};
-        say(&l, "%s %s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, e->action);
+        int many_warnings = e->count != 1 && strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
+        say(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "", e->action);
         if (e->example_path && e->example_path[0])
             say(&l, "; such as %s", e->example_path);
         if (e->example_reason)

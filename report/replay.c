@@ -51,7 +51,7 @@ struct sim {
 
     double wait_since, waited, half_time, half_waited;
     double cpu_used, slot_waited;
-    double work_cpu, work_running; /* of the workers: CPU time served, and time holding a demand for it */
+    double running_time; /* of all: time holding a demand for CPU */
 };
 
 static void start_cpu(struct agent *a, double ns)
@@ -235,8 +235,7 @@ static void advance(struct sim *m, double dt, double rate)
         if (a->activity == RUNNING) {
             a->demand -= dt * rate;
             m->cpu_used += dt * rate;
-            m->work_cpu += i < m->copy ? dt * rate : 0;
-            m->work_running += i < m->copy ? dt : 0;
+            m->running_time += dt;
         } else if (i < m->copy && a->stage == W_DONE && m->slots_used == m->n_slots) {
             m->slot_waited += dt;
         }
@@ -257,7 +256,7 @@ static double next_event(const struct sim *m, double *rate)
             least = fmin(least, a->demand);
         }
     }
-    *rate = running > m->s->cpus ? m->s->cpus / running : 1;
+    *rate = running + m->s->others > m->s->cpus ? m->s->cpus / (running + m->s->others) : 1;
     if (running)
         dt = fmin(dt, least / *rate);
     return isinf(dt) ? -1 : fmax(dt, 0);
@@ -312,7 +311,7 @@ static void settle(struct sim *m)
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
 {
-    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) || n < 1 || batches < 4)
+    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) || !(s->others >= 0) || n < 1 || batches < 4)
         return pp_fail(err, PP_E_USAGE, "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, and there must be samples and at least 4 batches");
     return PP_OK;
 }
@@ -352,7 +351,7 @@ pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_
         .data_wait_share = span > 0 ? (m.waited - m.half_waited) / span : 0,
         .cpu_share = m.now > 0 ? m.cpu_used / (setup->cpus * m.now) : 0,
         .slot_wait_share = m.now > 0 ? m.slot_waited / (setup->workers * m.now) : 0,
-        .service_rate = m.work_running > 0 ? m.work_cpu / m.work_running : 1,
+        .service_rate = m.running_time > 0 ? m.cpu_used / m.running_time : 1,
         .batches = batches,
     };
 out:

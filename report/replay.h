@@ -2,7 +2,7 @@
  *
  * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span holds the run-queue delay of the recorded set-up
  * (naive replay of wall times was wrong by up to 214 %, docs/DIAGNOSIS.md). CPU time is served by processor sharing: n runnable threads
- * on a capacity of C CPUs each advance at rate min(1, C / n). The wiring is the loader's own (loader/loader.h): workers take samples in
+ * on C CPUs beside m runnable threads of others each advance at rate min(1, C / (n + m)), as a fair scheduler has it. The wiring is the loader's own (loader/loader.h): workers take samples in
  * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
@@ -27,6 +27,7 @@ struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
     uint64_t batch_size;
     double cpus;                  /* capacity in CPUs, > 0; fractions are fine */
+    double others;                /* threads of other processes that want these CPUs all the time, on average; >= 0 */
     double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
     double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and CPU time (bounce copies) */
     double collate_cpu_ns;        /* per batch, on the worker that finishes it */
@@ -38,7 +39,7 @@ struct pp_replay_result {
     double data_wait_share; /* of the trainer's time */
     double cpu_share;       /* of capacity x time */
     double slot_wait_share; /* of worker time: prefetch full */
-    double service_rate;    /* of the workers: cpu / (cpu + run-queue delay) */
+    double service_rate;    /* of all threads: cpu / (cpu + run-queue delay) */
     uint64_t batches;
 };
 

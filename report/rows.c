@@ -74,7 +74,7 @@ static void on_error(void *ctx, const struct pp_error_row *e)
 {
     struct reading *g = ctx;
     const char *kind = or_unknown(e->kind), *action = or_unknown(e->action);
-    if (strcmp(action, "retried") != 0)
+    if (strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0)
         g->errors += e->count;
     for (size_t i = 0; i < g->r->n_error_kinds && !pp_report_arena_failed(g->arena); i++) {
         struct pp_report_error_kind *have = &g->r->error_kinds[i];
@@ -100,7 +100,9 @@ void pp_rows_add_loss(struct pp_report_arena *arena, struct pp_report *r, const 
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct reading *g = ctx;
-    pp_rows_add_loss(g->arena, g->r, what, count, why);
+    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold them all. */
+    int rows_alone = what && strcmp(what, "span_rows") == 0;
+    pp_rows_add_loss(g->arena, g->r, what, rows_alone ? 0 : count, why);
 }
 
 pp_status pp_rows_read(const struct pp_source *s, struct pp_report_arena *arena, struct pp_report *r, uint64_t *errors, struct pp_err *err)

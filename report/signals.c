@@ -49,6 +49,13 @@ static int by_end(const void *a, const void *b)
     return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
 }
 
+static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **order)
+{
+    for (size_t i = 0; i < c->n; i++)
+        order[i] = &c->samples[i];
+    qsort(order, c->n, sizeof(*order), by_end);
+}
+
 /* Of the reads that took over five times the median: the part that ended within 5 ms of another worker's. Storage as a whole stopped. */
 static double burst_of(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
 {
@@ -149,21 +156,50 @@ static double worker_skew_of(const struct pp_costs *c)
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
 }
 
-/* The split of the window at which the rate of reads finishing changes most. */
-static void drift_of(const struct pp_costs *c, const struct pp_cost_sample **order, struct pp_signals *out)
+/* The split of the window at which the rate of reads finishing changes most; and how the median read changed there, which one slow part of the data or a
+ * tail does not move. */
+static double split_of(const struct pp_costs *c, const struct pp_cost_sample **order, size_t *at_read)
 {
-    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0;
-    out->drift = 1;
-    for (size_t i = c->n / 8; all > 0 && i < c->n - c->n / 8; i++) {
+    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0, where = 0.5;
+    *at_read = c->n / 2;
+    for (size_t i = c->n / 20; all > 0 && i < c->n - c->n / 20; i++) {
         double t = (double)order[i]->read_end_ns - t0;
         if (t < 0.15 * all || t > 0.85 * all)
             continue;
-        double before = (double)i / t, after = (double)(c->n - i) / (all - t);
-        if (fabs(log(before / after)) > fabs(log(out->drift))) {
-            out->drift = before / after;
-            out->drift_at = t / all;
+        double change = fabs(log((double)i / t) - log((double)(c->n - i) / (all - t)));
+        if (change > best) {
+            best = change;
+            where = t / all;
+            *at_read = i;
         }
     }
+    return where;
+}
+
+static double middle_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v)
+{
+    for (size_t i = from; i < to; i++)
+        v[i - from] = order[i]->read_blocked;
+    qsort(v, to - from, sizeof(*v), by_float);
+    return fmax(at(v, to - from, 0.5), 1e5);
+}
+
+/* What is said of a run that changed is said of it after the change: that is what goes on. */
+static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, float *v, struct pp_signals *out)
+{
+    size_t split;
+    out->drift_at = split_of(c, order, &split);
+    out->drift = middle_read(order, split, c->n, v) / middle_read(order, 0, split, v);
+    if (!(out->drift >= PP_DRIFT) || c->n - split < 50)
+        return;
+    uint64_t from = order[split]->read_end_ns, to = order[c->n - 1]->read_end_ns;
+    size_t kept = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].read_end_ns > from)
+            c->samples[kept++] = c->samples[i];
+    c->samples_per_s = (double)kept * 1e9 / (double)(to - from);
+    c->n = kept;
+    sort_by_end(c, order);
 }
 
 static void add_cache(const struct pp_costs *c, struct pp_signals *out)
@@ -314,9 +350,10 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.unlocked = 1;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    if (c->cpus < 0.95 * c->usable_cpus || c->throttled_share > 0.05) {
+    if (c->others > 0.1 || c->throttled_share > 0.02) {
         f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
-        f->knobs.cpus = c->throttled_share > 0.05 ? fmax(c->usable_cpus, 2 * c->cpus) : c->usable_cpus;
+        f->knobs.alone = 1;
+        f->knobs.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
     }
     if (s->worker_skew >= 2) {
@@ -360,6 +397,7 @@ const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob
 static void add_samples(struct pp_costs *c, struct pp_signals *out, float *v, const struct pp_cost_sample **order)
 {
     double overlapping, alone;
+    drift_of(c, order, v, out);
     out->work_tail = tail_of(c, work_of, v);
     out->read_tail = tail_of(c, read_of, v);
     out->read_burst = burst_of(c, order, at(v, c->n, 0.5));
@@ -371,7 +409,6 @@ static void add_samples(struct pp_costs *c, struct pp_signals *out, float *v, co
         c->bandwidth = alone, out->read_serial = proportional;
     out->shard_skew = shard_of(c);
     out->worker_skew = worker_skew_of(c);
-    drift_of(c, order, out);
 }
 
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
@@ -380,10 +417,8 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     float *v = malloc(c->n * sizeof(*v));
     const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
     pp_status st = v && order ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
-    for (size_t i = 0; order && i < c->n; i++)
-        order[i] = &c->samples[i];
     if (st == PP_OK) {
-        qsort(order, c->n, sizeof(*order), by_end);
+        sort_by_end(c, order);
         add_samples(c, out, v, order);
         add_cache(c, out);
         add_parts(c, out);

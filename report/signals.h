@@ -32,7 +32,7 @@ struct pp_signals {
     double read_bytes;            /* mean */
     double hit_share, first_touch; /* reads answered by the page cache; samples seen for the first time */
     double fits_memory;           /* dataset bytes over available memory */
-    double drift;                 /* samples/s before the sharpest change over after it */
+    double drift;                 /* median time blocked in reads after the sharpest change over before it */
     double drift_at;              /* where, as a part of the window */
     double transform_part, collate_part; /* of the workers' CPU time */
     double copy_cpu;              /* of the copies' time */
@@ -44,8 +44,10 @@ struct pp_signals {
 
 /* Reads share a link from here on: half of what moves the gaps between them is their bytes (0.7 squared). */
 #define PP_SERIAL 0.7
+/* From here on the run is two runs. */
+#define PP_DRIFT 1.5
 
-/* costs must be calibrated. Sets c->bandwidth when the reads share a link. Costs about 60 replays. */
+/* costs must be calibrated. Sets c->bandwidth when the reads share a link; keeps, of a run that changed, what came after. Costs about 60 replays. */
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err);
 /* The fix of that knob, or NULL. */
 const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);

@@ -68,6 +68,8 @@ static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int
     int failed = (s->flags & PP_SPAN_ERROR) != 0;
     if (s->phase == PP_PHASE_RETRY)
         t->retries++;
+    if ((s->flags & PP_SPAN_COUNT) && s->phase == PP_PHASE_READ && t->lane != PP_LANE_TRAINER && in_window)
+        t->samples += s->sample; /* summed up by a lower detail */
     if (s->sample == PP_NO_SAMPLE || (s->flags & PP_SPAN_COUNT) || s->phase < PP_PHASE_READ || s->phase > PP_PHASE_TRANSFORM)
         return;
     int again = s->phase <= t->last_phase && !(s->flags & PP_SPAN_RETRY);

@@ -31,6 +31,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(RATE, "rate", "throughput (samples/s)", RATE)                          \
     X(BATCH_TIME, "batch_time", "time per batch", TIME)                      \
     X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)                  \
+    X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER)    \
     X(STRETCH, "stretch", "step stretched for want of CPU", SHARE)           \
     X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
     X(STARTUP, "startup", "time to the first batch", SHARE)                  \
@@ -44,6 +45,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE)            \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE)           \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE)         \
+    X(CPUS_LEAD, "cpus_lead", "replay: all CPUs, over half the work", NUMBER)  \
     X(G_CPUS, "g_cpus", "replay: gain of all usable CPUs", SHARE)            \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER)         \
     X(READ_BURST, "read_burst", "slow reads that come together", SHARE)      \
@@ -55,7 +57,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(MISS, "miss", "reads not from the page cache", SHARE)                  \
     X(FREE_MEMORY, "free_memory", "memory left if all were cached", SHARE)   \
     X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE)  \
-    X(DRIFT, "drift", "rate before / after its change", NUMBER)              \
+    X(DRIFT, "drift", "median read after / before a change", NUMBER)         \
     X(TRANSFORM_PART, "transform_part", "transform of the CPU work", SHARE)  \
     X(COLLATE_PART, "collate_part", "collate of the CPU work", SHARE)        \
     X(COPY_CPU, "copy_cpu", "copies: on the CPU", SHARE)                     \
@@ -95,9 +97,9 @@ extern const size_t pp_guard_rules_n;
 
 /* A condition holds, does not hold, or is unknown because its metric is. */
 enum pp_condition_id {
-    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE,
+    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_IF_ENOUGH_WORKERS,
     PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
-    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP,
+    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
     PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_STRETCHED, PP_IF_EPOCHS, PP_IF_STARTUP,
     PP_CONDITIONS

@@ -82,7 +82,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
-        .batch_size = (uint64_t)fmax(batch, 1), .cpus = k->cpus > 0 ? k->cpus : c->cpus,
+        .batch_size = (uint64_t)fmax(batch, 1), .cpus = k->cpus > 0 ? k->cpus : c->cpus, .others = k->alone ? 0 : c->others,
         .step_ns = c->step_blocked_ns * k->step * larger + c->sync_ns * k->sync, .step_cpu_ns = c->step_cpu_ns * k->step * larger,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
@@ -112,37 +112,59 @@ static size_t replay_length(const struct pp_costs *c)
 
 /* ---- capacity ---- */
 
-/* The service rate cpu / (cpu + delay) grows with the capacity, so bisection finds the one that was recorded. */
+enum { HALVINGS = 9 };
+
+static double service_rate(const struct pp_replay_result *r)
+{
+    return r->service_rate;
+}
+
+static double throughput(const struct pp_replay_result *r)
+{
+    return r->samples_per_s;
+}
+
+/* The number of others at which what the replay gives is what was recorded. What is looked at falls as they become more. */
+static pp_status fit_others(struct pp_costs *c, double (*look)(const struct pp_replay_result *), double recorded, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    double low = 0, high = 4 * (c->cpus + c->workers);
+    pp_status st = PP_OK;
+    for (int i = 0; i < HALVINGS && st == PP_OK; i++) {
+        struct pp_replay_result r;
+        c->others = i ? (low + high) / 2 : 0; /* first: does it need any? */
+        st = replay(c, &none, c->samples, c->n < 1500 ? c->n : 1500, &r, err);
+        if (st == PP_OK && look(&r) > recorded)
+            low = c->others;
+        else if (i == 0)
+            return st;
+        else
+            high = c->others;
+    }
+    c->others = (low + high) / 2;
+    return st;
+}
+
+/* All CPUs are shared fairly with m threads of others. m is first what makes the replay wait for CPUs as long as the recording did. Where the throughput
+ * depends on it and does not come out, it is what makes the throughput come out: delays beside the critical path (a thread that wakes up for
+ * a lock another has taken meanwhile) hold nobody up. The two are the ends of what m may be. */
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
-    struct pp_knobs k = pp_knobs_none();
-    double usable = c->usable_cpus > 0 ? c->usable_cpus : 1, outside = c->outside_cpus >= 0 ? c->outside_cpus : 0;
-    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
-    double used = c->process_cpus > 0 ? c->process_cpus : c->cpu_ns / c->window_ns;
-    pp_status st = PP_OK;
-    c->cpus_high = usable;
-    c->cpus_low = fmax(usable - outside, fmin(usable, used));
-    if (c->throttled_share > 0.05) { /* the quota is the capacity, and it was used up */
-        c->cpus = c->cpus_low = c->cpus_high = fmax(used, 0.02);
-        return PP_OK;
-    }
-    if (rate > 0.95) { /* hardly ever a wait: what is free is not known better than what others left, half of what they have being ours by fair shares */
-        c->cpus = fmax(c->cpus_low, usable - fmin(outside, usable / 2));
-        return PP_OK;
-    }
-    double low = 0.05, high = usable;
-    for (int i = 0; i < 7 && st == PP_OK; i++) {
-        struct pp_replay_result r;
-        k.cpus = (low + high) / 2;
-        st = replay(c, &k, c->samples, c->n < 2000 ? c->n : 2000, &r, err);
-        if (st == PP_OK && r.service_rate < rate)
-            low = k.cpus;
-        else
-            high = k.cpus;
-    }
-    c->cpus = (low + high) / 2;
-    c->cpus_low = fmax(0.05, fmin(c->cpus, used));
-    c->cpus_high = fmin(usable, fmax(c->cpus * 1.1, c->cpus_low));
+    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1, by_delay, error = 0;
+    c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
+    pp_status st = fit_others(c, service_rate, rate, err);
+    by_delay = c->others;
+    if (st == PP_OK)
+        st = pp_whatif_error(c, &error, err);
+    if (st == PP_OK && fabs(error) > 0.03)
+        st = fit_others(c, throughput, c->samples_per_s, err);
+    double after = 0;
+    if (st == PP_OK)
+        st = pp_whatif_error(c, &after, err);
+    if (st == PP_OK && fabs(after) >= fabs(error))
+        c->others = by_delay; /* others are not what the replay is off by */
+    c->others_low = fmin(c->others, by_delay) * 0.75;
+    c->others_high = fmax(c->others, by_delay) * 1.25;
     return st;
 }
 
@@ -216,7 +238,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     }
     for (int end = 0; end < 2 && st == PP_OK; end++) {
         struct pp_costs other = *c;
-        other.cpus = end ? c->cpus_high : c->cpus_low;
+        other.others = end ? c->others_high : c->others_low;
         st = widen(&other, k, c->samples, n, &out->low, &out->high, err);
     }
     if (st == PP_OK) {

@@ -13,6 +13,7 @@ struct pp_knobs {
     int order;                           /* 0: as recorded, 1: in order, 2: as finished */
     double batch;                        /* samples; 0: as recorded */
     double cpus;                         /* 0: as recorded */
+    int alone;                           /* 1: nobody else wants the CPUs */
     double read, bandwidth;              /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit beyond what was recorded */
     double cached;                       /* share of the reads that storage does not see, 0..1 */
     double decode, transform, collate;   /* multipliers of CPU time */
@@ -31,7 +32,7 @@ struct pp_prediction {
     double data_wait_share;
 };
 
-/* Finds the CPU capacity at which the replay waits for CPUs as much as the recording did; fills c->cpus, cpus_low, cpus_high. */
+/* Finds how many threads of others make the replay wait for CPUs as much as the recording did; fills c->cpus and c->others. */
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
 /* One replay: the ratio of the predicted rate to the replay as recorded times the measured rate; quick, no interval. */
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err);

@@ -13,7 +13,8 @@ probe/trace:      include/pipeprobe probe/base
 probe/device:     include/pipeprobe probe/base probe/trace
 probe/loader:     include/pipeprobe probe/base probe/trace probe/device
 collectors/store: include/pipeprobe probe/base
-collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store
+collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store collectors/cupti
+collectors/cupti: include/pipeprobe probe/base probe/device collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
 report/export:    include/pipeprobe probe/base collectors/store/reader.h
 report/live:      include/pipeprobe probe/base collectors/store/reader.h report

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deb.sh VERSION WORK OUT: a Debian package of what is built, from `make install`: OUT/pipeprobe_VERSION_ARCH.deb. Dependencies are found
+# tests/deb.sh VERSION WORK OUT: a Debian package of what is built, from `make install`: OUT/pipeprobe_VERSION-1_ARCH.deb. Dependencies are found
 # from the libraries the program is linked with. Needs dpkg-dev; no root, no debhelper. The same input gives the same bytes.
 set -eu
 version=$1 work=$2 out=$3
@@ -19,13 +19,31 @@ strip --strip-unneeded "$root/usr/bin/pipeprobe"
 find "$root/usr/lib" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 gzip -9n "$root"/usr/share/man/man1/*.1 "$doc/CHANGELOG.md"
 mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
-mv "$doc/LICENSE" "$doc/copyright"
+rm "$doc/LICENSE"
+cat >"$doc/copyright" <<END
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: pipeprobe
+
+Files: *
+Copyright: pipeprobe contributors
+License: Apache-2.0
+ On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0.
+END
+gzip -9n >"$doc/changelog.Debian.gz" <<END
+pipeprobe ($version-1) unstable; urgency=medium
+
+  * Built from source by make deb; what is new is in changelog.gz.
+
+ -- $maintainer  $(LC_ALL=C date -Rud "@$stamp")
+END
+find "$root/usr/lib" -name '*.so*' -type f -exec chmod 644 {} + 2>/dev/null || true
+echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
 
 printf 'Source: pipeprobe\n\nPackage: pipeprobe\nArchitecture: any\nDescription: x\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O $(find root/usr/bin root/usr/lib -type f 2>/dev/null) 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 cat >"$root/DEBIAN/control" <<END
 Package: pipeprobe
-Version: $version
+Version: $version-1
 Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
@@ -40,5 +58,5 @@ Description: find out why a training job waits for its data
 END
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 find "$root" -newermt "@$stamp" -print0 | xargs -0r touch -h -d "@$stamp"
-SOURCE_DATE_EPOCH=$stamp dpkg-deb --root-owner-group -Zxz --build "$root" "$out/pipeprobe_${version}_$arch.deb" >/dev/null
-echo "$out/pipeprobe_${version}_$arch.deb"
+SOURCE_DATE_EPOCH=$stamp dpkg-deb --root-owner-group -Zxz --build "$root" "$out/pipeprobe_${version}-1_$arch.deb" >/dev/null
+echo "$out/pipeprobe_${version}-1_$arch.deb"

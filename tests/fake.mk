@@ -1,14 +1,14 @@
 # tests/fake.mk: NVIDIA's libraries without a GPU, behind the same names and symbols (tests/fake/). Included by the Makefile.
 
-FAKES := $(B)/tests/fake/libcuda.so.1
+FAKES := $(addprefix $(B)/tests/fake/,libcuda.so.1 libcupti.so.13 libnvidia-ml.so.1)
 helpers: $(FAKES)
 # Found beside the test that opens them, by their soname.
-$(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_cuda*.c tests/unit/test_cupti*.c)): | $(FAKES)
+$(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_cuda*.c tests/unit/test_cupti*.c tests/unit/test_gpu*.c)): | $(FAKES)
 
 # Built without sanitizers, as a driver would be.
-$(B)/tests/fake/%.so.1: tests/fake/%.c tests/fake/fake_cuda.h
+$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/cupti/abi.h probe/device/cuda_driver.h
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ $< -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ tests/fake/$(firstword $(subst ., ,$(@F))).c -lpthread
 
 # The checked-in PTX, made again by nvcc where there is one.
 NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))

@@ -95,7 +95,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
 	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 
-# build/pipeprobe_VERSION_ARCH.deb
+# build/pipeprobe_VERSION-1_ARCH.deb
 deb: all
 	$(Q)bash tests/deb.sh $(VERSION) build/deb build
 
@@ -112,7 +112,7 @@ help:
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
 	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
 	'make man          man pages and shell completion, into build/docs; make install does it too' \
-	'make deb          a Debian package, build/pipeprobe_VERSION_ARCH.deb' \
+	'make deb          a Debian package, build/pipeprobe_VERSION-1_ARCH.deb' \
 	'make clean        removes build/' \
 	'' \
 	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \

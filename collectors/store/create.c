@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ static const char *const statement_sql[ST_COUNT] = {
     [ST_META] = "INSERT INTO meta VALUES(?,?,?,?) ON CONFLICT(section, key) DO UPDATE SET value = excluded.value, unit = excluded.unit",
     [ST_THREAD] = "REPLACE INTO thread VALUES(?,?,?,?,?,?,?)",
     [ST_NAME] = "REPLACE INTO name VALUES(?,?)",
-    [ST_CHUNK] = "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body) VALUES(?,?,?,?,?,?,?)",
+    [ST_CHUNK] = "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body, next_seq) VALUES(?,?,?,?,?,?,?,?)",
     [ST_ERROR] = "INSERT INTO error(t_ns, thread, batch, sample, path, kind, action, reason) VALUES(?,?,?,?,?,?,?,?)",
     [ST_ERROR_MORE] = "UPDATE error SET count = count + 1 WHERE id = ?",
     [ST_QUEUE] = "REPLACE INTO queue VALUES(?,?,?,?,?,?,?,?,?)",
@@ -54,14 +55,20 @@ static int network_file_system(const char *path)
     return 0;
 }
 
-static void remove_database(const char *path)
+static void remove_beside(const char *path)
 {
-    static const char *const suffix[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const suffix[] = {"-wal", "-shm", "-journal"};
     char name[PATH_MAX + 16];
     for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
         snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
         unlink(name);
     }
+}
+
+static void remove_database(const char *path)
+{
+    unlink(path);
+    remove_beside(path);
 }
 
 static pp_status check_directory(const char *path, struct pp_err *err)
@@ -83,6 +90,19 @@ static pp_status check_directory(const char *path, struct pp_err *err)
     return PP_OK;
 }
 
+/* Only one of several who want the name at the same moment gets it; for SQLite an empty file is a new database. */
+static pp_status claim_name(const char *path, struct pp_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name", path);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot create %s", path);
+    close(fd);
+    remove_beside(path); /* of a database that was deleted without them */
+    return PP_OK;
+}
+
 static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
 {
     struct stat st;
@@ -99,10 +119,17 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
             return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", opts->path);
     }
     pp_status status = check_directory(opts->path, err);
-    if (!status)
+    if (!status && opts->force)
         status = pp_rings_discard(opts->path, opts->session_id, err);
-    if (!status)
+    if (!status && opts->force)
         remove_database(opts->path);
+    if (!status)
+        status = claim_name(opts->path, err);
+    if (status || opts->force)
+        return status;
+    status = pp_rings_discard(opts->path, opts->session_id, err); /* of a recording that was deleted without them */
+    if (status)
+        unlink(opts->path);
     return status;
 }
 
@@ -216,6 +243,9 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     if (status)
         goto out;
     choose_journal(s);
+    s->max_bytes = opts->max_bytes;
+    if (opts->detail != PP_DETAIL_SAMPLE)
+        pp_store_lower_detail(s, opts->detail, "as asked");
     if (opts->session_id) {
         char id[24];
         snprintf(id, sizeof(id), "%016llx", (unsigned long long)opts->session_id);
@@ -249,7 +279,7 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
     pp_status status = pp_store_adopt(db, path, 0, &s, err);
     if (status)
         return status;
-    int code = sqlite3_prepare_v2(db, "SELECT thread, max(seq0 + n) FROM chunk GROUP BY thread", -1, &st, NULL);
+    int code = sqlite3_prepare_v2(db, "SELECT thread, max(coalesce(next_seq, seq0 + n)) FROM chunk GROUP BY thread", -1, &st, NULL);
     while (code == SQLITE_OK && (code = sqlite3_step(st)) == SQLITE_ROW) {
         sqlite3_int64 thread = sqlite3_column_int64(st, 0);
         if (thread >= 0 && thread < PP_THREADS_MAX)

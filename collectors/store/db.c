@@ -58,6 +58,21 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode)
     return same;
 }
 
+static uint64_t pragma(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    uint64_t v = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        v = (uint64_t)sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return v;
+}
+
+uint64_t pp_db_bytes(sqlite3 *db)
+{
+    return pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");
+}
+
 static uint32_t be32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];

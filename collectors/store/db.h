@@ -5,6 +5,7 @@
 #include <pipeprobe/status.h>
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 #define PP_STORE_APPLICATION_ID 0x70707231 /* "ppr1" */
 #define PP_STORE_VERSION 1
@@ -16,6 +17,8 @@ extern const char pp_schema_finish[];  /* indexes, when the rows are there */
 pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path);
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path);
 
+/* Size of the database with what is in its log and in the open transaction. */
+uint64_t pp_db_bytes(sqlite3 *db);
 /* "PRAGMA journal_mode=<mode>"; returns 1 when the answer is that mode. */
 int pp_db_journal_mode(sqlite3 *db, const char *mode);
 

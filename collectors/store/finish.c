@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define ROWS_PER_TRANSACTION 200000u
+#define ROW_BYTES 60u
 
 struct rows {
     struct pp_store *store;
@@ -78,7 +79,7 @@ static pp_status insert_chunk(struct rows *r, uint32_t thread, const struct pp_s
     pp_status status = PP_OK;
     for (size_t i = 0; i < n && !status; i++) {
         if (spans[i].phase == PP_PHASE_COUNTER)
-            status = insert_counter(r, &spans[i]);
+            status = !r->store->max_bytes || kept(r, &spans[i]) ? insert_counter(r, &spans[i]) : PP_OK;
         else if (kept(r, &spans[i]))
             status = insert_span(r, thread, &spans[i]);
     }
@@ -167,6 +168,24 @@ static void leave_log(sqlite3 *db)
         sqlite3_sleep(PAUSE_MS);
 }
 
+/* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
+static void fit_rows(struct pp_store *s)
+{
+    uint64_t used = pp_db_bytes(s->db), rows = used < s->max_bytes ? (s->max_bytes - used) / ROW_BYTES : 0;
+    if (s->max_bytes && rows < s->max_rows)
+        s->max_rows = rows;
+}
+
+static void note_left_out(struct pp_store *s)
+{
+    if (!s->over_bytes)
+        return;
+    sqlite3_bind_text(s->st[ST_LOSS], 1, "spans", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->st[ST_LOSS], 2, (sqlite3_int64)s->over_bytes);
+    sqlite3_bind_text(s->st[ST_LOSS], 3, "the file had reached its --max-bytes", -1, SQLITE_STATIC);
+    pp_store_step(s, ST_LOSS, "cannot write to");
+}
+
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
 {
     pthread_mutex_lock(&s->lock);
@@ -177,6 +196,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     }
     if (!status) {
         note_missing_rollup(s);
+        note_left_out(s);
         status = pp_store_flush(s);
     }
     /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the log alive; then they do. */
@@ -184,6 +204,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         sqlite3_busy_timeout(s->db, 200);
         leave_log(s->db);
+        fit_rows(s);
         status = write_rows(s);
     }
     if (!status && sqlite3_exec(s->db, pp_schema_finish, NULL, NULL, NULL) != SQLITE_OK)

@@ -367,6 +367,33 @@ pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *c
     return end(&q, err);
 }
 
+static uint32_t id_or_none(const struct query *q, int column)
+{
+    return sqlite3_column_type(q->st, column) == SQLITE_NULL ? UINT32_MAX : (uint32_t)sqlite3_column_int64(q->st, column);
+}
+
+static int int_or_absent(const struct query *q, int column)
+{
+    return sqlite3_column_type(q->st, column) == SQLITE_NULL ? -1 : sqlite3_column_int(q->st, column);
+}
+
+pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err)
+{
+    struct query known = query(r, "SELECT 1 FROM sqlite_master WHERE name = 'gpu_batch'");
+    int there = row(&known);
+    pp_status status = end(&known, err);
+    if (status || !there) /* a file from before these tables */
+        return status;
+    struct query q = query(r, "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
+                              " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.id");
+    while (row(&q))
+        fn(ctx, &(struct pp_gpu_row){.kind = text(&q, 0), .name = text_or_null(&q, 1), .source = text_or_null(&q, 2), .target = text_or_null(&q, 3), .start_ns = num(&q, 4),
+                                     .dur_ns = num(&q, 5), .bytes = num(&q, 6), .batch = id_or_none(&q, 7), .correlation = id_or_none(&q, 8), .device = id_or_none(&q, 9),
+                                     .context = id_or_none(&q, 10), .stream = id_or_none(&q, 11), .thread = id_or_none(&q, 12), .asynchronous = int_or_absent(&q, 13),
+                                     .result = int_or_absent(&q, 14)});
+    return end(&q, err);
+}
+
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err)
 {
     struct query q = query(r, "SELECT what, count, why FROM loss ORDER BY rowid");

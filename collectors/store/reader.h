@@ -90,6 +90,16 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
 typedef void pp_counter_fn(void *ctx, uint64_t t_ns, const char *name, double value);
 pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err);
 
+/* What the GPU did, in the order stored; absent values as in struct pp_store_gpu. None in a file without CUPTI. */
+struct pp_gpu_row {
+    const char *kind, *name, *source, *target; /* but for kind NULL when absent */
+    uint64_t start_ns, dur_ns, bytes;
+    uint32_t batch, correlation, device, context, stream, thread; /* UINT32_MAX when absent */
+    int asynchronous, result;                  /* -1 when absent */
+};
+typedef void pp_gpu_fn(void *ctx, const struct pp_gpu_row *row);
+pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err);
+
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
 

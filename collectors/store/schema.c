@@ -10,7 +10,7 @@ const char pp_schema_tables[] =
     "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
     /* body and checksum: store/chunk.h */
     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq0 INTEGER NOT NULL, n INTEGER NOT NULL,"
-    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL);"
+    " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL, next_seq INTEGER);"
     "CREATE TABLE span(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, phase INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
     " dur_ns INTEGER NOT NULL, epoch INTEGER NOT NULL, batch INTEGER, sample INTEGER, samples INTEGER, bytes INTEGER NOT NULL,"
     " cpu_ns INTEGER, run_delay_ns INTEGER, cache_hit_kib INTEGER, name INTEGER, flags INTEGER NOT NULL);"
@@ -19,6 +19,11 @@ const char pp_schema_tables[] =
     "CREATE TABLE queue(name TEXT PRIMARY KEY, capacity INTEGER, puts INTEGER, gets INTEGER, put_wait_ns INTEGER, get_wait_ns INTEGER,"
     " mean_depth REAL, share_empty REAL, share_full REAL);"
     "CREATE TABLE counter(id INTEGER PRIMARY KEY, t_ns INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL);"
+    /* What the GPU did; batch by correlation: v_gpu. Empty without CUPTI. */
+    "CREATE TABLE gpu(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, start_ns INTEGER NOT NULL, dur_ns INTEGER NOT NULL, correlation INTEGER,"
+    " device INTEGER, context INTEGER, stream INTEGER, thread INTEGER, bytes INTEGER, source TEXT, target TEXT, asynchronous INTEGER, name TEXT, result INTEGER);"
+    "CREATE TABLE gpu_batch(correlation INTEGER PRIMARY KEY, batch INTEGER NOT NULL);"
+    "CREATE TABLE gpu_clock(t_ns INTEGER NOT NULL, offset_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
     /* Both roll-ups grow with the chunks, in the same transactions. rollup_second holds parts: sum over (second, thread, phase). */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
@@ -54,6 +59,10 @@ const char pp_schema_tables[] =
     " FROM rollup_batch r LEFT JOIN phase p ON p.id = r.phase GROUP BY r.batch;"
     "CREATE VIEW v_stall AS SELECT batch, data_wait_ms, step_ms, read_ms, decode_ms, transform_ms, h2d_ms, slowest_read_ms, slowest_decode_ms"
     " FROM v_batch WHERE data_wait_ms > 0 ORDER BY data_wait_ms DESC;"
+    "CREATE VIEW v_gpu AS SELECT g.id, b.batch, g.kind, g.name, g.start_ns, g.dur_ns, g.correlation, g.device, g.context, g.stream, g.thread, g.bytes, g.source, g.target,"
+    " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation;"
+    "CREATE VIEW v_gpu_summary AS SELECT kind, name, source, count(*) AS count, sum(dur_ns) / 1e9 AS total_s, sum(dur_ns) / 1e6 / count(*) AS mean_ms,"
+    " max(dur_ns) / 1e6 AS max_ms, sum(bytes) AS bytes FROM gpu GROUP BY kind, name, source ORDER BY total_s DESC;"
     "CREATE VIEW v_error AS SELECT kind, action, sum(count) AS count, min(path) AS example_path, min(reason) AS example_reason"
     " FROM error GROUP BY kind, action ORDER BY count DESC;";
 

@@ -4,6 +4,7 @@
 
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
+#include "collectors/store/detail.h"
 #include "collectors/store/rollup.h"
 #include "collectors/store/writer.h"
 
@@ -14,6 +15,7 @@
 #define PP_STORE_CHUNK_SPANS 4096u
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
+#define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
@@ -36,7 +38,9 @@ struct pp_store {
     pthread_mutex_t lock;
     sqlite3 *db; /* NULL once finished or closed */
     char *path;
-    uint64_t max_rows;
+    uint64_t max_rows, max_bytes, file_bytes, over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
+    enum pp_detail detail;
+    uint8_t lane[PP_THREADS_MAX]; /* pp_lane as declared */
     sqlite3_stmt *st[ST_COUNT];
     struct pp_chunk_codec *codec;
     struct pp_rollup *rollup;
@@ -46,6 +50,7 @@ struct pp_store {
     size_t n_more;
     int in_transaction;
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
+    sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
     struct pp_store_cost cost;
 };
 

@@ -64,38 +64,114 @@ static void bind_unless(sqlite3_stmt *st, int i, uint64_t v, uint64_t none)
         bind_uint(st, i, v);
 }
 
-static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
+static pp_status write_loss(struct pp_store *s, const char *what, uint64_t count, const char *why)
+{
+    bind_text(s->st[ST_LOSS], 1, what);
+    bind_uint(s->st[ST_LOSS], 2, count);
+    bind_text(s->st[ST_LOSS], 3, why);
+    return pp_store_step(s, ST_LOSS, "cannot write to");
+}
+
+static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
+{
+    static const char *const kept[] = {
+        [PP_DETAIL_BATCH] = "spans of single samples are summed up per batch, phase and thread", [PP_DETAIL_ROLLUP] = "spans but the trainer's are summed up per phase and thread",
+    };
+    char text[256];
+    if (detail <= s->detail)
+        return PP_OK;
+    snprintf(text, sizeof(text), "%s%s (%s); their percentiles are of sums", s->cost.spans ? "from some point on " : "", kept[detail], why);
+    s->detail = detail;
+    return write_loss(s, "detail", 0, text);
+}
+
+pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
+{
+    pthread_mutex_lock(&s->lock);
+    pp_status status = usable(s);
+    if (!status)
+        status = lower_detail(s, detail, why);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+enum pp_detail pp_store_detail(const struct pp_store *s)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+    pthread_mutex_lock(lock);
+    enum pp_detail detail = s->detail;
+    pthread_mutex_unlock(lock);
+    return detail;
+}
+
+static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
-    size_t size;
-    if (!p->n)
-        return PP_OK;
-    pp_status status = pp_store_begin(s);
-    if (status)
-        return status;
-    const uint8_t *body = pp_chunk_encode_shaped(s->codec, p->spans, p->n, &p->shape, compress, &size);
+    size_t n = p->n, size;
+    uint64_t next_seq = p->seq + p->n;
+    if (s->detail != PP_DETAIL_SAMPLE) {
+        n = pp_detail_merge(s->detail, (pp_lane)s->lane[thread], p->spans, p->n);
+        p->shape = (struct pp_chunk_shape){.last_end_ns = p->shape.last_end_ns};
+        pp_chunk_look(&p->shape, p->spans, 0, n);
+    }
+    const uint8_t *body = pp_chunk_encode_shaped(s->codec, p->spans, n, &p->shape, compress, &size);
     if (!body)
         return pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
     sqlite3_stmt *st = s->st[ST_CHUNK];
     bind_uint(st, 1, thread);
     bind_uint(st, 2, p->seq);
-    bind_uint(st, 3, p->n);
+    bind_uint(st, 3, n);
     bind_uint(st, 4, p->shape.first_start_ns);
     bind_uint(st, 5, p->shape.last_end_ns);
-    bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, p->n, body, size));
+    bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, n, body, size));
     sqlite3_bind_blob64(st, 7, body, size, SQLITE_STATIC);
-    status = pp_store_step(s, ST_CHUNK, "cannot write spans to");
-    if (!status && pp_rollup_chunk(s->rollup, thread, p->spans, p->n) != SQLITE_OK)
-        status = pp_store_fail(s, "cannot write roll-ups to");
-    if (status)
-        return status;
-    s->cost.spans += p->n;
+    bind_unless(st, 8, next_seq, p->seq + n);
+    s->cost.spans += n;
     s->cost.chunks++;
     s->cost.chunk_bytes += size;
+    return pp_store_step(s, ST_CHUNK, "cannot write spans to");
+}
+
+/* Said at once, for a run that is killed; how many is said at the end. */
+static pp_status leave_out(struct pp_store *s, size_t n)
+{
+    pp_status status = s->over_bytes ? PP_OK : write_loss(s, "detail", 0, "from some point on spans are left out: the file has reached its --max-bytes");
+    s->over_bytes += n;
+    return status;
+}
+
+static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
+{
+    struct pp_store_pending *p = &s->pending[thread];
+    if (!p->n)
+        return PP_OK;
+    pp_status status = pp_store_begin(s);
+    if (status)
+        return status;
+    if (s->max_bytes && s->file_bytes >= s->max_bytes)
+        status = leave_out(s, p->n);
+    else if (pp_rollup_chunk(s->rollup, thread, p->spans, p->n) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write roll-ups to");
+    else
+        status = insert_chunk(s, thread, compress);
+    if (status)
+        return status;
     p->seq += p->n;
     p->n = 0;
     p->shape = (struct pp_chunk_shape){.last_end_ns = 0};
     return PP_OK;
+}
+
+/* Looked at once per commit: what is appended in between is at most what the rings hold. */
+static pp_status mind_size(struct pp_store *s)
+{
+    static const char why[] = "the file came near its --max-bytes";
+    if (!s->max_bytes)
+        return PP_OK;
+    s->file_bytes = pp_db_bytes(s->db);
+    if (s->file_bytes >= s->max_bytes / 4 * 3)
+        return lower_detail(s, PP_DETAIL_ROLLUP, why);
+    return s->file_bytes >= s->max_bytes / 2 ? lower_detail(s, PP_DETAIL_BATCH, why) : PP_OK;
 }
 
 static int grow(struct pp_store_pending *p)
@@ -176,6 +252,8 @@ pp_status pp_store_flush(struct pp_store *s)
         status = write_chunk(s, i, 1);
     if (!status && s->in_transaction && pp_rollup_commit(s->rollup) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write roll-ups to");
+    if (!status && s->in_transaction)
+        status = mind_size(s);
     if (!status && s->in_transaction) {
         if (sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
             status = pp_store_fail(s, "cannot commit to");
@@ -245,6 +323,8 @@ pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
         sqlite3_bind_int64(st, 5, t->tid);
         bind_uint(st, 6, t->recorded);
         bind_uint(st, 7, t->dropped);
+        if (t->id < PP_THREADS_MAX)
+            s->lane[t->id] = (uint8_t)t->lane;
         status = pp_store_step(s, ST_THREAD, "cannot write to");
     }
     pthread_mutex_unlock(&s->lock);
@@ -359,12 +439,8 @@ pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, co
 {
     pthread_mutex_lock(&s->lock);
     pp_status status = usable(s);
-    if (!status) {
-        bind_text(s->st[ST_LOSS], 1, what);
-        bind_uint(s->st[ST_LOSS], 2, count);
-        bind_text(s->st[ST_LOSS], 3, why);
-        status = pp_store_step(s, ST_LOSS, "cannot write to");
-    }
+    if (!status)
+        status = write_loss(s, what, count, why);
     pthread_mutex_unlock(&s->lock);
     return status;
 }
@@ -384,6 +460,10 @@ void pp_store_release_db(struct pp_store *s)
     for (int i = 0; i < ST_COUNT; i++) {
         sqlite3_finalize(s->st[i]);
         s->st[i] = NULL;
+    }
+    for (int i = 0; i < PP_STORE_GPU_STATEMENTS; i++) {
+        sqlite3_finalize(s->gpu[i]);
+        s->gpu[i] = NULL;
     }
     sqlite3_close(s->db);
     s->db = NULL;

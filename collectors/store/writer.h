@@ -16,11 +16,16 @@
 
 struct pp_store;
 
+/* What is kept as spans, see store/detail.h; each keeps less than the one before. */
+enum pp_detail { PP_DETAIL_SAMPLE, PP_DETAIL_BATCH, PP_DETAIL_ROLLUP };
+
 struct pp_store_opts {
     const char *path;
     int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
     uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be stored here */
     uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
+    enum pp_detail detail;
+    uint64_t max_bytes; /* of the file; 0: no limit. At half of it details go to batch, at three quarters to roll-ups, at all of it spans are counted as lost */
 };
 
 /* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name are removed, so create the store before the
@@ -47,6 +52,10 @@ struct pp_store_thread {
 pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t);
 pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* interned names and counters */
 
+/* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they could be stored". */
+pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const char *why);
+enum pp_detail pp_store_detail(const struct pp_store *s);
+
 /* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at commit. */
 pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n);
 /* The same without a copy in between: source fills out with up to max spans (1 at least) and says how many; fewer than max ends it. It is called
@@ -62,8 +71,8 @@ struct pp_store_error {
     uint32_t batch;
     uint64_t sample;
     const char *path;
-    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ... */
-    const char *action; /* "skipped", "substituted", "failed", "retried" */
+    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ...; "warning": met when the data set was opened */
+    const char *action; /* "skipped", "substituted", "failed", "retried"; "noted" for a warning */
     const char *reason; /* the sentence */
 };
 pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e);
@@ -79,6 +88,26 @@ pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q);
 
 /* Counters sampled by the monitor: process CPU, RSS, I/O, queue depths, PSI. name says the unit ("rss_bytes"). */
 pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value);
+
+/* One thing the GPU did, or the CPU did for it, as CUPTI tells it. Times are CLOCK_MONOTONIC already. */
+#define PP_GPU_NONE UINT32_MAX
+struct pp_store_gpu {
+    const char *kind;            /* "memcpy", "memset", "kernel", "api", "sync", "overhead" */
+    uint64_t start_ns, dur_ns;
+    uint32_t correlation;        /* joins what was called with what was done for it; PP_GPU_NONE: not told, as below */
+    uint32_t device, context, stream;
+    uint32_t thread;             /* "api": the kernel's id of the thread that called */
+    uint64_t bytes;              /* memcpy, memset */
+    const char *source, *target; /* memcpy: "pageable", "pinned", "device", ...; else NULL */
+    int asynchronous;            /* memcpy: 1, 0; else -1 */
+    const char *name;            /* of kernel, call, synchronisation or overhead; NULL: none */
+    int result;                  /* "api": what the call returned; else -1 */
+};
+pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g);
+/* The records of this correlation belong to batch. */
+pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t batch);
+/* At t_ns of CLOCK_MONOTONIC, CUPTI's clock plus offset_ns was that, give or take error_ns: what the records' times were converted with. */
+pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns);
 
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Kept texts hang on a list, so that they are owned (and leak checkers see them) until the process ends. */
 static struct kept {
@@ -114,6 +115,9 @@ pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_
     char path[PATH_MAX];
     if (!config_path(path, sizeof(path)))
         return PP_OK;
+    struct stat info;
+    if (stat(path, &info) != 0 && errno == EACCES)
+        return PP_OK; /* HOME is somebody else's (su, a service's user): nothing there is ours */
     FILE *f = fopen(path, "re");
     if (!f)
         return errno == ENOENT || errno == ENOTDIR ? PP_OK : pp_fail_errno(err, errno, "cannot read the configuration file %s", path);

@@ -88,6 +88,7 @@ static void cuda_info(const struct pp_device *d, struct pp_device_info *out)
     out->name = c->name;
     out->pinned = !c->pageable;
     out->note = c->note[0] ? c->note : NULL;
+    out->driver_version = c->cu.version;
     out->pci_bus_id = c->pci_bus_id[0] ? c->pci_bus_id : NULL;
 }
 

@@ -63,6 +63,23 @@ pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_er
     return d->ops->copy_wait(d, ticket, err);
 }
 
+void pp_device_watch(struct pp_device *d, const struct pp_device_watch *w)
+{
+    d->watch = *w;
+}
+
+void pp_device_begin(struct pp_device *d, uint64_t batch)
+{
+    if (d->watch.begin)
+        d->watch.begin(d->watch.ctx, batch);
+}
+
+void pp_device_end(struct pp_device *d)
+{
+    if (d->watch.end)
+        d->watch.end(d->watch.ctx);
+}
+
 pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
 {
     if (!d->ops->step_start)

@@ -29,6 +29,7 @@ struct pp_device_info {
     const char *note;          /* NULL or what to know ("RLIMIT_MEMLOCK is 8 MiB: slots are not page-locked") */
     const char *passed_over;   /* NULL or, under "auto", why it is not CUDA */
     const char *pci_bus_id;    /* NULL or "0000:3b:00.0", by which NVML knows it */
+    int driver_version;        /* cuda: of CUDA the driver speaks: 12020 is 12.2; else 0 */
     int runs_steps;            /* pp_device_step_* do a step on the device */
 };
 
@@ -44,6 +45,17 @@ void pp_device_free(struct pp_device *d, void *p, size_t size);
 pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
 /* Blocks until the copy is done (an event wait). The source may then be reused. */
 pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err);
+
+/* Told by the thread that is about to start work on the device for a batch, and again when that work is done or has failed: how a profiler joins the
+ * device's work to batches. Set before the loader's threads start; w is copied. */
+struct pp_device_watch {
+    void *ctx;
+    void (*begin)(void *ctx, uint64_t batch);
+    void (*end)(void *ctx);
+};
+void pp_device_watch(struct pp_device *d, const struct pp_device_watch *w);
+void pp_device_begin(struct pp_device *d, uint64_t batch);
+void pp_device_end(struct pp_device *d);
 
 /* A trainer step of ns on the device: started without waiting, then waited for; one at a time. PP_E_UNSUPPORTED where the device runs none. */
 pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err);

@@ -22,6 +22,7 @@ struct pp_device_ops {
 /* Every implementation embeds this first. */
 struct pp_device {
     const struct pp_device_ops *ops;
+    struct pp_device_watch watch;
     char passed_over[sizeof(((struct pp_err *)0)->text)]; /* device.c's: see pp_device_info */
 };
 

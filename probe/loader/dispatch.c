@@ -87,10 +87,9 @@ void pp_dispatch_free(struct pp_dispatch *d)
 
 /* ---- everything below runs under d->lock unless it says otherwise ---- */
 
-/* Waits on cond and records the wait as phase. */
+/* Waits on cond and records the wait as phase, from the end of the thread's last one: coming here (d->lock, a CPU) is waiting too. */
 static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase, uint64_t *wait_ns)
 {
-    pp_lap_skip(t);
     pp_lap_open(t, phase, (uint32_t)d->next_batch);
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);

@@ -51,7 +51,6 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
     for (;;) {
         struct pp_item *item;
         struct pp_lap lap = reader_lap(r);
-        pp_lap_skip(r->trace);
         pp_lap_open(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
         if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
@@ -99,6 +98,8 @@ void *pp_reader_main(void *arg)
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         r.samples = 0;
         pp_err_clear(&r.first_error);
+        struct pp_lap lap = reader_lap(&r);
+        pp_lap_end(r.trace, PP_PHASE_SAMPLER, &lap); /* the order of the shards */
         if (st == PP_OK)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
@@ -143,9 +144,11 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     pp_lap_open(t, PP_PHASE_H2D, lap.batch);
     pp_device_info(l->opts.device, &device);
     pp_fault_copy(l->opts.faults, bytes, device.pinned);
+    pp_device_begin(l->opts.device, s->batch);
     st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
     if (st == PP_OK)
         st = pp_device_copy_wait(l->opts.device, ticket, err);
+    pp_device_end(l->opts.device);
     lap.bytes = bytes;
     lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
     pp_lap_end(t, PP_PHASE_H2D, &lap);

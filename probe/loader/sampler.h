@@ -71,7 +71,7 @@ struct pp_loader_state {
     int drop_last;
     int streaming;                    /* with a shard cursor: */
     uint64_t shard, offset, number;   /* as pp_stream_cursor has them */
-    uint64_t shuffle_buffer;
+    uint64_t shuffle_buffer, shards, shuffle_shards; /* what else the order of a stream depends on */
     uint64_t weights_digest;          /* weighted: of the weights and draws; 0: not recorded, then it is not compared */
 };
 /* Fills everything opts knows (kind, n, seed, rank, world size, drop_last, weights) for a run that starts; the rest is zero. */

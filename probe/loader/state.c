@@ -1,7 +1,8 @@
 /* The saved state of a run: one small JSON object.
  *
  *   {"schema": "pipeprobe.state/1", "sampler": "random", "seed": "42", "drop_last": false, "epoch": 3, "consumed": 1280, "n": 50000,
- *    "rank": 0, "world_size": 8, "weights_digest": "0", "stream": {"shard": 4, "offset": 1048576, "number": 9000, "shuffle_buffer": 1000}}
+ *    "rank": 0, "world_size": 8, "weights_digest": "0", "stream": {"shard": 4, "offset": 1048576, "number": 9000,
+ *    "shuffle_buffer": 1000, "shards": 100, "shuffle_shards": 1}}
  *
  * "stream" is there for streaming runs alone. seed and weights_digest use all 64 bits, more than a JSON number holds safely, so they are
  * strings of decimal digits. */
@@ -39,7 +40,8 @@ static const struct field run_fields[] = {
 };
 
 static const struct field stream_fields[] = {
-    FIELD(shard, COUNT), FIELD(offset, COUNT), FIELD(number, COUNT), FIELD(shuffle_buffer, COUNT), {NULL, 0, 0},
+    FIELD(shard, COUNT), FIELD(offset, COUNT), FIELD(number, COUNT), FIELD(shuffle_buffer, COUNT),
+    FIELD(shards, COUNT), FIELD(shuffle_shards, COUNT), {NULL, 0, 0},
 };
 
 static uint64_t *field_of(struct pp_loader_state *st, const struct field *f)

@@ -41,7 +41,7 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
     }
 }
 
-static pp_status step(const struct pp_loader *l, struct pp_err *err)
+static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *err)
 {
     uint64_t end = pp_now_ns() + l->opts.step_ns, cpu_end = pp_thread_cpu_ns() + l->opts.step_ns, now;
     switch (l->opts.step) {
@@ -56,8 +56,12 @@ static pp_status step(const struct pp_loader *l, struct pp_err *err)
             pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
         break;
     case PP_STEP_DEVICE: {
+        pp_device_begin(l->opts.device, batch);
         pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
-        return st == PP_OK ? pp_device_step_wait(l->opts.device, err) : st;
+        if (st == PP_OK)
+            st = pp_device_step_wait(l->opts.device, err);
+        pp_device_end(l->opts.device);
+        return st;
     }
     }
     return PP_OK;
@@ -92,7 +96,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     if (l->opts.step != PP_STEP_NONE) {
         struct pp_lap stepped = lap;
         pp_lap_open(t, PP_PHASE_STEP, lap.batch);
-        pp_status st = step(l, &err);
+        pp_status st = step(l, b->batch, &err);
         if (st != PP_OK) {
             pp_loader_fail(l, st, &err);
             stepped.flags |= PP_SPAN_ERROR;

@@ -295,6 +295,18 @@ static void append_number(struct pp_transform *t, const char *before, double v)
     append(t, "%s%s", before, number);
 }
 
+/* As number, but 4/3 reads better than 1.3333333333333333. */
+static void append_ratio(struct pp_transform *t, const char *before, double v)
+{
+    for (int below = 3; below <= 16; below++)
+        for (int above = 1; above <= 32; above++)
+            if ((double)above / below == v && floor(v * 100) != v * 100) {
+                append(t, "%s%d/%d", before, above, below);
+                return;
+            }
+    append_number(t, before, v);
+}
+
 static void append_size(struct pp_transform *t, const char *name, int height, int width, int pair)
 {
     append(t, pair || height != width ? "%s%s:%dx%d" : "%s%s:%d", t->text[0] ? "," : "", name, height, width);
@@ -312,8 +324,8 @@ static void write_text(struct pp_transform *t)
         append_size(t, "rrc", t->resize_height, t->resize_width, 0);
         append_number(t, ":scale=", t->scale[0]);
         append_number(t, "-", t->scale[1]);
-        append_number(t, ":ratio=", t->ratio[0]);
-        append_number(t, "-", t->ratio[1]);
+        append_ratio(t, ":ratio=", t->ratio[0]);
+        append_ratio(t, "-", t->ratio[1]);
     } else if (t->resize != PP_RESIZE_NONE) {
         append_size(t, "resize", t->resize_height, t->resize_width, t->resize == PP_RESIZE_EXACT);
     }

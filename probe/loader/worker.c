@@ -166,12 +166,12 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. */
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
+ * worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_lap_skip(w->trace);
     pp_lap_open(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
     for (uint32_t from = 0; from < s->rows; from++) {
         if (!s->usable[from])
@@ -219,16 +219,17 @@ void *pp_worker_main(void *arg)
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
     pp_lap_start(w->trace);
-    pp_fault_start(l->opts.faults);
-    pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
+    if (l->opts.faults) { /* a worker that is slow to start, as a spawned process is */
+        pp_fault_start(l->opts.faults);
+        pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
+    }
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
         }
-        if (c.slot->epoch != epoch) {
+        if (l->opts.faults && c.slot->epoch != epoch) {
             epoch = c.slot->epoch;
-            pp_lap_skip(w->trace);
             pp_fault_epoch(l->opts.faults);
             struct pp_lap restart = lap_of(w, c.slot, PP_NO_SAMPLE);
             lap(w, PP_PHASE_STARTUP, &restart, PP_OK);

@@ -49,7 +49,8 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
             return st;
     }
     if (pp_unrepeated(side->runs, &d))
-        return pp_fail(err, PP_E_INCONCLUSIVE, "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s", side->label, d.name, d.base, d.base_path, d.head, d.head_path);
+        return pp_fail(err, PP_E_INCONCLUSIVE, "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s", side->label, d.name, d.base,
+                       d.base_path, d.head, d.head_path);
     return PP_OK;
 }
 
@@ -87,7 +88,8 @@ static void note_differences(struct pp_compare *c, const struct pp_runs *base, c
 pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
                            struct pp_compare *out, struct pp_err *err)
 {
-    *out = (struct pp_compare){.base_label = base->label, .head_label = head->label, .n_base = base->runs->n, .n_head = head->runs->n, .opts = *opts, .base_batch_s = NAN, .head_batch_s = NAN};
+    *out = (struct pp_compare){.base_label = base->label, .head_label = head->label, .n_base = base->runs->n, .n_head = head->runs->n, .opts = *opts,
+                               .base_batch_s = NAN, .head_batch_s = NAN};
     pp_status st = check_opts(opts, err);
     if (st == PP_OK)
         st = pp_compare_check_side(base, err);

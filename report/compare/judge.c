@@ -144,13 +144,16 @@ static void conclude(struct pp_compare *c)
         measured += c->metric[i].gated && c->metric[i].answer != PP_NOT_MEASURED;
     c->answer = c->regressed ? PP_REGRESSED : c->inconclusive || !measured ? PP_INCONCLUSIVE : PP_NOT_REGRESSED;
     m = foremost(c, c->answer);
+    const char *title = m ? pp_cmp_metric(m->id)->title : "";
     if (c->answer == PP_REGRESSED && m)
-        snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s", pp_cmp_metric(m->id)->title, isnan(m->change) ? "is no longer zero" : pp_cmp_change_text(change, sizeof(change), m->change),
+        snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s", title, isnan(m->change) ? "is no longer zero" : pp_cmp_change_text(change, sizeof(change), m->change),
                  c->regressed > 1 ? ", and more below" : "");
     else if (c->answer == PP_REGRESSED)
         snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s", c->verdict.sentence);
+    else if (c->answer == PP_INCONCLUSIVE && m)
+        snprintf(c->sentence, sizeof(c->sentence), "INCONCLUSIVE: %s: %s", title, m->reason);
     else if (c->answer == PP_INCONCLUSIVE)
-        snprintf(c->sentence, sizeof(c->sentence), "INCONCLUSIVE: %s%s%s", m ? pp_cmp_metric(m->id)->title : measured ? c->verdict.sentence : "no gated metric was measured", m ? ": " : "", m ? m->reason : "");
+        snprintf(c->sentence, sizeof(c->sentence), "INCONCLUSIVE: %s", measured ? c->verdict.sentence : "no gated metric was measured");
     else
         snprintf(c->sentence, sizeof(c->sentence), "NOT REGRESSED: no gated metric is worse by more than its threshold");
 }

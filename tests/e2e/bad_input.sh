@@ -50,6 +50,7 @@ head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
 run timeout 60 "$PP" run "$T/cut.tar" $short --force -o "$T/out.sqlite"
 check "a tar that ends in the middle runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
 like "and says so" "$(cat "$OUT" "$ERR")" "cut\.tar.*(ends|truncated|middle)"
+like "and the file does" "$(sql "$T/out.sqlite" "SELECT action, reason FROM error WHERE kind = 'warning'")" "noted.*cut\.tar ends in the middle"
 rm "$T/shards/shard-000001.tar"
 refuses "a missing shard of a range" 2 "shard-000001\.tar" "$PP" run "$T/shards/shard-{000000..000003}.tar" --force -o "$T/out.sqlite"
 head -c 5000 /dev/urandom >"$T/noise.tar"
@@ -96,6 +97,23 @@ refuses "a report on nothing" 2 "absent\.sqlite" "$PP" report "$T/absent.sqlite"
 refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
 sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(x)'
 refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
+
+# -- many at once, without a name: each finds one of its own
+mkdir "$T/many"
+(cd "$T/many" && for _ in 1 2 3 4; do timeout 60 "$PP" run "$T/images" $short --quiet >/dev/null & done; wait)
+is "runs of the same second write files of their own" "$(ls "$T/many" | wc -l)" 4
+
+# -- standard streams
+for words in --help "run --help" doctor; do
+    refuses "$words to a full disk" 4 "standard output" bash -c "'$PP' $words >/dev/full"
+done
+refuses "standard output is closed" 4 "printing the report failed" bash -c "'$PP' run '$T/images' $short --quiet --force -o '$T/out.sqlite' >&-"
+is "and nothing was written over the recording" "$(sql "$T/out.sqlite" 'PRAGMA integrity_check')" ok
+if [ ${#as_user[@]} -gt 0 ] && "${as_user[@]}" test -x "$T/pipeprobe" 2>/dev/null; then
+    mkdir "$T/home" && chmod 700 "$T/home"
+    run env HOME="$T/home" XDG_CONFIG_HOME= "${as_user[@]}" "$T/pipeprobe" plan --n 3
+    is "somebody else's HOME is no configuration of ours" "$rc" 0
+fi
 
 # -- disk full: before the rings (1 MiB a thread), and while writing
 mkdir "$T/small"

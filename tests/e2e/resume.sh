@@ -31,6 +31,26 @@ refuses "a damaged state" 4 "broken" "$PP" run "$T/images" --sampler random $com
 # shellcheck disable=SC2086
 refuses "an absent state" 2 "absent" "$PP" run "$T/images" --sampler random $common --resume "$T/absent"
 
+# Streams: the rest comes in the order the whole would have had, over the epoch's end too; what else an order depends on is held against the state.
+"$MAKE_DATASET" "$T/shards" --n $N --size 64x48 --tar 5 >/dev/null
+stream="$T/shards --stream --shuffle-buffer 20 $common"
+# shellcheck disable=SC2086
+run timeout 60 "$PP" run $stream --workers 1 --epochs 2 --list-delivered "$T/whole"
+for steps in 1 5 17 19; do
+    # shellcheck disable=SC2086
+    run timeout 60 "$PP" run $stream --workers 3 --steps $steps --save-state "$T/state" --list-delivered "$T/first"
+    # shellcheck disable=SC2086
+    run timeout 60 "$PP" run $stream --workers 2 --epochs 2 --resume "$T/state" --list-delivered "$T/second"
+    check "stream: both parts around step $steps are the whole" diff <(cat "$T/first" "$T/second" | cut -f 2) <(cut -f 2 "$T/whole")
+done
+# shellcheck disable=SC2086
+refuses "a stream's state with another buffer" 2 "shuffle-buffer 20" "$PP" run $stream --shuffle-buffer 30 --resume "$T/state"
+# shellcheck disable=SC2086
+refuses "with the shards in order" 2 "that run had --shuffle-shards" "$PP" run $stream --no-shuffle-shards --resume "$T/state"
+rm "$T/shards/shard-000004.tar"*
+# shellcheck disable=SC2086
+refuses "with other shards" 2 "5 shards, and here are 4" "$PP" run $stream --resume "$T/state"
+
 # Ranks share the epoch: disjoint, and together everything.
 for rank in 0 1 2; do
     "$PP" plan "$T/images" --sampler random --seed 11 --rank $rank --world-size 3 --drop-last 2>/dev/null | cut -f 1

@@ -31,6 +31,9 @@ run_and_look() { # NAME EXPECTED-PHASES RUN-ARGUMENTS...
         check "$name: v_phase_summary has $key" grep -qw "$key" <<<"$(sql "$file" 'SELECT * FROM v_phase_summary')"
     done
     check "$name: spans are plain rows" test "$(sql "$file" 'SELECT count(*) FROM span')" -gt 50
+    # Waiting is a phase: a span begins where its thread's last one ended. (What makes an epoch's order is timed alone.)
+    is "$name: no time of a worker is nobody's" "$(sql "$file" "SELECT count(*) FROM (SELECT phase, start_ns - lag(start_ns + dur_ns) OVER (PARTITION BY thread ORDER BY id) AS gap
+        FROM v_span WHERE lane IN ('worker', 'reader') AND kind != 'counter') WHERE gap > 0 AND phase != 'sampler'")" 0
     run timeout 60 "$PP" report "$file" --json
     for key in samples_per_s data_wait_share verdict phases workers queues; do
         is "$name: report agrees on $key" "$(json "$OUT" "\$.$key")" "$(json "$doc" "\$.$key")"
@@ -39,6 +42,7 @@ run_and_look() { # NAME EXPECTED-PHASES RUN-ARGUMENTS...
 
 run_and_look folder "read decode transform data_wait h2d step" "$T/images"
 run_and_look shards "read decode transform data_wait h2d step" "$T/shards/shard-{000000..000002}.tar"
+run_and_look streamed "read put_wait decode transform data_wait h2d step" "$T/shards" --stream
 run_and_look tokens_bin "read data_wait h2d step" "$T/tokens.bin"
 run_and_look tokens_npy "read data_wait h2d step" "$T/tokens.npy"
 run_and_look synthetic "read data_wait h2d step" --synthetic n=200

@@ -61,7 +61,7 @@ static void configure(const char *words)
     char copy[512], *rest = copy, *word;
     snprintf(copy, sizeof(copy), "%s", words ? words : "");
     fake.devices = 1;
-    fake.version = 12020;
+    fake.version = 13000;
     fake.gbps = 25;
     fake.pageable_gbps = 6;
     fake.combined_gbps = 26;

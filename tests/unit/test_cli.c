@@ -18,7 +18,7 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 static const struct pp_command cmd = {
-    .name = "try", .summary = "Tries.", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
+    .name = "try", .summary = "tries", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
 };
 
 /* Runs pp_cli_parse with stdout and stderr going to text. */
@@ -70,7 +70,7 @@ static void test_short_help(void **state)
         {.name = "window", .type = PP_OPT_INT, .arg = "N", .group = "Rare", .help = "how wide", .advanced = 1},
         {.name = NULL},
     };
-    static const struct pp_command c = {.name = "try", .summary = "Tries.", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
+    static const struct pp_command c = {.name = "try", .summary = "tries", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
     static const char *const want[] = {
         "Usage: pipeprobe try FILE\nTries.\n\n      --workers N  how many\n1 more options: pipeprobe try --help-all\n\nExamples:\n  pipeprobe try a\n",
         "Usage: pipeprobe try FILE\nTries.\n\nBasics:\n      --workers N  how many\nRare:\n      --window N   how wide\n\nExamples:\n  pipeprobe try a\n",
@@ -94,7 +94,7 @@ static void test_help_all(void **state)
     FILE *out = open_memstream(&text, &size);
     pp_help_all(commands, out);
     fclose(out);
-    assert_non_null(strstr(text, "  try       Tries.\n"));
+    assert_non_null(strstr(text, "  try       tries\n"));
     int lines = 0;
     for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++)
         assert_in_range(end - line, 0, 80);

@@ -43,7 +43,7 @@ static void says_what_it_is(void **state)
     struct pp_device *d = open_cuda((struct pp_device_opts){0});
     pp_device_info(d, &i);
     assert_string_equal(i.kind, "cuda");
-    assert_string_equal(i.name, "Fake GPU 0 (compute capability 9.0, driver for CUDA 12.2), pinned");
+    assert_string_equal(i.name, "Fake GPU 0 (compute capability 9.0, driver for CUDA 13.0), pinned");
     assert_string_equal(i.pci_bus_id, "0000:3b:00.0");
     assert_true(i.pinned);
     assert_true(i.runs_steps);

@@ -386,6 +386,34 @@ static void test_losses_forbid_a_verdict(void **state)
     fake_free(f);
 }
 
+static void test_a_recovery_is_told(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    fake_text(f, "run", "recovery", "recovered 7 spans from the ring files of a killed run");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    assert_non_null(strstr(r->losses[0].why, "recovered 7 spans"));
+    assert_string_equal(r->verdict.l0, "input-bound");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_rows_left_out_are_no_loss_to_the_report(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    f->loss[f->n_losses].what = "span_rows";
+    f->loss[f->n_losses].why = "table span is a sample of whole batches";
+    f->loss[f->n_losses++].count = 706266;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_ceiling(void **state)
 {
     struct fake_pipeline p = base();
@@ -552,7 +580,8 @@ int main(void)
         cmocka_unit_test(test_an_epoch_of_one_batch), cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
         cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
-        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
+        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_a_recovery_is_told),
+        cmocka_unit_test(test_rows_left_out_are_no_loss_to_the_report), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
         cmocka_unit_test(test_confidence), cmocka_unit_test(test_samples_of_a_worker), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_strange_spans),
     };

@@ -1,58 +1,8 @@
 /* The renderers: golden documents of a fixed run (PP_GOLDEN_UPDATE=1 rewrites them for review), the JSON document against its published
  * schema, and that no line of text is wider than the terminal. */
-#include "fake_run.h"
-#include "report/render.h"
+#include "report_fixture.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 #include <jansson.h>
-
-static char *text;
-static size_t text_size;
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
-
-/* Has a bit of everything a report can show. */
-static struct fake_run *full_run(int workers)
-{
-    struct fake_pipeline p = {
-        .workers = workers, .batches = 70, .warmup = 10, .batch_size = 8, .batches_per_epoch = 30, .wait_ns = 30 * FAKE_MS, .step_ns = 20 * FAKE_MS, .h2d_ns = FAKE_MS,
-        .stage = {{PP_PHASE_READ, 7 * FAKE_MS, 0.04, 0.01}, {PP_PHASE_DECODE, 2500000, 0.97, 0.02}, {PP_PHASE_TRANSFORM, 480000, 0.97, 0.02}, {PP_PHASE_SLOT_WAIT, 20000, 0.1, 0}},
-    };
-    struct fake_run *f = fake_pipeline(&p);
-    fake_text(f, "run", "outcome", "finished");
-    fake_num(f, "config", "workers", "2", NULL);
-    fake_text(f, "chosen", "workers", "auto: one per usable CPU");
-    fake_num(f, "config", "batch_size", "8", NULL);
-    fake_text(f, "config", "transform", "rrc:224,hflip,normalize=imagenet");
-    fake_text(f, "config", "step", "sleep");
-    fake_text(f, "environment", "kernel", "6.1.0-18-amd64");
-    fake_text(f, "environment", "cpu_model", "Example CPU @ 3.00GHz");
-    fake_num(f, "environment", "usable_cpus", "2", NULL);
-    fake_num(f, "environment", "memory_bytes", "8589934592", "bytes");
-    fake_num(f, "result", "recorder_cpu_ns", "3100000", "ns");
-    f->error[0] = (struct pp_error_row){.path = "train/n01440764/caf\xc3\xa9 \x1b[31m.JPEG", .kind = "corrupt", .action = "skipped", .reason = "the JPEG ends after 1,204 of 88,123 bytes", .count = 3};
-    f->error[1] = (struct pp_error_row){.path = "train/n01443537/b.JPEG", .kind = "transient", .action = "retried", .reason = "EIO", .count = 2};
-    f->n_errors = 2;
-    f->queue[0] = (struct pp_queue_row){.name = "ready", .capacity = 4, .puts = 70, .gets = 70, .put_wait_ns = 120000, .get_wait_ns = 2100 * FAKE_MS, .mean_depth = 0.21, .share_empty = 0.83, .share_full = 0.002};
-    f->n_queues = 1;
-    f->loss[0].what = "counter samples";
-    f->loss[0].why = "the monitor fell behind";
-    f->loss[0].count = 2;
-    f->loss[1].what = "write_ahead_log"; /* nothing lost, but told */
-    f->loss[1].why = "no WAL on this file system";
-    f->n_losses = 2;
-    return f;
-}
 
 static void render(const struct pp_report *r, int json, int color, int columns)
 {
@@ -60,27 +10,6 @@ static void render(const struct pp_report *r, int json, int color, int columns)
     assert_non_null(out);
     assert_int_equal(json ? pp_render_json(r, out) : pp_render_text(r, out, color, columns), 0);
     fclose(out);
-}
-
-static void compare_with_golden(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "tests/golden/%s", name);
-    if (getenv("PP_GOLDEN_UPDATE")) {
-        FILE *out = fopen(path, "w");
-        assert_non_null(out);
-        fputs(text, out);
-        assert_int_equal(fclose(out), 0);
-    }
-    FILE *in = fopen(path, "r");
-    if (!in)
-        fail_msg("%s is missing: run from the repository's root, or make it with PP_GOLDEN_UPDATE=1", path);
-    char *wanted = calloc(1, 1 << 20);
-    size_t n = fread(wanted, 1, (1 << 20) - 1, in);
-    wanted[n] = '\0';
-    fclose(in);
-    assert_string_equal(text, wanted);
-    free(wanted);
 }
 
 static void golden(int workers, int json, const char *name)

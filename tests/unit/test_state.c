@@ -33,7 +33,7 @@ static int tear_down(void **state)
 
 static const struct pp_loader_state full = {
     .epoch = 3, .consumed = 1280, .kind = PP_SAMPLER_TORCH, .n = 50000, .seed = UINT64_MAX - 3, .rank = 2, .world_size = 8, .drop_last = 1,
-    .streaming = 1, .shard = 4, .offset = UINT64_C(1) << 41, .number = 77, .shuffle_buffer = 1000, .weights_digest = UINT64_MAX,
+    .streaming = 1, .shard = 4, .offset = UINT64_C(1) << 41, .number = 77, .shuffle_buffer = 1000, .shards = 12, .shuffle_shards = 1, .weights_digest = UINT64_MAX,
 };
 
 static void assert_same(const struct pp_loader_state *a, const struct pp_loader_state *b)
@@ -51,6 +51,8 @@ static void assert_same(const struct pp_loader_state *a, const struct pp_loader_
     assert_int_equal(a->number, b->number);
     assert_int_equal(a->offset, b->offset);
     assert_int_equal(a->shuffle_buffer, b->shuffle_buffer);
+    assert_int_equal(a->shards, b->shards);
+    assert_int_equal(a->shuffle_shards, b->shuffle_shards);
     assert_int_equal(a->weights_digest, b->weights_digest);
 }
 

@@ -29,14 +29,14 @@ static void canonical_text_round_trips(void **state)
         enum pp_dtype dtype;
         int height, width;
     } rows[] = {
-        {"rrc:224,hflip,normalize=imagenet", "rrc:224:scale=0.08-1:ratio=0.75-1.3333333333333333,hflip:0.5,normalize=imagenet", PP_DTYPE_F32, 224, 224},
+        {"rrc:224,hflip,normalize=imagenet", "rrc:224:scale=0.08-1:ratio=0.75-4/3,hflip:0.5,normalize=imagenet", PP_DTYPE_F32, 224, 224},
         {"resize:256,center:224,normalize=imagenet", "resize:256,center:224,normalize=imagenet", PP_DTYPE_F16, 224, 224},
         {"rrc:64x32:ratio=1/2-2:scale=1e-2-0.5", "rrc:64x32:scale=0.01-0.5:ratio=0.5-2,normalize=none", PP_DTYPE_U8, 64, 32},
         {"resize:100x100", "resize:100x100,normalize=none", PP_DTYPE_F32, 100, 100},
         {"resize:100,hflip:1,center:90x80", "resize:100,hflip:1,center:90x80,normalize=none", PP_DTYPE_U8, 90, 80},
         {"center:7,hflip:0.125", "center:7,hflip:0.125,normalize=none", PP_DTYPE_U8, 7, 7},
-        {"rrc:8,center:6x5", "rrc:8:scale=0.08-1:ratio=0.75-1.3333333333333333,center:6x5,normalize=none", PP_DTYPE_U8, 6, 5},
-        {"rrc:1,normalize=0.5,0.25,-0.125/0.1,2,3.5", "rrc:1:scale=0.08-1:ratio=0.75-1.3333333333333333,normalize=0.5,0.25,-0.125/0.1,2,3.5", PP_DTYPE_F32, 1, 1},
+        {"rrc:8,center:6x5", "rrc:8:scale=0.08-1:ratio=0.75-4/3,center:6x5,normalize=none", PP_DTYPE_U8, 6, 5},
+        {"rrc:1,normalize=0.5,0.25,-0.125/0.1,2,3.5", "rrc:1:scale=0.08-1:ratio=0.75-4/3,normalize=0.5,0.25,-0.125/0.1,2,3.5", PP_DTYPE_F32, 1, 1},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_transform *t = parse(rows[i].spec, rows[i].dtype);

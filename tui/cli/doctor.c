@@ -1,5 +1,7 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
+#include "probe/base/text.h"
+#include "probe/device/cuda_bandwidth.h"
 #include "report/page.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/doctor_checks.h"
@@ -24,6 +26,28 @@ static const char *meaning(const struct pp_check *c, const struct pp_finding *f)
     return f->answer == PP_YES ? c->with : f->answer == PP_NO ? c->without : "so it may or may not work";
 }
 
+/* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has said why. */
+static void put_bandwidth(FILE *out)
+{
+    struct pp_bandwidth b;
+    struct pp_err err;
+    char size[32];
+    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
+        if (err.code != PP_E_NOT_FOUND && err.code != PP_E_UNSUPPORTED)
+            fprintf(out, "\nCopies to the GPU could not be measured: %s\n", err.text);
+        return;
+    }
+    fprintf(out, "\nCopies to the GPU, GB/s  ");
+    for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+        fprintf(out, " %9s", pp_text_bytes(size, sizeof(size), (double)b.size[s]));
+    for (int m = 0; m < PP_BANDWIDTH_MEMORIES; m++) {
+        fprintf(out, "\n  %-22s ", b.memory[m]);
+        for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+            fprintf(out, " %9.2f", b.bytes_per_s[m][s] / 1e9);
+    }
+    fputc('\n', out);
+}
+
 static void put_text(const struct options *o)
 {
     static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
@@ -37,6 +61,32 @@ static void put_text(const struct options *o)
         snprintf(text, sizeof(text), "%s: %s", f.value, meaning(&pp_checks[i], &f));
         pp_page_text(&page, tone[f.answer], lead, n, 0, text);
     }
+    put_bandwidth(stdout);
+}
+
+/* "h2d": one row per kind of memory and size; null where nothing was measured. */
+static void put_bandwidth_json(struct pp_json *j)
+{
+    struct pp_bandwidth b;
+    struct pp_err err;
+    pp_json_key(j, "h2d");
+    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
+        pp_json_null(j);
+        return;
+    }
+    pp_json_array(j);
+    for (int i = 0; i < PP_BANDWIDTH_MEMORIES * PP_BANDWIDTH_SIZES; i++) {
+        int m = i / PP_BANDWIDTH_SIZES, s = i % PP_BANDWIDTH_SIZES;
+        pp_json_object(j);
+        pp_json_key(j, "memory");
+        pp_json_str(j, b.memory[m]);
+        pp_json_key(j, "size_bytes");
+        pp_json_uint(j, b.size[s]);
+        pp_json_key(j, "bytes_per_s");
+        pp_json_num(j, b.bytes_per_s[m][s]);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
 }
 
 static int put_json(void)
@@ -68,6 +118,7 @@ static int put_json(void)
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
+    put_bandwidth_json(&j);
     pp_json_object_end(&j);
     return pp_json_end(&j);
 }

@@ -1,10 +1,12 @@
 #include "tui/cli/doctor_checks.h"
 
+#include "collectors/cupti/abi.h"
 #include "collectors/environment.h"
+#include "collectors/nvml.h"
 #include "collectors/nvtx/nvtx.h"
 #include "probe/base/text.h"
+#include "probe/device/cuda_driver.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -167,20 +169,48 @@ static void look_nowait(struct pp_finding *f)
         close(fd);
 }
 
+/* ---- the GPU ---- */
+
 static void look_cuda(struct pp_finding *f)
 {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!lib) {
-        found(f, PP_NO, "no libcuda.so.1 on this machine");
+    struct pp_cuda_driver cu;
+    struct pp_err err;
+    char name[64] = "";
+    int n, device;
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK || pp_cuda_driver_devices(&cu, &n, &err) != PP_OK) {
+        found(f, PP_NO, "%s", err.text);
         return;
     }
-    int version = 0, (*get_version)(int *);
-    *(void **)&get_version = dlsym(lib, "cuDriverGetVersion"); /* the form POSIX gives for function pointers */
-    if (get_version && get_version(&version) == 0)
-        found(f, PP_YES, "driver for CUDA %d.%d", version / 1000, version % 1000 / 10);
+    if (cu.cuDeviceGet(&device, 0) == 0)
+        cu.cuDeviceGetName(name, sizeof(name), device);
+    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s", cu.version / 1000, cu.version % 1000 / 10);
+}
+
+static void look_cupti(struct pp_finding *f)
+{
+    struct pp_cuda_driver cu;
+    struct pp_cupti_api_table cupti;
+    struct pp_err err;
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK)
+        found(f, PP_NO, "no driver for it");
+    else if (pp_cupti_load(&cupti, NULL, cu.version, &err) != PP_OK)
+        found(f, PP_NO, "%s", err.text);
     else
-        found(f, PP_NO, "libcuda.so.1 is there but does not tell its version");
-    dlclose(lib);
+        found(f, PP_YES, "%s, interface %u", cupti.library, cupti.version);
+}
+
+static void look_nvml(struct pp_finding *f)
+{
+    struct pp_nvml *n;
+    struct pp_err err;
+    unsigned generation, width;
+    if (pp_nvml_open(NULL, &n, &err) != PP_OK) {
+        found(f, PP_NO, "%s", err.text);
+        return;
+    }
+    pp_nvml_link(n, &generation, &width);
+    found(f, PP_YES, "driver %s, PCIe generation %u, %u lanes", pp_nvml_driver(n), generation, width);
+    pp_nvml_close(n);
 }
 
 const struct pp_check pp_checks[] = {
@@ -194,7 +224,9 @@ const struct pp_check pp_checks[] = {
     {"page-cache hits", look_nowait, "each read says how much came from the page cache", "whether storage was read or the cache cannot be told here"},
     {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded", "pressure of the whole machine is not recorded"},
     {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
-    {"CUDA driver", look_cuda, "found, but this version copies over the host stand-in", "copies go over the host stand-in: a link of stated bandwidth"},
+    {"CUDA driver", look_cuda, "batches are copied to it", "copies go over the host stand-in: a link of stated bandwidth"},
+    {"CUPTI", look_cupti, "what the GPU does is recorded", "what the GPU does is not measured: its idle time has no causes"},
+    {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded", "GPU utilisation, memory and PCIe traffic are not recorded"},
     {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase", "phases are not announced through NVTX"},
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);

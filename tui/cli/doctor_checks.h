@@ -9,7 +9,7 @@ enum pp_answer { PP_NO, PP_YES, PP_CANNOT_TELL };
 
 struct pp_finding {
     enum pp_answer answer;
-    char value[160]; /* what was found: a version, a limit, why not */
+    char value[240]; /* what was found: a version, a limit, why not */
 };
 
 struct pp_check {

@@ -1,5 +1,6 @@
 #include "tui/cli/help.h"
 
+#include <ctype.h>
 #include <sqlite3.h>
 
 void pp_help_version(FILE *out)
@@ -28,7 +29,7 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
 
 void pp_help_command(const struct pp_command *cmd, FILE *out, int all)
 {
-    fprintf(out, "Usage: pipeprobe %s\n%s\n\n", cmd->usage, cmd->summary);
+    fprintf(out, "Usage: pipeprobe %s\n%c%s.\n\n", cmd->usage, toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
     int left_out = all ? 0 : pp_opts_advanced(cmd->opts);
     (left_out ? pp_opts_help_short : pp_opts_help)(cmd->opts, out);
     if (left_out)

@@ -3,7 +3,10 @@
 #include "tui/cli/help.h"
 #include "tui/cli/help_docs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PP_COMMAND_ROW(name) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
@@ -63,7 +66,16 @@ static int make_docs(const char *what, const char *of)
     return 0;
 }
 
-int main(int argc, char **argv)
+/* A closed standard stream would give its number to the next file that is opened, and a report would be written into a recording's ring.
+ * What stands in for it fails at the first use, as the closed one would. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(pp_status_exit_code(PP_E_IO));
+}
+
+static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find(name);
@@ -80,4 +92,17 @@ int main(int argc, char **argv)
         return 0;
     }
     return unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    int code = dispatch(argc, argv);
+    errno = 0;
+    int failed = fflush(stdout) != 0 || ferror(stdout);
+    if (code == 0 && failed && errno != EPIPE) { /* a reader that left has read what it wanted */
+        fputs("pipeprobe: writing to standard output failed\n", stderr);
+        code = pp_status_exit_code(PP_E_IO);
+    }
+    return code;
 }

@@ -260,9 +260,10 @@ const struct pp_command pp_cmd_plan = {
     .summary = "print which sample comes at which position of an epoch",
     .usage = "plan DATASET [options]   or   plan --n N [options]",
     .opts = plan_opt_table,
-    .notes = "One line per position: the sample's index, a tab and its path (the index alone with --n). What\n"
-             "`pipeprobe run` with the same options delivers, whatever its number of workers.",
-    .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --seed 0 --epoch 3 --rank 2 --world-size 8",
+    .notes = "One line per position: the sample's index, a tab and its path (the index alone\n"
+             "with --n). What `pipeprobe run` with the same options delivers, whatever its\n"
+             "number of workers.",
+    .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --rank 2 --world-size 8",
                  "pipeprobe plan --n 1281167 --sampler torch --limit 10"},
     .run = plan_main,
 };

@@ -96,6 +96,8 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (dev.passed_over)
         fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
+    if (rec && rec->gpu)
+        fprintf(stderr, "GPU        activity %s\n", pp_gpu_activity(rec->gpu));
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
@@ -314,10 +316,10 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader against your data and say what bounds it",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET: a directory of images (class = directory), tar shards\n"
-             "('shard-{000000..000009}.tar'), or a token file (.bin, .npy).\n"
-             "Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+    .notes = "DATASET is a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
+             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
              "4 could not measure, 130 interrupted.",
-    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 --batch-size 128 --workers 8 -o job.sqlite"},
+    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
     .run = run_main,
 };

@@ -21,6 +21,9 @@ static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"}, {"f16", "float16 NCHW"}, {"u8", "uint8 NHWC, not normalised"}, {NULL, NULL}};
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
+/* In the order of enum pp_detail. */
+static const struct pp_opt_choice detail_choices[] = {
+    {"sample", "every span"}, {"batch", "per-sample spans summed up per batch"}, {"rollup", "all but the trainer's summed up per phase"}, {NULL, NULL}};
 static const struct pp_opt_choice step_choices[] = {
     {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
     {"none", "no step: how fast could this data go"},
@@ -88,10 +91,11 @@ const struct pp_opt run_opt_table[] = {
     {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .choices = step_choices, .arg = "KIND", .dflt = "auto", .help = "none, sleep, spin or cuda"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices, .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001, .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
-    {.name = "pageable", .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
+    {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
     {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices, .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
-    {.name = "copy-buffers", .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
-    {.name = "sync-every-step", .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1, .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
+    {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1", .help = "CUDA: record what the GPU does, through CUPTI"},
 
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
@@ -106,6 +110,8 @@ const struct pp_opt run_opt_table[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
     {.name = "record", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1", .help = "--no-record: throughput only, no file"},
     {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
+    {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
+    {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -164,6 +170,8 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_bytes && o->max_bytes < 1 << 20)
+        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))

@@ -33,13 +33,14 @@ struct run_opts {
     int step;
     double step_ms, link_gbps;
     int device, h2d; /* h2d 1: sync */
-    int pageable, sync_every_step;
+    int pageable, sync_every_step, gpu_activity;
     int64_t copy_buffers;
     struct pp_opt_list inject;
     /* output */
     const char *output, *list_delivered;
     int force, record, json, top, quiet, color, digest;
-    uint64_t ring_spans, max_rows;
+    uint64_t ring_spans, max_rows, max_bytes;
+    int detail; /* enum pp_detail */
 };
 
 extern const struct pp_opt run_opt_table[];

@@ -87,6 +87,15 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
+/* What opening the data set met is among the errors of the file too: a shard cut short is data that the run did not see. */
+static void store_warnings(struct pp_store *s, const struct run_parts *p, const char *data_path)
+{
+    const char *text;
+    for (size_t i = 0; (text = pp_dataset_warning(p->dataset, i)); i++)
+        pp_store_error(s, &(struct pp_store_error){.t_ns = pp_now_ns(), .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE, .path = data_path,
+                                                   .kind = "warning", .action = "noted", .reason = text});
+}
+
 static void store_start(struct run_record *r, const char *command_line, uint64_t started_ns)
 {
     uint64_t now = pp_now_ns();
@@ -101,12 +110,24 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
 }
 
+/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next one is. */
+static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st;
+    int tries = 100;
+    do
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
+                                                     .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
+    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
+    return st;
+}
+
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows}, &r->store, err);
+        st = create_store(r, o, err);
     if (st != PP_OK)
         return st;
     st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1}, &r->session, err);
@@ -118,6 +139,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
         return st;
     }
     store_config(r->store, set, parts, data_path);
+    store_warnings(r->store, parts, data_path);
     st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
     pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");
     store_start(r, command_line, started_ns);
@@ -125,6 +147,8 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
         st = pp_store_commit(r->store, err);
     if (st == PP_OK)
         st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, err);
+    if (st == PP_OK)
+        st = pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = parts->device, .activity = o->gpu_activity}, &r->gpu, err);
     return st;
 }
 
@@ -158,6 +182,8 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res,
 
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome, struct pp_err *err)
 {
+    pp_gpu_stop(r->gpu);
+    r->gpu = NULL;
     pp_drain_stop(r->drain, &r->drained);
     r->drain = NULL;
     store_result(r->store, result, outcome);
@@ -169,6 +195,7 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
 
 void run_record_free(struct run_record *r)
 {
+    pp_gpu_stop(r->gpu);
     if (r->drain)
         pp_drain_stop(r->drain, &r->drained);
     pp_store_close(r->store);

@@ -3,6 +3,7 @@
 #define PP_CLI_RUN_RECORD_H
 
 #include "collectors/drain.h"
+#include "collectors/gpu.h"
 #include "collectors/store/writer.h"
 #include "tui/cli/run_opts.h"
 #include "tui/cli/run_setup.h"
@@ -12,6 +13,7 @@ struct run_record {
     struct pp_session *session;
     struct pp_store *store;
     struct pp_drain *drain;
+    struct pp_gpu *gpu; /* NULL: no GPU to look at */
     struct pp_drain_stats drained;
 };
 

@@ -4,6 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/loader/dataset_shards.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -54,14 +55,30 @@ static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *
     return st;
 }
 
+/* A stream's order depends on more than the sampler's options: the saved run must have had the same of all that. */
+static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o, const struct pp_loader_state *state, struct pp_err *err)
+{
+    if (state->streaming != o->stream)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume, state->streaming ? "streaming (--stream)" : "not streaming");
+    if (!o->stream)
+        return PP_OK;
+    if (state->shuffle_buffer != (uint64_t)o->shuffle_buffer)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume, (unsigned long long)state->shuffle_buffer);
+    if (!state->shuffle_shards != !o->shuffle_shards)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume, state->shuffle_shards ? "" : "no-");
+    uint64_t shards = pp_shards_count(p->dataset);
+    if (state->shards != shards)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run read %llu shards, and here are %llu; give the same ones", o->resume, (unsigned long long)state->shards,
+                       (unsigned long long)shards);
+    return PP_OK;
+}
+
 static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s, struct pp_err *err)
 {
     struct pp_loader_state state;
     pp_status st = pp_state_load(o->resume, &state, err);
-    if (st == PP_OK && state.streaming != o->stream)
-        st = pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume, state.streaming ? "streaming (--stream)" : "not streaming");
-    if (st == PP_OK && o->stream && state.shuffle_buffer != (uint64_t)o->shuffle_buffer)
-        st = pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume, (unsigned long long)state.shuffle_buffer);
+    if (st == PP_OK)
+        st = check_stream_state(p, o, &state, err);
     if (st == PP_OK)
         st = pp_state_matches(&state, s, err);
     if (st != PP_OK)
@@ -90,6 +107,8 @@ static pp_status make_order(struct run_parts *p, const struct run_opts *o, struc
         pp_state_init(&p->state, &s);
     p->state.streaming = o->stream;
     p->state.shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    p->state.shuffle_shards = o->shuffle_shards != 0;
+    p->state.shards = o->stream ? pp_shards_count(p->dataset) : 0;
     free(weights);
     return st;
 }

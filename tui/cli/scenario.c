@@ -1,5 +1,6 @@
 #include "tui/cli/scenario.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 
 #include <ctype.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- files ---- */
@@ -210,6 +212,35 @@ static void add_words(struct command *c, const char *text, int without_faults)
     }
 }
 
+/* CPU time in seconds: of the whole machine, and of the children that have ended. NAN: /proc/stat cannot be read. */
+static double machine_cpu_s(void)
+{
+    double user, nice, system_s;
+    FILE *in = fopen("/proc/stat", "re");
+    int n = in ? fscanf(in, "cpu %lf %lf %lf", &user, &nice, &system_s) : 0;
+    if (in)
+        fclose(in);
+    return n == 3 ? (user + nice + system_s) / (double)sysconf(_SC_CLK_TCK) : NAN;
+}
+
+static double children_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_CHILDREN, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Runs the script; what others used of the CPUs meanwhile goes to *outside. */
+static int run_script(const char *script, double *outside)
+{
+    double machine = machine_cpu_s(), children = children_cpu_s(), start = (double)pp_now_ns() / 1e9;
+    int rc = system(script);
+    double wall = (double)pp_now_ns() / 1e9 - start;
+    if (outside)
+        *outside = (machine_cpu_s() - machine - (children_cpu_s() - children)) / wall;
+    return rc;
+}
+
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err)
 {
     struct command c = {.quota = 0};
@@ -227,7 +258,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
         tail[0] = '\0';
     /* A shell of its own: it spins the ballast, enters the control group, and takes both away again. Two CPUs at most, as expand() says. */
     snprintf(script, sizeof(script),
-             "trap '[ -n \"$pids\" ] && kill $pids' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; "
+             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; "
              "if [ -n \"$QUOTA\" ]; then "
              "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
              "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
@@ -240,7 +271,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (c.quota > 0)
         snprintf(quota, sizeof(quota), "%ld", lround(c.quota * 100000));
     setenv("QUOTA", quota, 1);
-    int rc = system(script);
+    int rc = run_script(script, r->outside_cpus);
     unsetenv("QUOTA");
     int code = rc < 0 ? 127 : rc >> 8;
     if (code == 77)

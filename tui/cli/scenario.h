@@ -44,6 +44,7 @@ struct scenario_run {
     double seconds;
     const struct intervention *turned; /* NULL: as it is */
     const char *file;                  /* the recording */
+    double *outside_cpus;              /* filled, if not NULL: CPUs that neither the run nor the harness used meanwhile */
 };
 /* Runs `pipeprobe run` as a child. PP_E_UNSUPPORTED: this machine cannot make the cause (no control group to write to). */
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err);

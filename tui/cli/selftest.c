@@ -31,6 +31,9 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 
+/* Above this, others took enough of two CPUs to be a cause of their own. */
+#define QUIET_CPUS 0.3
+
 enum { CLASSES = 6, RIVALS_MAX = 16, PREDICTIONS_MAX = 4096 };
 static const char *const classes[CLASSES] = {"storage", "transform", "loader", "sync", "not", "inconclusive"};
 
@@ -38,6 +41,7 @@ struct score {
     int runs, l0, l1, l2, l2_asked, controls, false_bound, abstained, skipped;
     int confusion[CLASSES][CLASSES]; /* truth, verdict */
     int rival_l0[RIVALS_MAX], rival_l1[RIVALS_MAX], rival_false[RIVALS_MAX];
+    int quiet, quiet_l1, quiet_l2, quiet_l2_asked; /* runs in which others left the CPUs alone */
     int accepted, judged;            /* --truth */
     double efficacy[1024], error[PREDICTIONS_MAX], attribution[1024];
     int efficacies, errors, covered, attributions;
@@ -69,13 +73,14 @@ static int true_class(const struct scenario *s)
 
 /* ---- one run ---- */
 
-static pp_status record(struct test *t, const struct scenario *s, int level, unsigned seed, const struct intervention *turned, char *file, size_t size, struct pp_err *err)
+static pp_status record(struct test *t, const struct scenario *s, int level, unsigned seed, const struct intervention *turned, char *file, size_t size, double *outside,
+                        struct pp_err *err)
 {
     if (t->o->keep)
         snprintf(file, size, "%s/%s-%d-%u%s%s.sqlite", t->o->keep, s->name, level, seed, turned ? "-" : "", turned ? turned->knob : "");
     else
         snprintf(file, size, "%s/run.sqlite", t->dir);
-    return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = turned, .file = file}, err);
+    return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = turned, .file = file, .outside_cpus = outside}, err);
 }
 
 static void score_rivals(struct score *sc, const struct scenario *s, const struct pp_report *r)
@@ -108,14 +113,14 @@ static int score_verdict(struct score *sc, const struct scenario *s, const struc
     return right;
 }
 
-static void print_run(const struct scenario *s, int level, unsigned seed, const struct pp_report *r, int right)
+static void print_run(const struct scenario *s, int level, unsigned seed, const struct pp_report *r, int right, double outside)
 {
     static const char *const levels[] = {"mild", "medium", "severe"};
     const struct pp_report_verdict *v = &r->verdict;
     char said[80];
     snprintf(said, sizeof(said), "%s%s%s%s", v->l1 ? v->l1 : v->l0, v->l2 ? "/" : "", v->l2 ? v->l2 : "", "");
-    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s %s%s\n", right ? (s->l2[0] && !scenario_lists(s->l2, v->l2) ? "l2" : "ok") : "NO", s->row, s->name, levels[level], seed,
-           100 * r->data_wait_share, said, v->n_fixes && v->l1 ? "first fix: " : "", v->n_fixes && v->l1 ? v->fixes[0].knob : "");
+    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %.1f  %s%s\n", right ? (s->l2[0] && !scenario_lists(s->l2, v->l2) ? "l2" : "ok") : "NO", s->row, s->name, levels[level], seed,
+           100 * r->data_wait_share, said, outside, v->n_fixes && v->l1 ? "first fix: " : "", v->n_fixes && v->l1 ? v->fixes[0].knob : "");
     fflush(stdout);
 }
 
@@ -186,7 +191,7 @@ static void find_truth(struct test *t, const struct scenario *s, int level, unsi
             continue; /* a control has no cause to take away */
         char spare[280];
         snprintf(spare, sizeof(spare), "%s/turned.sqlite", t->dir);
-        pp_status st = t->o->keep ? record(t, s, level, seed, &all[i], file, sizeof(file), &err)
+        pp_status st = t->o->keep ? record(t, s, level, seed, &all[i], file, sizeof(file), NULL, &err)
                                   : scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = &all[i], .file = spare}, &err);
         double rate = st == PP_OK ? rate_of(t->o->keep ? file : spare, &err) : NAN, gain = rate / base->samples_per_s - 1;
         if (isnan(rate)) {
@@ -218,7 +223,8 @@ static void run_one(struct test *t, const struct scenario *s, int level, unsigne
     char file[512];
     struct pp_err err = {0};
     struct pp_report *r = NULL;
-    pp_status st = record(t, s, level, seed, NULL, file, sizeof(file), &err);
+    double outside = NAN;
+    pp_status st = record(t, s, level, seed, NULL, file, sizeof(file), &outside, &err);
     if (st == PP_OK)
         st = pp_report_build(file, &r, &err);
     if (st != PP_OK) {
@@ -226,7 +232,14 @@ static void run_one(struct test *t, const struct scenario *s, int level, unsigne
         printf("--  %2d %-22s not run: %s\n", s->row, s->name, err.text);
         return;
     }
-    print_run(s, level, seed, r, score_verdict(&t->score, s, r));
+    int before = t->score.l2, right = score_verdict(&t->score, s, r);
+    if (!(outside > QUIET_CPUS)) {
+        t->score.quiet++;
+        t->score.quiet_l1 += right;
+        t->score.quiet_l2_asked += strcmp(s->l0, "not-input-bound") != 0;
+        t->score.quiet_l2 += t->score.l2 > before;
+    }
+    print_run(s, level, seed, r, right, outside);
     if (t->o->truth)
         find_truth(t, s, level, seed, file, r);
     pp_report_free(r);
@@ -288,6 +301,8 @@ static void put_tables(struct score *sc)
     put_share("L0 (input-bound or not)", sc->l0, sc->runs);
     put_share("L1 (storage, transform, loader, sync, not)", sc->l1, sc->runs);
     put_share("L2 (the cause), of those with one", sc->l2, sc->l2_asked);
+    put_share("L1, of runs that others left alone", sc->quiet_l1, sc->quiet);
+    put_share("L2, of runs that others left alone", sc->quiet_l2, sc->quiet_l2_asked);
     put_share("false input-bound, of the controls", sc->false_bound, sc->controls);
     put_share("no answer (inconclusive, or no class)", sc->abstained, sc->runs);
     if (sc->skipped)

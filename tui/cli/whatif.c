@@ -89,12 +89,13 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_key(&a->json, "schema"), pp_json_str(&a->json, "pipeprobe.whatif/1");
         pp_json_key(&a->json, "file"), pp_json_str(&a->json, path);
         pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, c->samples_per_s);
-        pp_json_key(&a->json, "capacity_cpus"), pp_json_num(&a->json, c->cpus);
+        pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
+        pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
         pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
         return;
     }
-    printf("%s: measured %s samples/s with %d workers; CPU capacity %.2f (%.2f to %.2f) of %.3g usable\n", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s),
-           c->workers, c->cpus, c->cpus_low, c->cpus_high, c->usable_cpus);
+    printf("%s: measured %s samples/s with %d workers; %.3g usable CPUs, shared with %.1f threads of others\n", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s),
+           c->workers, c->cpus, c->others);
 }
 
 /* What a team computes on the back of an envelope, from recorded costs. */

@@ -1,0 +1,50 @@
+#!/bin/bash
+# quick
+# A loader of the user's own: builds against the installed header and library, needs no SQLite, and its run is reported on like any other.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
+is "install" "$rc" 0
+export PKG_CONFIG_PATH=$T/stage/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$T/stage
+if command -v pkg-config >/dev/null; then
+    flags=$(pkg-config --cflags --libs pipeprobe)
+    check "pkg-config knows pipeprobe" test -n "$flags"
+else
+    flags="-I$T/stage/usr/include -L$T/stage/usr/lib -lpipeprobe"
+    skip "pkg-config knows pipeprobe" "no pkg-config"
+fi
+# shellcheck disable=SC2086
+check "samples/c_loader.c compiles and links with it" "${CC:-cc}" -Wall -Wextra -Werror samples/c_loader.c $flags -lpthread -o "$T/c_loader"
+shown=$(nm -D --defined-only "$T/stage/usr/lib/libpipeprobe.so" 2>/dev/null | awk '{print $3}' | sed 's/@.*//' | grep -v '^PIPEPROBE_' | sort)
+check "the library has what the header declares" grep -qx pp_span_begin <<<"$shown"
+is "and shows nothing else" "$(grep -cE 'session|ring|fail|anchor' <<<"$shown")" 0
+needed=$(LC_ALL=C objdump -p "$T/stage/usr/lib/libpipeprobe.so" 2>/dev/null | awk '/NEEDED/ {print $2}')
+is "no SQLite comes with it" "$(grep -c sqlite <<<"$needed")" 0
+
+export LD_LIBRARY_PATH=$T/stage/usr/lib
+export PIPEPROBE_COLLECTOR=$T/stage/usr/bin/pipeprobe
+run timeout 60 "$T/c_loader" "$T/run.sqlite"
+is "the program runs" "$rc" 0
+is "and says nothing" "$(cat "$OUT" "$ERR")" ""
+is "its file is finished when it ends" "$(ls "$T" | grep '^run\.sqlite')" "run.sqlite"
+is "the file is sound" "$(sqlite3 "$T/run.sqlite" 'PRAGMA integrity_check')" ok
+is "every span is there" "$(sqlite3 "$T/run.sqlite" "SELECT count(*) FROM v_span WHERE phase IN ('read', 'decode', 'data_wait', 'step')")" $((400 * (8 * 2 + 2)))
+is "the counter too" "$(sqlite3 "$T/run.sqlite" "SELECT max(value) FROM counter WHERE name = 'samples seen'")" 3200.0
+run "$PP" report "$T/run.sqlite"
+is "report has a verdict" "$rc" 0
+like "that the trainer waits for its workers" "$(cat "$OUT")" "input-bound"
+
+unset PIPEPROBE_COLLECTOR
+PIPEPROBE_COLLECTOR=/nonexistent run timeout 60 "$T/c_loader" "$T/alone.sqlite"
+is "without a collector the program runs all the same" "$rc" 0
+like "and says where its spans are" "$(cat "$ERR")" "no collector"
+run "$PP" report "$T/alone.sqlite"
+is "report recovers them" "$rc" 0
+is "every span is there" "$(sqlite3 "$T/alone.sqlite" "SELECT count(*) FROM v_span WHERE phase IN ('read', 'decode', 'data_wait', 'step')")" $((400 * (8 * 2 + 2)))
+
+run "$PP" drain "$T/run.sqlite"
+is "drain by hand is refused" "$rc" 2
+like "with a word on what to use" "$(cat "$ERR")" "pipeprobe report"
+done_testing

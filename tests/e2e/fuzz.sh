@@ -1,0 +1,15 @@
+#!/bin/bash
+# A short run of every fuzz target under the sanitizers; `make fuzz FUZZ_SECONDS=3600` is the long one.
+. "$(dirname "$0")/../lib.sh"
+
+export TMPDIR=$T
+for name in chunk recover reader; do
+    target=build/address-undefined/tests/fuzz/fuzz_$name
+    if [ -x "$target" ]; then
+        run "$target" --seconds 5
+        is "fuzz_$name survives 5 s" "$rc" 0
+    else
+        skip "fuzz_$name" "not built: make SAN=address,undefined helpers"
+    fi
+done
+done_testing

@@ -1,0 +1,100 @@
+#!/bin/bash
+# Man pages and completion say what --help says; make install puts all of it in place and make uninstall takes it away; the Debian package
+# installs, runs and is removed cleanly.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+commands=$("$PP" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$')
+check "there are commands" test "$(wc -w <<<"$commands")" -ge 4
+
+# ---- man pages ----
+for command in '' $commands; do
+    "$PP" help --man $command >"$T/page.1"
+    name=pipeprobe${command:+-$command}
+    for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' ENVIRONMENT 'SEE ALSO'; do
+        grep -q "^.SH $section\$" "$T/page.1" || fail "$name(1) has $section" < <(head -n 20 "$T/page.1")
+    done
+    if command -v groff >/dev/null; then
+        LC_ALL=C.UTF-8 groff -man -Tutf8 -ww -P-c "$T/page.1" >"$T/page" 2>"$T/warnings"
+        is "$name(1) formats without a warning" "$(cat "$T/warnings")" ""
+    else
+        skip "$name(1) formats without a warning" "groff is not installed"
+    fi
+    missing=
+    for option in $([ -z "$command" ] || "$PP" $command --help-all | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | grep -oE '[a-z0-9][a-z0-9-]*$'); do
+        grep -qF -- "${option//-/\\-}\\fR" "$T/page.1" || missing="$missing --$option"
+    done
+    is "$name(1) has every option of --help-all" "$missing" ""
+done
+refuses "a man page of no command" 2 'no such' "$PP" help --man nothing
+refuses "completion for no shell" 2 'tcsh' "$PP" help --completion tcsh
+
+# ---- completion ----
+"$PP" help --completion bash >"$T/pipeprobe.bash"
+check "bash can read its completion" bash -n "$T/pipeprobe.bash"
+complete_in_bash() { # WORD...: what is offered for the last
+    bash -c '. "$0"; COMP_WORDS=(pipeprobe "$@"); COMP_CWORD=$#; _pipeprobe; echo "${COMPREPLY[*]}"' "$T/pipeprobe.bash" "$@" 2>/dev/null
+}
+is "commands are completed" "$(complete_in_bash rep)" "report"
+is "options are completed" "$(complete_in_bash report --form)" "--format"
+is "their values are completed" "$(complete_in_bash report --format ht)" "html"
+is "short options' values are file names" "$(cd "$T" && complete_in_bash report -o page.)" "page.1"
+"$PP" help --completion zsh >"$T/_pipeprobe"
+if command -v zsh >/dev/null; then
+    check "zsh can read its completion" zsh -n "$T/_pipeprobe"
+else
+    skip "zsh can read its completion" "zsh is not installed"
+fi
+is "zsh knows every command" "$(grep -c -E "^        ($(tr '\n' '|' <<<"$commands" | sed 's/|$//'))\) _arguments" "$T/_pipeprobe")" "$(wc -w <<<"$commands")"
+
+# ---- install ----
+run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
+is "make install" "$rc" 0
+for f in bin/pipeprobe share/man/man1/pipeprobe.1 share/man/man1/pipeprobe-report.1 share/bash-completion/completions/pipeprobe share/zsh/site-functions/_pipeprobe; do
+    check "$f" test -s "$T/stage/usr/$f"
+done
+run quiet_make uninstall DESTDIR="$T/stage" PREFIX=/usr
+is "make uninstall leaves no file" "$(find "$T/stage" -type f)" ""
+run quiet_make install DOCS= DESTDIR="$T/bare" PREFIX=/usr
+check "make install DOCS= leaves them out" test -x "$T/bare/usr/bin/pipeprobe" -a ! -e "$T/bare/usr/share/man"
+
+# ---- the package ----
+if ! command -v dpkg-deb >/dev/null || ! command -v dpkg-shlibdeps >/dev/null; then
+    skip "make deb" "dpkg-dev is not installed"
+    done_testing
+fi
+run quiet_make deb
+is "make deb" "$rc" 0
+deb=$(tail -n 1 "$OUT")
+check "the package is there" test -s "$deb"
+is "its name" "$(dpkg-deb -f "$deb" Package Architecture | tr '\n' ' ')" "Package: pipeprobe Architecture: $(dpkg --print-architecture) "
+like "it depends on what it is linked with" "$(dpkg-deb -f "$deb" Depends)" 'libsqlite3.*'
+dpkg-deb -c "$deb" >"$T/contents"
+is "everything belongs to root and lies in /usr" "$(grep -vE ' root/root .* \./(usr/|usr$|$)' "$T/contents")" ""
+dpkg-deb -x "$deb" "$T/x"
+run "$T/x/usr/bin/pipeprobe" --version
+is "the packaged program runs" "$rc" 0
+(cd "$T/x" && dpkg-deb --ctrl-tarfile "$OLDPWD/$deb" | tar -xO ./md5sums | md5sum -c --quiet) >"$T/sums" 2>&1
+is "its checksums hold" "$(cat "$T/sums")" ""
+if [ "$(id -u)" -ne 0 ]; then
+    skip "install and remove" "needs root, for dpkg --root"
+else
+    root=$T/root
+    mkdir -p "$root/var/lib/dpkg/"{info,updates} "$root/var/log"
+    : >"$root/var/lib/dpkg/status"
+    run dpkg --root="$root" --force-depends --log=/dev/null -i "$deb"
+    is "dpkg installs it" "$rc" 0
+    like "and knows it" "$(dpkg --root="$root" -s pipeprobe 2>/dev/null)" 'Status: install ok (installed|unpacked)'
+    check "the program is in place" test -x "$root/usr/bin/pipeprobe"
+    run dpkg --root="$root" --log=/dev/null --purge pipeprobe
+    is "dpkg removes it" "$rc" 0
+    is "nothing of it is left" "$(find "$root" -path "$root/var" -prune -o -type f -print)" ""
+fi
+if command -v lintian >/dev/null; then
+    run lintian --fail-on error "$deb"
+    is "lintian finds no error" "$rc" 0
+else
+    skip "lintian finds no error" "lintian is not installed"
+fi
+done_testing

@@ -1,0 +1,77 @@
+#!/bin/bash
+# pipeprobe report in all its formats on a recorded run: they say the same, the page is valid HTML and needs nothing else, a long run's is small,
+# and what is no recording is refused in a sentence.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+"$MAKE_DATASET" "$T/images" --n 60 >/dev/null
+bad="$T/images/class_000/<script>alert(1)<b>&'.jpg"
+head -c 400 "$(find "$T/images" -name '*.jpg' | head -n 1)" >"$bad"
+run "$PP" run "$T/images" --workers 2 --batch-size 8 --steps 120 --step-ms 5 -o "$T/run.sqlite" --quiet
+check "a run was recorded" test -s "$T/run.sqlite"
+
+for format in text md html json csv; do
+    run "$PP" report "$T/run.sqlite" --format $format -o "$T/out.$format"
+    check "--format $format exits 0 or 3" test "$rc" -eq 0 -o "$rc" -eq 3
+    check "--format $format writes something" test -s "$T/out.$format"
+done
+run "$PP" report "$T/run.sqlite" -o "$T/named.html"
+check "the format follows the name of the output" cmp "$T/named.html" "$T/out.html"
+refuses "an existing output is kept" 2 'exists' "$PP" report "$T/run.sqlite" -o "$T/named.html"
+refuses "an unknown format" 2 'htlm.*html' "$PP" report "$T/run.sqlite" --format htlm
+
+check "the JSON document is valid" json_valid "$T/out.json"
+batches=$(json "$T/out.json" '$.batches') rate=$(json "$T/out.json" '$.samples_per_s')
+like "HTML has the document's batches" "$(grep -o 'data-v="[^"]*" data-k="batches"' "$T/out.html" | head -n 1)" "\"$batches\""
+is "CSV has the document's rate" "$(sed -n 's/^run,"",samples_per_s,\([^\r]*\)\r*$/\1/p' "$T/out.csv")" "$(grep -o '"samples_per_s": [^,]*' "$T/out.json" | head -n 1 | cut -d' ' -f2)"
+holds "the rate is a rate" "$rate > 0"
+sentence=$(json "$T/out.json" '$.verdict.sentence')
+is "text begins with the verdict" "$(tr '\n' ' ' <"$T/out.text" | head -c ${#sentence})" "$sentence"
+
+is "nothing of a file's name becomes markup" "$(grep -c '<script' "$T/out.html")" 0
+is "nothing is loaded from elsewhere" "$(grep -cE 'https?:|src=|href=|@import' "$T/out.html")" 0
+for id in verdict headroom steps queues workers waits batches errors evidence phases setup recording; do
+    check "the page has $id" grep -q "id=\"$id\"" "$T/out.html"
+done
+if command -v tidy >/dev/null; then
+    run tidy -q -e "$T/out.html"
+    is "the page is valid HTML" "$rc" 0
+else
+    skip "the page is valid HTML" "tidy is not installed"
+fi
+
+# the run was killed: said, and reported all the same
+sqlite3 "$T/run.sqlite" "DELETE FROM meta WHERE section = 'run' AND key = 'outcome'"
+for format in html md; do
+    "$PP" report "$T/run.sqlite" --format $format >"$T/killed.$format"
+    check "$format says that the run is unfinished" grep -q 'This run is unfinished' "$T/killed.$format"
+done
+
+echo 'no recording' >"$T/text"
+sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(a)'
+: >"$T/empty"
+mkdir "$T/directory"
+cp "$T/run.sqlite" "$T/newer.sqlite"
+for format in text html csv; do
+    refuses "$format of a text file" 4 'text' "$PP" report "$T/text" --format $format
+    refuses "$format of another database" 4 'foreign.sqlite' "$PP" report "$T/foreign.sqlite" --format $format
+    refuses "$format of an empty file" 4 'empty' "$PP" report "$T/empty" --format $format
+done
+refuses "a directory" 2 'directory' "$PP" report "$T/directory"
+refuses "a file that is not there" 2 'nowhere' "$PP" report "$T/nowhere"
+refuses "an output that cannot be written" 2 'not/there' "$PP" report "$T/run.sqlite" -o "$T/not/there.html"
+
+# ten million spans: under 2 MB in at most 10 s
+LONG=$PWD/$BUILD/tests/tools/long_recording
+if [ -x "$LONG" ]; then
+    check "a long recording is made" "$LONG" "$T/long.sqlite" 10000000
+    before=$(date +%s%N)
+    run "$PP" report "$T/long.sqlite" -o "$T/long.html"
+    took=$((($(date +%s%N) - before) / 1000000))
+    holds "10 million spans are reported in $took ms (at most 10 s)" "$took <= 10000"
+    size=$(stat -c %s "$T/long.html" || echo 0)
+    holds "in $size bytes (under 2 MB)" "$size > 10000 && $size < 2000000"
+else
+    skip "a long recording" "$LONG is not built"
+fi
+done_testing

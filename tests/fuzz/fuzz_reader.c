@@ -1,0 +1,39 @@
+/* Fuzz target: a run's file as anybody may hand it over: open, read everything, report. */
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scratch.h"
+
+#include "report/render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static FILE *nowhere;
+    struct pp_report *report = NULL;
+    struct pp_err err;
+    const char *path = scratch_path("run.sqlite");
+    if (!nowhere)
+        nowhere = fopen("/dev/null", "w");
+    scratch_write(path, data, size);
+    unlink(scratch_path("run.sqlite-journal"));
+    unlink(scratch_path("run.sqlite-wal"));
+    if (pp_report_build(path, &report, &err) == PP_OK) {
+        pp_render_text(report, nowhere, 0, 80);
+        pp_render_json(report, nowhere);
+    } else if (!err.text[0]) {
+        abort(); /* a refusal is a sentence */
+    }
+    pp_report_free(report);
+    return 0;
+}
+
+int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
+{
+    if (i >= 1)
+        return 0;
+    scratch_run(scratch_path("seed.sqlite"), 1);
+    *data = scratch_read(scratch_path("seed.sqlite"), size);
+    return 1;
+}
