@@ -230,7 +230,7 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
     out->transform_part = all > 0 ? transform / all : NAN;
     out->collate_part = all > 0 ? collate / all : NAN;
     out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0 ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns) : NAN;
-    out->contended = c->outside_cpus / c->usable_cpus;
+    out->contended = c->outside_cpus / c->machine_cpus;
     out->throttled = c->throttled_share;
 }
 
