@@ -310,7 +310,7 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
         const char *texts[] = {rules[i].sentence, rules[i].remedy};
         for (int t = 0; t < 2; t++)
             for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
-                if (!known_name(p + 1, strcspn(p + 1, "}")))
+                if (!known_name(p + 1, strcspn(p + 1, "}|")))
                     fail_msg("%s/%s speaks of %.20s, which is no metric", rules[i].l1, rules[i].l2, p);
         for (int k = 0; k < 4 && rules[i].when[k].id != PP_IF_END; k++)
             assert_non_null(pp_conditions[rules[i].when[k].id].source);
