@@ -129,8 +129,9 @@ static void wait_for_work(struct pp_drain *d)
 static void *drain_main(void *arg)
 {
     struct pp_drain *d = arg;
-    uint64_t commit_at = pp_now_ns() + d->opts.commit_ns, counters_at = pp_now_ns();
+    uint64_t commit_at = pp_now_ns() + d->opts.commit_ns, counters_at = pp_now_ns() + COUNTERS_NS;
     pthread_setname_np(pthread_self(), "pp-drain");
+    pp_counters_sample(d->counters, put_counter, d); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
         wait_for_work(d);
         pp_session_anchor(d->opts.session);
