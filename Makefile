@@ -87,7 +87,7 @@ unit: $(UNIT)
 helpers: $(HELPERS) $(PRELOADS)
 bench-bins: $(BENCH)
 
-include $(wildcard tests/*.mk)
+include mk/portable.mk $(wildcard tests/*.mk)
 
 clean:
 	rm -rf build

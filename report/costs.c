@@ -244,6 +244,7 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->streaming = yes(s, "stream");
     c->dataset_samples = (uint64_t)number(s, "config", "dataset_samples", 0);
     c->usable_cpus = number(s, "environment", "usable_cpus", NAN);
+    c->machine_cpus = number(s, "environment", "cpus_affinity", c->usable_cpus);
     c->memory_available = number(s, "environment", "memory_available", NAN);
 }
 

@@ -33,7 +33,8 @@ struct pp_costs {
     double decode_busy_ns;        /* decode without its blocked time, in all */
     double samples_per_s;         /* measured */
     double window_ns;
-    double usable_cpus;           /* as the environment says; NAN: unknown */
+    double usable_cpus;           /* as the environment says: with the quota; NAN: unknown */
+    double machine_cpus;          /* without it */
     double outside_cpus;          /* what others used meanwhile; NAN: not counted */
     double process_cpus;          /* what this process used; NAN: not counted */
     double throttled_share;       /* of the window's wall time; NAN: no counter */

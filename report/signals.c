@@ -230,7 +230,7 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
     out->transform_part = all > 0 ? transform / all : NAN;
     out->collate_part = all > 0 ? collate / all : NAN;
     out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0 ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns) : NAN;
-    out->contended = c->outside_cpus / c->usable_cpus;
+    out->contended = c->outside_cpus / c->machine_cpus;
     out->throttled = c->throttled_share;
 }
 
@@ -363,14 +363,22 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     }
 }
 
-/* Gains within 3 points of each other are the same: the cheaper goes first. */
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
-    long gx = lround(x->p.gain * 100 / 3), gy = lround(y->p.gain * 100 / 3);
-    if (gx != gy)
-        return gx > gy ? -1 : 1;
-    return x->cost - y->cost;
+    return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
+}
+
+/* The largest gain first; a cheaper fix goes before one that gives no more than 3 % more throughput. */
+static void order_fixes(struct pp_signals *s)
+{
+    qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+    for (int i = 1; i < s->fixes; i++)
+        for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost && 1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain); k--) {
+            struct pp_fix cheaper = s->fix[k];
+            s->fix[k] = s->fix[k - 1];
+            s->fix[k - 1] = cheaper;
+        }
 }
 
 static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
@@ -382,7 +390,7 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK)
-        qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+        order_fixes(s);
     return st;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deps.sh build|test|peers|cuda|nsight: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|test|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -45,6 +45,18 @@ ROWS
 nvidia-cuda-dev|link|cuda.h|
 libcupti-dev|link|stdint.h cuda.h cupti.h|
 nsight-systems|run|nsys|
+ROWS
+        ;;
+    portable)
+        cat <<'ROWS'
+zlib1g-dev|link|zlib.h|-l:libz.a
+nettle-dev|link||-l:libnettle.a
+libacl1-dev|link||-l:libacl.a
+liblzma-dev|link||-l:liblzma.a
+liblz4-dev|link||-l:liblz4.a
+libbz2-dev|link||-l:libbz2.a
+libxml2-dev|link||-l:libxml2.a
+libicu-dev|link||-l:libicuuc.a
 ROWS
         ;;
     nsight)
@@ -110,7 +122,7 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|test|peers|cuda|nsight}
+set=${1:?usage: tests/deps.sh build|test|peers|cuda|nsight|portable}
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0

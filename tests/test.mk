@@ -107,6 +107,8 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make check-layers only the include plan and the public headers' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
+	'make portable     one binary with its libraries linked in, to carry to another machine' \
+	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \

@@ -159,15 +159,6 @@ static void note_missing_rollup(struct pp_store *s)
     pp_store_step(s, ST_LOSS, "cannot write to");
 }
 
-/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers (report/live) have the file open for
- * milliseconds at a time, so asking again soon finds a gap; one that holds on keeps its log. */
-static void leave_log(sqlite3 *db)
-{
-    enum { TRIES = 50, PAUSE_MS = 20 };
-    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++)
-        sqlite3_sleep(PAUSE_MS);
-}
-
 /* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
 static void fit_rows(struct pp_store *s)
 {
@@ -184,6 +175,15 @@ static void note_left_out(struct pp_store *s)
     sqlite3_bind_int64(s->st[ST_LOSS], 2, (sqlite3_int64)s->over_bytes);
     sqlite3_bind_text(s->st[ST_LOSS], 3, "the file had reached its --max-bytes", -1, SQLITE_STATIC);
     pp_store_step(s, ST_LOSS, "cannot write to");
+}
+
+/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers (report/live) have the file open for
+ * milliseconds at a time, so asking again soon finds a gap; one that holds on keeps its log. */
+static void leave_log(sqlite3 *db)
+{
+    enum { TRIES = 50, PAUSE_MS = 20 };
+    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++)
+        sqlite3_sleep(PAUSE_MS);
 }
 
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)

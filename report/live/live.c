@@ -78,6 +78,10 @@ static void add_part(void *ctx, const struct pp_second_row *row)
         .thread = row->thread, .phase = row->phase, .n = row->n, .total_ns = row->total_ns, .max_ns = row->max_ns,
         .cpu_ns = row->cpu_ns, .run_delay_ns = row->run_delay_ns, .bytes = row->bytes,
     };
+    if (row->phase == PP_PHASE_DATA_WAIT || row->phase == PP_PHASE_DEVICE_SYNC)
+        s->wait_ns += row->total_ns;
+    else if (row->phase == PP_PHASE_STEP)
+        s->step_ns += row->total_ns;
     live_event_of_part(l, row);
 }
 

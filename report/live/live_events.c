@@ -57,31 +57,34 @@ static int same_stall(struct pp_live *l, uint64_t t_ns)
     return 0;
 }
 
+static void tell_part(struct pp_live *l, const struct pp_second_row *row, double usual_ns)
+{
+    uint64_t t_ns = row->second * LIVE_SECOND_NS;
+    char took[32], usual[32];
+    pp_text_duration(took, sizeof(took), (double)row->max_ns);
+    pp_text_duration(usual, sizeof(usual), usual_ns);
+    if (row->phase == PP_PHASE_CHECKPOINT)
+        tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
+    else if (row->phase == PP_PHASE_EPOCH_BOUNDARY)
+        tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
+    else if (row->phase == PP_PHASE_DATA_WAIT && !same_stall(l, t_ns))
+        tell(l, PP_LIVE_STALL, t_ns, 1, "the trainer waited %s for a batch (usually %s)", took, usual);
+    else if (row->phase != PP_PHASE_DATA_WAIT)
+        tell(l, PP_LIVE_STRAGGLER, t_ns, 1, "%s took %s on %s (usually %s)", pp_phase_info(row->phase)->name, took, thread_name(l, row->thread), usual);
+}
+
+static int is_work_on_a_batch(unsigned phase)
+{
+    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM || phase == PP_PHASE_COLLATE || phase == PP_PHASE_H2D;
+}
+
 void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
 {
     struct live_usual *u = &l->usual[row->phase];
-    const struct pp_phase_info *info = pp_phase_info(row->phase);
-    uint64_t t_ns = row->second * LIVE_SECOND_NS;
-    char took[32], usual[32];
+    int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;
     int unusual = u->n >= USUAL_N && row->max_ns >= LONG_NS && row->max_ns / UNUSUAL >= u->total_ns / u->n;
-    pp_text_duration(took, sizeof(took), (double)row->max_ns);
-    pp_text_duration(usual, sizeof(usual), u->n ? (double)(u->total_ns / u->n) : 0);
-    switch (row->phase) {
-    case PP_PHASE_CHECKPOINT:
-        tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
-        break;
-    case PP_PHASE_EPOCH_BOUNDARY:
-        tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
-        break;
-    case PP_PHASE_DATA_WAIT:
-        if (unusual && !same_stall(l, t_ns))
-            tell(l, PP_LIVE_STALL, t_ns, 1, "the trainer waited %s for a batch (usually %s)", took, usual);
-        break;
-    case PP_PHASE_READ: case PP_PHASE_DECODE: case PP_PHASE_TRANSFORM: case PP_PHASE_COLLATE: case PP_PHASE_H2D:
-        if (unusual)
-            tell(l, PP_LIVE_STRAGGLER, t_ns, 1, "%s took %s on %s (usually %s)", info->name, took, thread_name(l, row->thread), usual);
-        break;
-    }
+    if (marks || (unusual && (row->phase == PP_PHASE_DATA_WAIT || is_work_on_a_batch(row->phase))))
+        tell_part(l, row, u->n ? (double)(u->total_ns / u->n) : 0);
     u->n += row->n;
     u->total_ns += row->total_ns;
 }

@@ -20,6 +20,7 @@ struct live_part {
 struct live_second {
     struct live_part *parts;
     uint32_t n, cap;
+    uint64_t wait_ns, step_ns; /* of the trainer, of all parts: looking for a stall walks over hours of seconds */
 };
 
 struct live_thread {

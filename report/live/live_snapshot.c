@@ -214,15 +214,7 @@ static void put_queues(const struct pp_live *l, struct pp_live_snapshot *out)
 double live_wait_share(const struct pp_live *l, uint64_t s)
 {
     const struct live_second *sec = second_at(l, s);
-    uint64_t wait = 0, step = 0;
-    for (uint32_t i = 0; i < sec->n; i++) {
-        const struct live_part *p = &sec->parts[i];
-        if (p->phase == PP_PHASE_DATA_WAIT || p->phase == PP_PHASE_DEVICE_SYNC)
-            wait += p->total_ns;
-        else if (p->phase == PP_PHASE_STEP)
-            step += p->total_ns;
-    }
-    return step ? (double)wait / (double)(wait + step) : NAN;
+    return sec->step_ns ? (double)sec->wait_ns / (double)(sec->wait_ns + sec->step_ns) : NAN;
 }
 
 static double rate_of(const struct pp_live *l, uint64_t s)

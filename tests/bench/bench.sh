@@ -134,6 +134,9 @@ for mode in "$RECORD" --no-record; do
 done
 
 [ "$parts" = yes ] || exit 0
+printf '\nkills at random moments\n'
+make -s $B/tests/unit/test_store_recover && PP_TEST_KILLS=${PP_BENCH_KILLS:-1000} $B/tests/unit/test_store_recover 2>&1 | sed -n 's/^# \([0-9]* kills.*\)/\1/p; /FAILED/p'
+bash tests/bench/peers_trace.sh
 for source in tests/bench/bench_*.c; do
     part=$(basename "$source" .c)
     case $part in bench_raw) continue ;; bench_decode) arguments=$DATA ;; *) arguments= ;; esac

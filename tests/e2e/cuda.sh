@@ -38,6 +38,64 @@ for mode in async sync; do
 done
 holds "--h2d sync takes turns ($sync ms), async overlaps ($async ms)" "$sync >= 19.9 && $async < $sync - 4"
 
+# What the GPU did, from CUPTI's records, in the same file.
+fake_run "" --steps 40 --step-ms 2
+like "CUPTI is named" "$(cat "$ERR")" "GPU +activity CUPTI of libcupti.so.13, interface 130001"
+is "a copy and a kernel for every batch" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) >= 40 FROM v_gpu WHERE kind = 'memcpy' AND source = 'pinned'"), $(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) FROM v_gpu WHERE kind = 'kernel' AND name = 'pp_spin'")" "1, 40"
+is "each kernel inside its step, each copy inside its h2d span" "$(sql "$T/run.sqlite" "SELECT count(*) FROM v_gpu g JOIN v_span s ON s.batch = g.batch AND s.phase = iif(g.kind = 'kernel', 'step', 'h2d')
+    WHERE g.kind IN ('kernel', 'memcpy') AND (g.start_ns < s.start_ns - 2000 OR g.start_ns + g.dur_ns > s.start_ns + s.dur_ns + 2000)")" 0
+is "the driver's calls too" "$(sql "$T/run.sqlite" "SELECT count(*) FROM v_gpu WHERE kind = 'api' AND name = 'cuLaunchKernel' AND result = 0")" 40
+is "counters of NVML" "$(sql "$T/run.sqlite" "SELECT DISTINCT value FROM counter WHERE name = 'gpu_utilization_percent'"), $(meta gpu counters), $(meta environment gpu_link)" "42.0, NVML, PCIe 4 x16"
+is "nothing dropped, clock error known" "$(meta gpu records_dropped), $(meta gpu clock_error_ns)" "0, 0"
+fake_run "" --steps 20 --step-ms 2 --no-gpu-activity
+is "--no-gpu-activity leaves CUPTI alone" "$(sql "$T/run.sqlite" "SELECT count(*) FROM gpu"), $(meta gpu activity)" "0, not recorded: asked not to"
+PP_FAKE_CUPTI=enable=39 fake_run "" --steps 20 --step-ms 2
+check "CUPTI held by another: the run goes on" ended_well
+like "and it is said" "$(cat "$ERR")" "activity not recorded: another profiler owns CUPTI"
+
+run env LD_LIBRARY_PATH="$FAKES" "$PP" doctor
+like "doctor names the device" "$(tr -s ' \n' ' ' <"$OUT")" "yes CUDA driver Fake GPU 0, 1 device, driver for CUDA 13.0"
+like "doctor shows copies by memory" "$(cat "$OUT")" "write-combined( +[0-9.]+){4}"
+run env LD_LIBRARY_PATH="$FAKES" "$PP" doctor --json
+is "doctor --json has them as numbers" "$(sql :memory: "SELECT count(*), min(json_extract(value, '\$.bytes_per_s') > 1e6) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.h2d')")" "12|1"
+run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=devices=0 "$PP" doctor --json
+is "and null without a device" "$(json "$OUT" '$.h2d' | wc -w)" 0
+
+# The prefixes of CUPTI's records, against the headers of the toolkit that is installed.
+include=$(ls -d /usr/local/cuda/include /usr/include 2>/dev/null | while read -r d; do [ -e "$d/cupti.h" ] && [ -e "$d/cuda.h" ] && echo "$d" && break; done)
+if [ -z "$include" ]; then skip "record prefixes agree with cupti.h" "no cupti.h here"
+else
+    cat >"$T/prefix.c" <<'C'
+#include <cupti.h>
+#include "collectors/cupti/abi.h"
+#define SAME(theirs, field, ours, mine) _Static_assert(offsetof(theirs, field) == offsetof(struct ours, mine), #theirs "." #field)
+SAME(CUpti_ActivityMemcpy5, srcKind, pp_cupti_memcpy, source_kind);
+SAME(CUpti_ActivityMemcpy5, bytes, pp_cupti_memcpy, bytes);
+SAME(CUpti_ActivityMemcpy5, start, pp_cupti_memcpy, start);
+SAME(CUpti_ActivityMemcpy5, streamId, pp_cupti_memcpy, stream);
+SAME(CUpti_ActivityMemcpy5, correlationId, pp_cupti_memcpy, correlation);
+SAME(CUpti_ActivityMemset4, bytes, pp_cupti_memset, bytes);
+SAME(CUpti_ActivityMemset4, correlationId, pp_cupti_memset, correlation);
+SAME(CUpti_ActivityKernel8, start, pp_cupti_kernel, start);
+SAME(CUpti_ActivityKernel8, streamId, pp_cupti_kernel, stream);
+SAME(CUpti_ActivityKernel8, correlationId, pp_cupti_kernel, correlation);
+SAME(CUpti_ActivityKernel8, name, pp_cupti_kernel, name);
+SAME(CUpti_ActivityAPI, start, pp_cupti_api, start);
+SAME(CUpti_ActivityAPI, threadId, pp_cupti_api, thread);
+SAME(CUpti_ActivityAPI, returnValue, pp_cupti_api, result);
+SAME(CUpti_ActivitySynchronization, start, pp_cupti_sync, start);
+SAME(CUpti_ActivitySynchronization, streamId, pp_cupti_sync, stream);
+SAME(CUpti_ActivityOverhead, start, pp_cupti_overhead, start);
+SAME(CUpti_ActivityExternalCorrelation, externalId, pp_cupti_external, external);
+SAME(CUpti_ActivityExternalCorrelation, correlationId, pp_cupti_external, correlation);
+_Static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == PP_CUPTI_KERNEL && CUPTI_ACTIVITY_KIND_DRIVER == PP_CUPTI_DRIVER, "kinds");
+_Static_assert(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION == PP_CUPTI_SYNCHRONIZATION && CUPTI_ACTIVITY_KIND_OVERHEAD == PP_CUPTI_OVERHEAD, "kinds");
+_Static_assert(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION == PP_CUPTI_EXTERNAL_CORRELATION && CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 == PP_CUPTI_CUSTOM0, "kinds");
+_Static_assert(CUPTI_ERROR_MAX_LIMIT_REACHED == PP_CUPTI_MAX_LIMIT_REACHED && CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED == PP_CUPTI_MULTIPLE_SUBSCRIBERS, "codes");
+C
+    check "record prefixes agree with cupti.h of $include" "${CC:-cc}" -std=gnu11 -I. -Iinclude -isystem "$include" -fsyntax-only "$T/prefix.c"
+fi
+
 fake_run "devices=0" --steps 10 --step-ms 2
 check "no device: the run goes on with the host" ended_well
 like "and says why" "$(cat "$ERR")" "not CUDA: .*no CUDA device"

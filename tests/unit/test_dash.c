@@ -6,6 +6,7 @@
 #include "tui/dash/keys.h"
 #include "tui/dash/knobs.h"
 #include "tui/dash/rows.h"
+#include "tui/dash/verdict.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -493,6 +494,36 @@ static void test_json(void **state)
     free(out);
 }
 
+/* The two threads beside the display: verdict and prediction come, and an answer says which question it is for. */
+static void test_threads_beside(void **state)
+{
+    struct pp_verdicts *v = pp_verdicts_start(run->path);
+    struct pp_predictor *p = pp_predictor_start(run->path);
+    const struct pp_report *r = NULL;
+    struct pp_predicted answer = {.set = "none"};
+    assert_true(v && p);
+    for (int i = 0; i < 600 && (!r || strcmp(answer.set, "workers=4") != 0); i++) {
+        pp_predictor_ask(p, i < 3 ? "workers=2" : "workers=4", &answer);
+        r = pp_verdicts_newest(v);
+        usleep(50000);
+    }
+    assert_non_null(r);
+    assert_string_equal(r->outcome, "finished");
+    assert_true(r->verdict.sentence && r->verdict.sentence[0]);
+    assert_string_equal(answer.set, "workers=4");
+    if (answer.status == PP_OK)
+        assert_true(answer.p.low <= answer.p.samples_per_s && answer.p.samples_per_s <= answer.p.high && answer.measured > 0);
+    else
+        assert_true(answer.why[0]);
+    pp_verdicts_wake(v);
+    pp_verdicts_stop(v);
+    pp_predictor_stop(p);
+    /* a file that is not there gives no verdict, and stopping does not wait for one */
+    v = pp_verdicts_start("/tmp/there/is/no/such.sqlite");
+    assert_null(pp_verdicts_newest(v));
+    pp_verdicts_stop(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,7 +531,7 @@ int main(void)
         cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
-        cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_threads_beside),
     };
     return cmocka_run_group_tests_name("dash", tests, setup, teardown);
 }

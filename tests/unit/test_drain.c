@@ -119,10 +119,11 @@ static void test_producers_and_drain(void **state)
     struct pp_reader *r;
     assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
-    assert_int_equal(seen.n, stats.spans);
     assert_int_equal(bad, 0);
-    if (stats.dropped == 0)
+    if (stats.dropped == 0) { /* a drop turns detail down: then spans are merged */
+        assert_int_equal(seen.n, stats.spans);
         assert_int_equal(seen.wrong, 0);
+    }
     assert_int_equal(pp_reader_threads(r, &rows), PRODUCERS);
     uint64_t recorded = 0;
     for (int i = 0; i < PRODUCERS; i++)

@@ -82,7 +82,7 @@ out:
 
 const struct pp_command pp_cmd_drain = {
     .name = "drain",
-    .summary = "Carry what a program records with libpipeprobe into its file.",
+    .summary = "carry what a program records with libpipeprobe into its file",
     .usage = "drain FILE [options]",
     .opts = opts,
     .notes = "Started by pp_open() (pipeprobe/pipeprobe.h) as a process of its own; ends when the last\n"

@@ -258,7 +258,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
         tail[0] = '\0';
     /* A shell of its own: it spins the ballast, enters the control group, and takes both away again. Two CPUs at most, as expand() says. */
     snprintf(script, sizeof(script),
-             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; "
+             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; "
              "if [ -n \"$QUOTA\" ]; then "
              "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
              "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "

@@ -1,0 +1,84 @@
+#!/bin/bash
+# tests/gpu_check.sh [BINARY]: what a GPU is needed for, measured and looked at, in one table; under 8 minutes. BINARY may be `make portable`'s,
+# carried to a machine that has a driver and nothing else of ours (sqlite3 or python3 reads the recordings). Exit code 77 without a usable device.
+set -u
+PP=$(realpath "${1:-build/release/pipeprobe}") || exit 1
+T=$(mktemp -d) || exit 1
+trap 'rm -rf "$T"' EXIT
+failures=0
+
+if command -v sqlite3 >/dev/null; then sql() { sqlite3 -batch -noheader "$1" "$2"; }
+elif command -v python3 >/dev/null; then
+    sql() { python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print("|".join("" if v is None else str(v) for v in row))' "$1" "$2"; }
+else echo "gpu-check needs sqlite3 or python3 to read the recordings"; exit 77; fi
+
+"$PP" doctor >"$T/doctor" 2>&1
+if ! grep -Eq '^yes +CUDA driver' "$T/doctor"; then
+    echo "no usable CUDA device:"
+    grep -A3 'CUDA driver' "$T/doctor"
+    exit 77
+fi
+
+result() { # NAME VALUE WANT HOLDS(0|1|-)
+    local word=seen
+    case $4 in 1) word=ok ;; 0) word=MISSED failures=$((failures + 1)) ;; esac
+    printf '%-44s %-26s %-24s %s\n' "$1" "$2" "$3" "$word"
+}
+holds() { awk "BEGIN { print ($1) ? 1 : 0 }" 2>/dev/null || echo 0; }
+
+# Synthetic data that costs next to nothing to make, so that the device and not the decoder is looked at.
+scenario() { # NAME ARGUMENTS...: a run recorded as $T/NAME.sqlite
+    local name=$1
+    shift
+    "$PP" run --synthetic n=20000,size=64x64 --transform rrc:64,normalize=imagenet --device cuda --batch-size 64 --duration "${SECONDS_EACH:-6}" --json --quiet --force -o "$T/$name.sqlite" "$@" >"$T/$name.json" 2>"$T/$name.err"
+    local rc=$?
+    [ $rc -eq 0 ] || [ $rc -eq 3 ] || { result "$name" "exit code $rc" "0" 0; sed 's/^/  /' "$T/$name.err"; return 1; }
+}
+rate() { sed -n 's/^ *"samples_per_s": *\([0-9.eE+]*\),*$/\1/p' "$T/$1.json" | head -n 1; }
+verdict() { tr -d ' \n' <"$T/$1.json" | grep -o '"verdict":{[^}]*' | grep -Eo '"l[012]":("[^"]*"|null)' | cut -d: -f2 | tr -d '"' | paste -sd/ -; }
+gpu() { sql "$T/$1.sqlite" "$2"; }
+copy_gbps() { gpu "$1" "SELECT round(sum(bytes) * 1.0 / sum(dur_ns), 2) FROM gpu WHERE kind = 'memcpy'"; }
+# Of the time in which batches are copied, the part in which a step's kernel runs as well.
+overlap() {
+    gpu "$1" "WITH k AS MATERIALIZED (SELECT start_ns AS s, start_ns + dur_ns AS e FROM gpu WHERE kind = 'kernel'),
+        m AS MATERIALIZED (SELECT start_ns AS s, start_ns + dur_ns AS e FROM gpu WHERE kind = 'memcpy' ORDER BY start_ns LIMIT 300 OFFSET 20)
+        SELECT round(100.0 * (SELECT sum(min(k.e, m.e) - max(k.s, m.s)) FROM m JOIN k ON k.s < m.e AND k.e > m.s) / (SELECT sum(e - s) FROM m), 1)"
+}
+
+echo "pipeprobe gpu-check, $(date -u +%Y-%m-%d), $(uname -n)"
+grep -A3 -E 'CUDA driver|CUPTI|NVML' "$T/doctor" | grep -E '^(yes|no)'
+sed -n '/^Copies to the GPU/,$p' "$T/doctor"
+printf '\n%-44s %-26s %-24s\n' what measured wanted
+
+if scenario pinned --step-ms 5; then
+    meta() { gpu pinned "SELECT value FROM meta WHERE section = 'gpu' AND key = '$1'"; }
+    result "CUPTI" "$(meta activity | cut -c1-26)" "recorded" "$(case $(meta activity) in CUPTI*) echo 1 ;; *) echo 0 ;; esac)"
+    result "records / dropped" "$(meta records) / $(meta records_dropped)" "none dropped" "$(holds "$(meta records_dropped) == 0 && $(meta records) > 0")"
+    result "clock error, ns" "$(meta clock_error_ns)" "<= 2000" "$(holds "$(meta clock_error_ns) <= 2000")"
+    outside=$(gpu pinned "SELECT count(*) FROM v_gpu g JOIN v_span s ON s.batch = g.batch AND s.phase = iif(g.kind = 'kernel', 'step', 'h2d')
+        WHERE g.kind IN ('kernel', 'memcpy') AND (g.start_ns < s.start_ns - 2000 OR g.start_ns + g.dur_ns > s.start_ns + s.dur_ns + 2000)")
+    result "kernels and copies outside their spans" "$outside" "0 (by 2 us)" "$(holds "$outside == 0")"
+    step=$(gpu pinned "SELECT round(avg(dur_ns) / 1e6, 3) FROM gpu WHERE kind = 'kernel'")
+    result "a step of 5 ms, by the device, ms" "$step" "5 +- 2 %" "$(holds "$step > 4.9 && $step < 5.1")"
+    result "copies from pinned memory, GB/s" "$(copy_gbps pinned)" "" -
+    result "copy time under a step, %" "$(overlap pinned)" "" -
+    result "NVML utilisation, %" "$(gpu pinned "SELECT round(avg(value), 1) FROM counter WHERE name = 'gpu_utilization_percent'")" "" -
+fi
+scenario pageable --step-ms 5 --pageable && result "copies from pageable memory, GB/s" "$(copy_gbps pageable)" "slower than pinned" "$(holds "$(copy_gbps pageable) < $(copy_gbps pinned)")"
+for row in "pageable:--pageable" "serial_copy:--h2d sync" "sync_every_step:--sync-every-step" "small_batch:--batch-size 1" "fed:--workers 8"; do
+    name=${row%%:*}
+    # shellcheck disable=SC2086
+    scenario "v_$name" --step-ms 1 ${row#*:} && result "verdict: $name" "$(verdict "v_$name")" "to be looked at" -
+done
+
+# Recording what the GPU does against leaving it alone, in turns; the medians of three.
+for i in 1 2 3; do
+    scenario "on_$i" --step-ms 2 && rate "on_$i" >>"$T/on"
+    scenario "off_$i" --step-ms 2 --no-gpu-activity && rate "off_$i" >>"$T/off"
+done
+on=$(sort -g "$T/on" | sed -n 2p) off=$(sort -g "$T/off" | sed -n 2p)
+cost=$(awk "BEGIN { printf \"%.2f\", (1 - $on / $off) * 100 }")
+result "CUPTI's cost on samples/s, %" "$cost ($on / $off)" "<= 1" "$(holds "$cost <= 1")"
+[ "$failures" -eq 0 ] || echo "$failures of these missed what was wanted"
+[ "$failures" -eq 0 ]

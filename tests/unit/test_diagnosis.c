@@ -1,0 +1,366 @@
+/* The diagnosis behind the verdict: costs out of a recording, predictions, the signals that tell alike causes apart, the rules, the scenarios. */
+#include "fake_run.h"
+#include "report/diagnose.h"
+#include "report/rivals.h"
+#include "tui/cli/scenario.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { SAMPLES = 2000 };
+
+static void near(double got, double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance))
+        fail_msg("%.9g is not within %.3g of %.9g", got, tolerance, wanted);
+}
+
+/* Two workers, 10 ms reads and 1 ms of CPU a sample, batches of 8, a step of 5 ms: what each case varies. rate: what that makes. */
+static struct pp_costs made(void)
+{
+    struct pp_costs c = {.n = SAMPLES, .room = SAMPLES, .batch_size = 8, .step_blocked_ns = 5e6, .copy_blocked_ns = 1e5, .workers = 2, .prefetch = 2,
+                         .copy_buffers = 2, .in_order = 1, .usable_cpus = 4, .cpus = 4, .has_resources = 1, .samples_per_s = 2 / 0.011,
+                         .throttled_share = NAN, .outside_cpus = NAN, .process_cpus = NAN, .memory_available = 1e9, .dataset_samples = SAMPLES, .window_ns = 11e9};
+    c.samples = calloc(SAMPLES, sizeof(*c.samples));
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        uint64_t start = i / 2 * 11 * FAKE_MS + i % 2 * 3 * FAKE_MS;
+        *x = (struct pp_cost_sample){.sample = i * 769 % SAMPLES, .read_blocked = 10e6f, .decode_cpu = 0.8e6f, .transform_cpu = 0.2e6f, .batch = (uint32_t)(i / 8),
+                                     .worker = (uint32_t)(i % 2), .bytes = (uint32_t)(10000 + i * 7919 % 20000), .done = 1, .hit = 1,
+                                     .read_start_ns = start, .read_end_ns = start + 10 * FAKE_MS};
+        c.cpu_ns += 1e6;
+    }
+    return c;
+}
+
+static double predicted(const struct pp_costs *c, const char *set)
+{
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, c, set, &err), PP_OK);
+    assert_int_equal(pp_whatif(c, &k, &p, &err), PP_OK);
+    assert_true(p.low <= p.samples_per_s && p.samples_per_s <= p.high);
+    near(p.gain, p.samples_per_s / c->samples_per_s - 1, 1e-9);
+    return p.samples_per_s;
+}
+
+static void test_predictions_follow_the_laws(void **state)
+{
+    struct pp_costs c = made();
+    double now = c.samples_per_s;
+    near(predicted(&c, "workers=2"), now, 0.001 * now);
+    near(predicted(&c, "workers=4"), 2 * now, 0.03 * now);      /* latency: twice the reads in flight */
+    near(predicted(&c, "workers=64"), 8 / 0.005, 0.02 * 1600);  /* until the trainer is the limit */
+    near(predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
+    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    near(predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
+    near(predicted(&c, "decode=11"), 2 / 0.019, 0.02 * 105);    /* 8.8 + 0.2 + 10 ms, on CPUs enough */
+    near(predicted(&c, "step-ms=100"), 80, 1);
+    near(predicted(&c, "order=out-of-order"), now, 0.02 * now);
+    pp_costs_free(&c);
+}
+
+static void test_a_full_link_gains_nothing_from_workers(void **state)
+{
+    struct pp_costs c = made();
+    c.bandwidth = 20000 * c.samples_per_s;
+    near(predicted(&c, "workers=16"), c.samples_per_s, 0.03 * c.samples_per_s);
+    near(predicted(&c, "storage-latency=0.5"), 2 * c.samples_per_s, 0.05 * c.samples_per_s);
+    pp_costs_free(&c);
+}
+
+static void test_others_take_their_share(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0;
+    c.usable_cpus = 1;
+    c.samples_per_s = 500;         /* 1 ms each on one CPU: half of it went to others */
+    c.cpu_ns = 1, c.delay_ns = 3;  /* two of ours and two of theirs */
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    near(c.others, 2, 0.3);
+    pp_costs_free(&c);
+}
+
+static void test_knobs_are_checked(void **state)
+{
+    static const struct {
+        const char *set, *word;
+        pp_status status;
+    } rows[] = {{"wrokers=3", "workers", PP_E_USAGE}, {"workers=0", "workers=N", PP_E_USAGE}, {"workers", "workers=N", PP_E_USAGE}, {"cache=1.5", "SHARE", PP_E_USAGE},
+                {"order=maybe", "in-order", PP_E_USAGE}, {"gil=none", "lock", PP_E_UNSUPPORTED}, {"gpu-decode=yes", "device", PP_E_UNSUPPORTED}, {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
+    struct pp_costs c = made();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_knobs k = pp_knobs_none();
+        struct pp_err err = {0};
+        assert_int_equal(pp_knobs_set(&k, &c, rows[i].set, &err), rows[i].status);
+        if (!strstr(err.text, rows[i].word))
+            fail_msg("'%s' does not name '%s'", err.text, rows[i].word);
+    }
+    pp_costs_free(&c);
+}
+
+/* ---- signals ---- */
+
+static struct pp_signals signals_of(struct pp_costs *c)
+{
+    struct pp_signals s;
+    struct pp_err err = {0};
+    assert_int_equal(pp_signals_read(c, &s, &err), PP_OK);
+    return s;
+}
+
+static void test_latency_is_no_bandwidth(void **state)
+{
+    struct pp_costs c = made();
+    c.step_blocked_ns = 8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
+    struct pp_signals s = signals_of(&c);
+    assert_true(s.read_serial < PP_SERIAL);
+    assert_true(c.bandwidth == 0);
+    assert_true(s.weight[PP_CAUSE_STORAGE] > 0.8);
+    near(s.read_tail, 1, 0.01);
+    near(s.worker_skew, 1, 0.01);
+    near(s.shard_skew, 1, 0.01);
+    near(s.drift, 1, 0.01);
+    assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
+    pp_costs_free(&c);
+}
+
+static void test_a_shared_link_is_seen(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 10 * FAKE_MS;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + FAKE_MS / 10;
+        end += (uint64_t)x->bytes * 250; /* 4 MB/s */
+        x->read_end_ns = end;
+        x->read_blocked = (float)(end - x->read_start_ns);
+    }
+    struct pp_signals s = signals_of(&c);
+    assert_true(s.read_serial >= PP_SERIAL);
+    near(c.bandwidth, 4e6, 1e5);
+    pp_costs_free(&c);
+}
+
+static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
+{
+    struct pp_costs c = made();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked *= c.samples[i].sample < SAMPLES / 8 ? 8 : 1;
+    struct pp_signals s = signals_of(&c);
+    near(s.shard_skew, 8, 0.1);
+    assert_true(s.drift < PP_DRIFT);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = 1; i < c.n; i += 2)
+        c.samples[i].read_blocked *= 5;
+    s = signals_of(&c);
+    assert_true(s.worker_skew > 4);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = 0; i < c.n; i += 50)
+        c.samples[i].read_blocked *= 30;
+    s = signals_of(&c);
+    near(s.read_tail, 30, 0.1);
+    assert_true(s.shard_skew < 3 && s.worker_skew < 3);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = SAMPLES / 2; i < SAMPLES; i++) {
+        c.samples[i].read_blocked *= 3;
+        c.samples[i].read_start_ns = c.samples[i - 1].read_end_ns;
+        c.samples[i].read_end_ns = c.samples[i].read_start_ns + 15 * FAKE_MS;
+    }
+    s = signals_of(&c);
+    near(s.drift, 3, 0.1);
+    near(c.samples_per_s, 1e3 / 15, 1); /* what goes on: the rate after the change */
+    pp_costs_free(&c);
+}
+
+/* ---- a recording ---- */
+
+static struct fake_run *recorded(int with_inject, int no_resources)
+{
+    struct fake_pipeline p = {
+        .workers = 2, .batches = 60, .warmup = 10, .batch_size = 8, .wait_ns = 36 * FAKE_MS, .step_ns = 12 * FAKE_MS, .h2d_ns = FAKE_MS, .no_resources = no_resources,
+        .stage = {{PP_PHASE_READ, 10 * FAKE_MS, 0.01, 0.04}, {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1}, {PP_PHASE_TRANSFORM, FAKE_MS, 0.9, 0.1}},
+    };
+    struct fake_run *f = fake_pipeline(&p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", "2", "threads");
+    fake_num(f, "config", "batch_size", "8", "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    if (with_inject)
+        fake_text(f, "config", "inject", "decode-cost=9 read-errors=0.5");
+    fake_num(f, "environment", "usable_cpus", "4", NULL);
+    return f;
+}
+
+static struct pp_report *report_of(struct fake_run *f)
+{
+    struct pp_source source = fake_source(f);
+    struct pp_report *r = NULL;
+    struct pp_err err = {0};
+    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
+    return r;
+}
+
+static void test_costs_are_cpu_and_blocked_time(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_source source = fake_source(f);
+    struct pp_timeline tl;
+    struct pp_costs c;
+    struct pp_err err = {0};
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_in_range(c.n, 380, 402); /* 2.4 s, 12 ms a sample on two workers */
+    for (size_t i = 0; i < c.n; i++) {
+        near(c.samples[i].read_blocked, 9.5e6, 1e3); /* of 10 ms, without CPU and run-queue delay */
+        near(c.samples[i].read_cpu, 1e5, 1e2);
+        near(c.samples[i].decode_cpu, 9e5, 1e2);
+        near(c.samples[i].decode_blocked, 0, 10);
+        assert_true(i == 0 || c.samples[i].batch >= c.samples[i - 1].batch);
+    }
+    near(c.step_blocked_ns, 12e6, 1);
+    near(c.samples_per_s, 8 / 0.048, 0.01);
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
+/* What was injected is in the file, for people; the verdict must come from its effects alone. */
+static void test_the_injected_fault_is_not_looked_at(void **state)
+{
+    struct fake_run *with = recorded(1, 0), *without = recorded(0, 0);
+    struct pp_report *a = report_of(with), *b = report_of(without);
+    assert_string_equal(a->verdict.sentence, b->verdict.sentence);
+    assert_string_equal(a->verdict.l1, "storage");
+    assert_string_equal(a->verdict.l1, b->verdict.l1);
+    assert_string_equal(a->verdict.l2, b->verdict.l2);
+    assert_true(a->verdict.confidence == b->verdict.confidence);
+    assert_int_equal(a->verdict.n_fixes, b->verdict.n_fixes);
+    assert_true(a->verdict.n_fixes > 0);
+    for (size_t i = 0; i < a->verdict.n_fixes; i++)
+        assert_true(strcmp(a->verdict.fixes[i].knob, b->verdict.fixes[i].knob) == 0 && a->verdict.fixes[i].gain == b->verdict.fixes[i].gain);
+    assert_int_equal(a->n_config, b->n_config + 1);
+    pp_report_free(a);
+    pp_report_free(b);
+    fake_free(with);
+    fake_free(without);
+}
+
+static void test_without_cpu_accounting_nothing_is_predicted(void **state)
+{
+    struct fake_run *f = recorded(0, 1);
+    struct pp_report *r = report_of(f);
+    assert_int_equal(r->verdict.n_fixes, 0);
+    assert_non_null(strstr(r->verdict.why_no_fixes, "schedstat"));
+    assert_null(r->verdict.l1); /* input-bound, and what by is not guessed */
+    assert_string_equal(r->verdict.l0, "input-bound");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_rivals_judge_the_same_recording(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_report *r = report_of(f);
+    struct pp_rival_verdict v;
+    const char *name;
+    int n = 0, nsys = 0;
+    for (int i = 0; (name = pp_rival(i, r, &v)); i++, n++) {
+        if (strcmp(name, "XProf") == 0)
+            assert_true(v.input_bound && strcmp(v.l1, "storage") == 0);
+        if (strcmp(name, "FastFlow") == 0)
+            assert_true(v.input_bound && strcmp(v.l1, "transform") == 0); /* it knows no other */
+        if (strstr(name, "nsys"))
+            nsys = !v.input_bound; /* 36 ms gaps are silent under its 500 ms */
+    }
+    assert_int_equal(n, 10);
+    assert_true(nsys);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* ---- tables and files ---- */
+
+static int known_name(const char *name, size_t len)
+{
+    if (len == 5 && memcmp(name, "owner", 5) == 0)
+        return 1;
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
+            return 1;
+    return 0;
+}
+
+static void check_rules(const struct pp_cause_rule *rules, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *texts[] = {rules[i].sentence, rules[i].remedy};
+        for (int t = 0; t < 2; t++)
+            for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
+                if (!known_name(p + 1, strcspn(p + 1, "}")))
+                    fail_msg("%s/%s speaks of %.20s, which is no metric", rules[i].l1, rules[i].l2, p);
+        for (int k = 0; k < 4 && rules[i].when[k].id != PP_IF_END; k++)
+            assert_non_null(pp_conditions[rules[i].when[k].id].source);
+    }
+}
+
+static void test_rules_speak_of_metrics(void **state)
+{
+    check_rules(pp_cause_rules, pp_cause_rules_n);
+    check_rules(pp_outside_rules, pp_outside_rules_n);
+}
+
+static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rules[i].l2 && scenario_lists(s->l1, rules[i].l1) && scenario_lists(s->l2, rules[i].l2))
+            return 1;
+    return 0;
+}
+
+/* Every scenario reads, and its truth is a label that some rule can give: else it would be lost before it is run. */
+static void test_scenarios_have_labels_the_rules_know(void **state)
+{
+    struct scenario *s;
+    size_t n;
+    struct pp_err err = {0};
+    assert_int_equal(scenarios_read("samples/scenarios", &s, &n, &err), PP_OK);
+    assert_true(n >= 30);
+    for (size_t i = 0; i < n; i++) {
+        struct intervention knobs[INTERVENTIONS_MAX];
+        int control = strcmp(s[i].l0, "not-input-bound") == 0, turned = scenario_interventions(&s[i], 1, knobs), fixes = 0;
+        for (int k = 0; k < turned; k++)
+            fixes += scenario_lists(s[i].fix, knobs[k].knob);
+        if (!control && (!some_rule_says(&s[i], pp_cause_rules, pp_cause_rules_n) && !some_rule_says(&s[i], pp_outside_rules, pp_outside_rules_n)))
+            fail_msg("%s: no rule says %s/%s", s[i].name, s[i].l1, s[i].l2);
+        if (!control && !fixes)
+            fail_msg("%s: none of its fixes (%s) is an intervention", s[i].name, s[i].fix);
+        assert_true(control == (s[i].fix[0] == '\0'));
+    }
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen),
+        cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
+        cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
+        cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
+    };
+    return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
+}
