@@ -183,9 +183,10 @@ static int put_fill(FILE *out, const struct pp_report *r, const char *name, cons
             return 0;
         most = fmax(most, to[i]);
     }
-    for (size_t i = 0; i < r->n_slices && most > 0; i++)
+    most = fmax(ceil(most), 1); /* where the capacity is not known */
+    for (size_t i = 0; i < r->n_slices; i++)
         to[i] /= most;
-    snprintf(top, sizeof(top), "%.0f", ceil(most));
+    snprintf(top, sizeof(top), "%.0f", most);
     fprintf(out, "<p class=\"sub\">%s</p>\n", title);
     row_begin(out, top, "0");
     pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, title);

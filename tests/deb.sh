@@ -38,6 +38,13 @@ pipeprobe ($version-1) unstable; urgency=medium
 END
 find "$root/usr/lib" -name '*.so*' -type f -exec chmod 644 {} + 2>/dev/null || true
 echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
+# what depends on a package that links with the library
+for so in "$root"/usr/lib/lib*.so.[0-9]*; do
+    [ -e "$so" ] || continue
+    soname=${so##*/}
+    echo "${soname%.so.*} ${soname##*.so.} pipeprobe (>= $version)"
+done | sort -u >"$root/DEBIAN/shlibs"
+[ -s "$root/DEBIAN/shlibs" ] || rm "$root/DEBIAN/shlibs"
 
 printf 'Source: pipeprobe\n\nPackage: pipeprobe\nArchitecture: any\nDescription: x\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O $(find root/usr/bin root/usr/lib -type f 2>/dev/null) 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
