@@ -126,12 +126,16 @@ static void print_run(const struct scenario *s, int level, unsigned seed, const 
 
 /* ---- interventions ---- */
 
-static double rate_of(const char *file, struct pp_err *err)
+/* Of the steady state; where the start is what it is about, of the whole run. */
+static double rate_in(const struct scenario *s, const struct pp_report *r)
+{
+    return strcmp(s->l2, "warm-up") == 0 ? (double)r->samples / r->duration_s : r->samples_per_s;
+}
+
+static double rate_of(const struct scenario *s, const char *file, struct pp_err *err)
 {
     struct pp_report *r = NULL;
-    double rate = pp_report_build(file, &r, err) == PP_OK ? r->samples_per_s : NAN;
-    if (r && r->outcome && r->epochs <= 1 && r->duration_s > 0 && isnan(rate))
-        rate = (double)r->samples / r->duration_s;
+    double rate = pp_report_build(file, &r, err) == PP_OK ? rate_in(s, r) : NAN;
     pp_report_free(r);
     return rate;
 }
@@ -181,7 +185,7 @@ static void find_truth(struct test *t, const struct scenario *s, int level, unsi
     struct intervention all[INTERVENTIONS_MAX];
     struct score *sc = &t->score;
     int n = scenario_interventions(s, level, all), control = strcmp(s->l0, "not-input-bound") == 0;
-    double named = 0, other = 0, first = NAN;
+    double named = 0, other = 0, first = NAN, base_rate = rate_in(s, base);
     const char *first_fix = base->verdict.n_fixes ? base->verdict.fixes[0].knob : "", *best = "none";
     for (int i = 0; i < n; i++) {
         char file[512];
@@ -193,7 +197,7 @@ static void find_truth(struct test *t, const struct scenario *s, int level, unsi
         snprintf(spare, sizeof(spare), "%s/turned.sqlite", t->dir);
         pp_status st = t->o->keep ? record(t, s, level, seed, &all[i], file, sizeof(file), NULL, &err)
                                   : scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = &all[i], .file = spare}, &err);
-        double rate = st == PP_OK ? rate_of(t->o->keep ? file : spare, &err) : NAN, gain = rate / base->samples_per_s - 1;
+        double rate = st == PP_OK ? rate_of(s, t->o->keep ? file : spare, &err) : NAN, gain = rate / base_rate - 1;
         if (isnan(rate)) {
             printf("        %-14s could not be measured: %s\n", all[i].knob, err.text);
             continue;
@@ -204,7 +208,7 @@ static void find_truth(struct test *t, const struct scenario *s, int level, unsi
         *to = fmax(*to, gain);
         if (strcmp(all[i].knob, first_fix) == 0)
             first = gain;
-        if (all[i].set[0] && predict(base_file, all[i].set, &p, &err))
+        if (all[i].set[0] && strcmp(s->l2, "warm-up") != 0 && predict(base_file, all[i].set, &p, &err))
             add_error(sc, &all[i], &p, base->samples_per_s, rate);
         else
             printf("        %-14s %-24s %36s  measured %8.0f  gain %+5.0f %%\n", all[i].knob, all[i].options, "", rate, 100 * gain);
