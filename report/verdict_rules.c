@@ -136,7 +136,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
      "loader: the costliest samples in a hundred take {work_tail} times the median, and the batches behind them wait",
      "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets."},
     {"loader", "under-parallel", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
-     "loader: all {workers} workers are busy with {owner}, while only {saturation} of the usable CPUs are in use",
+     "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
     {"transform", "cpu-contended", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
      "transform: others use {contended} of the usable CPUs, and {owner} waits for one {run_queue} of its time",

@@ -13,6 +13,7 @@
 #include "probe/base/text.h"
 #include "report/render.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,9 +161,10 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
     pp_status st = pp_report_build(path, &report, err);
     if (st == PP_OK) {
         *exit_code = pp_report_exit_code(report);
+        errno = 0;
         int rc = o->json ? pp_render_json(report, stdout)
                          : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout), pp_cli_columns(stdout));
-        if (rc != 0)
+        if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
             st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path, path);
     }
     pp_report_free(report);
