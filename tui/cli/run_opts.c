@@ -90,6 +90,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
     {.name = "record", .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1", .help = "--no-record: throughput only, no file"},
     {.name = "max-rows", .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
+    {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0", .help = "run the best option the report names, too"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -126,6 +127,10 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (!o->record && o->prove)
+        return pp_fail(err, PP_E_USAGE, "--prove needs a recording to predict from: leave out --no-record");
+    if (o->prove && (o->save_state || o->list_delivered))
+        return pp_fail(err, PP_E_USAGE, "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     return PP_OK;

@@ -36,7 +36,7 @@ struct run_opts {
     struct pp_opt_list inject;
     /* output */
     const char *output, *list_delivered;
-    int force, record, json, quiet, color, digest;
+    int force, record, prove, json, quiet, color, digest;
     uint64_t ring_spans, max_rows;
 };
 
