@@ -285,6 +285,19 @@ static void charge_quota(struct pass *p)
     }
 }
 
+static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
+{
+    enum { PARTS = 10 };
+    double n[PARTS] = {0}, mean = (double)c->n / PARTS, off = 0, span = (double)(tl->end_ns - tl->start_ns);
+    for (size_t i = 0; i < c->n; i++) {
+        int part = (int)((double)(c->samples[i].read_start_ns - tl->start_ns) / span * PARTS);
+        n[part < PARTS ? part : PARTS - 1]++;
+    }
+    for (int k = 0; k < PARTS; k++)
+        off += (n[k] - mean) * (n[k] - mean);
+    return sqrt(off / (PARTS - 1) / PARTS) / mean;
+}
+
 static void average(struct pass *p)
 {
     struct pp_costs *c = p->c;
@@ -345,6 +358,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
         if (out->n)
             qsort(out->samples, out->n, sizeof(*out->samples), by_claim);
         average(&p);
+        out->rate_se = out->n ? rate_error(out, tl) : 0;
         st = refuse(out, source->path, err);
     }
     free(p.step_ns);

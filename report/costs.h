@@ -32,6 +32,7 @@ struct pp_costs {
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */
     double samples_per_s;         /* measured */
+    double rate_se;               /* its relative standard error: of the rates of ten equal parts of the window */
     double window_ns;
     double usable_cpus;           /* as the environment says: with the quota; NAN: unknown */
     double machine_cpus;          /* without it */

@@ -244,7 +244,8 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     if (st == PP_OK) {
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here */
         double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01 ? fmin(fabs(base.samples_per_s / c->samples_per_s - 1), 0.2) / 2 + 0.02 : 0.02;
-        out->low *= 1 - off;
+        off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that would check the prediction is another */
+        out->low *= fmax(1 - off, 0);
         out->high *= 1 + off;
         out->gain = out->samples_per_s / c->samples_per_s - 1;
         out->gain_low = out->low / c->samples_per_s - 1;

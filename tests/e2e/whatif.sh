@@ -33,6 +33,11 @@ is "the report ranks fixes" "$(json "$T/report.json" '$.verdict.fixes[0].knob')"
 is "and says what was ruled out" "$(json "$T/report.json" '$.verdict.ruled_out[0]' | grep -c 'failed reads')" 1
 is "storage, by latency" "$(json "$T/report.json" '$.verdict.l1')/$(json "$T/report.json" '$.verdict.l2')" storage/latency
 
+run timeout 60 "$PP" run "${data[@]}" --workers 2 --prove --force -o "$T/prove.sqlite"
+like "--prove runs the best option and shows both" "$(cat "$OUT")" "workers -> [0-9]+: .*predicted .*measured .*off by"
+check "and keeps the recording" test -s "$T/prove-proved.sqlite"
+refuses "--prove without a recording" 2 "leave out --no-record" "$PP" run "${data[@]}" --no-record --prove
+
 run timeout 60 "$PP" selftest --only slow-link --seconds 2
 like "selftest: a labelled stall gets its label" "$(cat "$OUT")" "^ok +26 slow-link"
 like "selftest: other tools' rules in the same table" "$(cat "$OUT")" "XProf"

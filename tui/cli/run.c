@@ -1,5 +1,6 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
 #include "tui/cli/cli.h"
+#include "tui/cli/prove.h"
 #include "tui/cli/run_events.h"
 #include "tui/cli/run_opts.h"
 #include "tui/cli/run_record.h"
@@ -302,6 +303,10 @@ static int run_main(int argc, char **argv)
         code = 130;
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
+    if (st == PP_OK && o.prove && code != 130) {
+        fflush(stdout);
+        st = pp_prove(argc, argv, rec.path, o.json ? stderr : stdout, &err);
+    }
     if (st != PP_OK)
         code = could_not_measure(&err);
 out:

@@ -112,6 +112,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
     {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
     {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
+    {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0", .help = "run the best option the report names, too"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -172,6 +173,10 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
     if (o->max_bytes && o->max_bytes < 1 << 20)
         return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
+    if (!o->record && o->prove)
+        return pp_fail(err, PP_E_USAGE, "--prove needs a recording to predict from: leave out --no-record");
+    if (o->prove && (o->save_state || o->list_delivered))
+        return pp_fail(err, PP_E_USAGE, "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))

@@ -38,7 +38,7 @@ struct run_opts {
     struct pp_opt_list inject;
     /* output */
     const char *output, *list_delivered;
-    int force, record, json, top, quiet, color, digest;
+    int force, record, prove, json, top, quiet, color, digest;
     uint64_t ring_spans, max_rows, max_bytes;
     int detail; /* enum pp_detail */
 };
