@@ -116,26 +116,30 @@ static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
 
 enum { PARTS = 16 };
 
-static double shard_of(const struct pp_costs *c)
+static size_t part_of(const struct pp_costs *c, const struct pp_cost_sample *x)
 {
-    double sum[PARTS] = {0};
-    size_t n[PARTS] = {0}, used = 0;
-    float mean[PARTS];
+    size_t part = (size_t)((double)x->sample / (double)c->dataset_samples * PARTS);
+    return part < PARTS ? part : PARTS - 1;
+}
+
+/* Medians within the parts: in a slow part most reads are slow, of a tail each part has its few. */
+static double shard_of(const struct pp_costs *c, float *v)
+{
+    float middle[PARTS];
     if (c->dataset_samples < 4 * PARTS)
         return NAN;
-    for (size_t i = 0; i < c->n; i++) {
-        size_t part = (size_t)((double)c->samples[i].sample / (double)c->dataset_samples * PARTS);
-        part = part < PARTS ? part : PARTS - 1;
-        sum[part] += c->samples[i].read_blocked;
-        n[part]++;
-    }
-    for (int k = 0; k < PARTS; k++) {
-        if (n[k] < 5)
+    for (size_t part = 0; part < PARTS; part++) {
+        size_t n = 0;
+        for (size_t i = 0; i < c->n; i++)
+            if (part_of(c, &c->samples[i]) == part)
+                v[n++] = c->samples[i].read_blocked;
+        if (n < 5)
             return NAN; /* not seen all over, or not in random order: time and place cannot be told apart */
-        mean[used++] = (float)(sum[k] / (double)n[k]);
+        qsort(v, n, sizeof(*v), by_float);
+        middle[part] = (float)at(v, n, 0.5);
     }
-    qsort(mean, used, sizeof(*mean), by_float);
-    return mean[used - 1] / fmax(at(mean, used, 0.5), 1e5);
+    qsort(middle, PARTS, sizeof(*middle), by_float);
+    return middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5);
 }
 
 static double worker_skew_of(const struct pp_costs *c)
@@ -415,7 +419,7 @@ static void add_samples(struct pp_costs *c, struct pp_signals *out, float *v, co
         c->bandwidth = overlapping;
     else if (proportional >= PP_SERIAL)
         c->bandwidth = alone, out->read_serial = proportional;
-    out->shard_skew = shard_of(c);
+    out->shard_skew = shard_of(c, v);
     out->worker_skew = worker_skew_of(c);
 }
 

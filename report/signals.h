@@ -25,7 +25,7 @@ struct pp_signals {
     double sensitivity;           /* their sum: gain for a quarter better of everything that is not the trainer */
     double replay_error;          /* replay as recorded over measured, minus 1 */
     double read_tail, read_burst; /* p99 / p50 of time blocked; part of the slow reads that come together on most workers */
-    double shard_skew;            /* slowest of 16 parts of the data over the median one, by time blocked in reads */
+    double shard_skew;            /* slowest of 16 parts of the data over the median one, by the median time blocked in reads */
     double work_tail;             /* CPU time of samples: p99 / p50 */
     double worker_skew;           /* slowest worker over the median one, per sample */
     double read_serial;           /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */

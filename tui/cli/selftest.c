@@ -23,8 +23,8 @@ static const struct pp_opt opts[] = {
     {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full), .group = "Options", .help = "all three severities and --seeds seeds of every scenario"},
     {.name = "truth", .type = PP_OPT_FLAG, .offset = AT(truth), .help = "turn every knob for real too: is the label causal, do predictions hold"},
     {.name = "seeds", .type = PP_OPT_INT, .offset = AT(seeds), .min = 1, .max = 100, .arg = "N", .dflt = "5", .help = "with --full"},
-    {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N", .dflt = "1", .help = "thresholds were looked at with seeds 1 to 9 alone"},
-    {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "2.5", .help = "length of one run"},
+    {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N", .dflt = "1", .help = "thresholds were looked at with seeds 1 to 19 alone"},
+    {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "2.5", .help = "length of one run; severe ones take twice that"},
     {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES", .help = "these scenarios, apart by commas"},
     {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR", .dflt = "samples/scenarios", .help = "where they are"},
     {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR", .help = "keep the recordings there"},
@@ -73,6 +73,12 @@ static int true_class(const struct scenario *s)
 
 /* ---- one run ---- */
 
+/* Severe stalls take twice as long, for the ten batches that a verdict needs. */
+static double seconds_of(const struct test *t, int level)
+{
+    return t->o->seconds * (level == 2 ? 2 : 1);
+}
+
 static pp_status record(struct test *t, const struct scenario *s, int level, unsigned seed, const struct intervention *turned, char *file, size_t size, double *outside,
                         struct pp_err *err)
 {
@@ -80,7 +86,7 @@ static pp_status record(struct test *t, const struct scenario *s, int level, uns
         snprintf(file, size, "%s/%s-%d-%u%s%s.sqlite", t->o->keep, s->name, level, seed, turned ? "-" : "", turned ? turned->knob : "");
     else
         snprintf(file, size, "%s/run.sqlite", t->dir);
-    return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = turned, .file = file, .outside_cpus = outside}, err);
+    return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = seconds_of(t, level), .turned = turned, .file = file, .outside_cpus = outside}, err);
 }
 
 static void score_rivals(struct score *sc, const struct scenario *s, const struct pp_report *r)
@@ -196,7 +202,7 @@ static void find_truth(struct test *t, const struct scenario *s, int level, unsi
         char spare[280];
         snprintf(spare, sizeof(spare), "%s/turned.sqlite", t->dir);
         pp_status st = t->o->keep ? record(t, s, level, seed, &all[i], file, sizeof(file), NULL, &err)
-                                  : scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = t->o->seconds, .turned = &all[i], .file = spare}, &err);
+                                  : scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = seconds_of(t, level), .turned = &all[i], .file = spare}, &err);
         double rate = st == PP_OK ? rate_of(s, t->o->keep ? file : spare, &err) : NAN, gain = rate / base_rate - 1;
         if (isnan(rate)) {
             printf("        %-14s could not be measured: %s\n", all[i].knob, err.text);
