@@ -355,7 +355,8 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
     if (p.no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
     if (st == PP_OK) {
-        qsort(out->samples, out->n, sizeof(*out->samples), by_claim);
+        if (out->n)
+            qsort(out->samples, out->n, sizeof(*out->samples), by_claim);
         average(&p);
         out->rate_se = out->n ? rate_error(out, tl) : 0;
         st = refuse(out, source->path, err);
