@@ -127,7 +127,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
      "storage: {miss} of the reads miss the page cache, while all of the data would fit into memory: a later epoch is another run",
      "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (--workers) until it is warm."},
     {"storage", "latency", ANY, ALL({PP_IF_STORAGE, 1}),
-     "storage: every read waits for its storage, whatever its size",
+     "storage: read takes {owner_share} of the workers' time in the stalls, blocked {blocked} of it, whatever its size",
      "More reads in flight (--workers, --prefetch), packed shards, or a cache."},
     {"loader", "lock", ANY, ALL({PP_IF_LOCK, 1}),
      "loader: the workers exclude each other while decoding: blocked {blocked} of {owner}",
