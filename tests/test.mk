@@ -61,6 +61,12 @@ bench: deps-test
 bench-built: all bench-bins helpers
 	$(Q)bash tests/bench/bench.sh
 
+# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md).
+.PHONY: bench-diagnosis
+bench-diagnosis: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)bash tests/bench/diagnosis.sh
+
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
