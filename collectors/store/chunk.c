@@ -67,19 +67,21 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c)
     free(c);
 }
 
-/* pointer_to is the address of a pointer of any object type, hence the copies. */
-static int grow(void *pointer_to, size_t *cap, size_t need, size_t item)
+/* Room for need items, what was there is lost. With a half to spare: chunks of about one size must not move the buffer again and again, for
+ * fresh pages interrupt every thread of the process (a page fault that changes a mapping waits until the other cores have dropped it).
+ * pointer_to is the address of a pointer of any object type, hence the copies. */
+static int reserve(void *pointer_to, size_t *cap, size_t need, size_t item)
 {
     void *p;
+    size_t ample = need + need / 2;
     if (need <= *cap)
         return 1;
     memcpy(&p, pointer_to, sizeof(p));
-    p = realloc(p, need * item);
-    if (!p)
-        return 0;
+    free(p);
+    p = malloc(ample * item);
     memcpy(pointer_to, &p, sizeof(p));
-    *cap = need;
-    return 1;
+    *cap = p ? ample : 0;
+    return p != NULL;
 }
 
 static inline uint64_t zigzag(uint64_t delta)
@@ -256,7 +258,7 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
 const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size)
 {
     size_t most = COLUMNS_BYTES_MAX(n);
-    if (!n || n > PP_CHUNK_SPANS_MAX || !grow(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !grow(&c->raw, &c->raw_cap, most + SLACK, 1)))
+    if (!n || n > PP_CHUNK_SPANS_MAX || !reserve(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !reserve(&c->raw, &c->raw_cap, most + SLACK, 1)))
         return NULL;
     uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
     size_t raw = (size_t)(put_columns(columns, spans, n, shape) - columns), packed = compress ? try_zstd(c, raw) : 0;
@@ -347,7 +349,7 @@ static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body
 {
     if (!(body[1] & FLAG_ZSTD))
         return size - HEADER_BYTES == raw ? body + HEADER_BYTES : NULL;
-    if (!grow(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
+    if (!reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
         return NULL;
     return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw : NULL;
 }
@@ -361,7 +363,7 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
         return NULL;
     const uint8_t *p = open_columns(c, body, size, raw);
-    if (!p || !grow(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
+    if (!p || !reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
         return NULL;
     const uint8_t *end = p + raw;
     memset(c->spans, 0, n * sizeof(*c->spans));

@@ -1,5 +1,6 @@
 #include "collectors/store/rollup.h"
 
+#include "probe/base/heap.h"
 #include "probe/base/hist.h"
 #include "probe/base/rng.h"
 
@@ -10,6 +11,7 @@
 #define PHASES 256
 #define BATCH_SLOTS 8192u               /* a power of two, */
 #define BATCH_PAIRS (BATCH_SLOTS / 2)   /* at most half full */
+#define NO_PAIR UINT16_MAX
 #define HIST_BYTES_MAX (PP_HIST_BUCKETS * 12)
 
 struct sums {
@@ -25,7 +27,7 @@ struct phase_part {
 };
 
 struct batch_part {
-    uint64_t key; /* 0: free */
+    uint64_t key;
     struct sums sums;
 };
 
@@ -33,9 +35,10 @@ struct pp_rollup {
     sqlite3 *db;
     sqlite3_stmt *second, *batch;
     struct phase_part phase[PHASES];
-    struct batch_part *batches;
+    struct batch_part *batches;        /* [BATCH_PAIRS], of which n_batches are in use, in order of appearance */
+    uint16_t *at;                      /* [BATCH_SLOTS], hash of a key to its place in batches */
     struct batch_part *latest[PHASES]; /* of batches, by phase, NULL: none; neighbours mostly share it */
-    size_t n_batches;
+    uint16_t n_batches;
     int gave_up;
     uint8_t *blob;
 };
@@ -56,13 +59,21 @@ void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high)
     *high = *low + ((1ull << octave) - 1);
 }
 
+static void forget_batches(struct pp_rollup *r)
+{
+    memset(r->at, 0xff, BATCH_SLOTS * sizeof(*r->at)); /* NO_PAIR */
+    memset(r->latest, 0, sizeof(r->latest));
+    r->n_batches = 0;
+}
+
 struct pp_rollup *pp_rollup_new(sqlite3 *db)
 {
     struct pp_rollup *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
     r->db = db;
-    r->batches = calloc(BATCH_SLOTS, sizeof(*r->batches));
+    r->batches = malloc(BATCH_PAIRS * sizeof(*r->batches));
+    r->at = malloc(BATCH_SLOTS * sizeof(*r->at));
     r->blob = malloc(HIST_BYTES_MAX);
     int code = sqlite3_prepare_v3(db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, SQLITE_PREPARE_PERSISTENT, &r->second, NULL);
     if (code == SQLITE_OK)
@@ -72,8 +83,10 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
             " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
             " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)",
             -1, SQLITE_PREPARE_PERSISTENT, &r->batch, NULL);
-    if (code == SQLITE_OK && r->batches && r->blob)
+    if (code == SQLITE_OK && r->batches && r->at && r->blob) {
+        forget_batches(r);
         return r;
+    }
     pp_rollup_free(r);
     return NULL;
 }
@@ -89,6 +102,7 @@ void pp_rollup_free(struct pp_rollup *r)
         free(r->phase[i].touched);
     }
     free(r->batches);
+    free(r->at);
     free(r->blob);
     free(r);
 }
@@ -111,7 +125,7 @@ static inline void add(struct sums *s, const struct pp_span *span)
 static inline int add_to_phase(struct phase_part *p, const struct pp_span *span)
 {
     if (!p->bucket) {
-        p->bucket = calloc(PP_HIST_BUCKETS, sizeof(*p->bucket));
+        p->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*p->bucket));
         p->touched = malloc(PP_HIST_BUCKETS * sizeof(*p->touched));
         if (!p->bucket || !p->touched)
             return SQLITE_NOMEM;
@@ -192,15 +206,15 @@ static int give_up_batches(struct pp_rollup *r)
 static int find_batch(struct pp_rollup *r, uint64_t key, uint8_t phase)
 {
     uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
-    while (r->batches[i].key && r->batches[i].key != key)
+    while (r->at[i] != NO_PAIR && r->batches[r->at[i]].key != key)
         i = (i + 1) & (BATCH_SLOTS - 1);
-    if (!r->batches[i].key) {
+    if (r->at[i] == NO_PAIR) {
         if (r->n_batches == BATCH_PAIRS)
             return give_up_batches(r);
-        r->n_batches++;
-        r->batches[i].key = key;
+        r->batches[r->n_batches] = (struct batch_part){.key = key};
+        r->at[i] = r->n_batches++;
     }
-    r->latest[phase] = &r->batches[i];
+    r->latest[phase] = &r->batches[r->at[i]];
     return SQLITE_OK;
 }
 
@@ -248,17 +262,13 @@ int pp_rollup_commit(struct pp_rollup *r)
     int code = SQLITE_OK;
     if (!r->n_batches)
         return code;
-    for (size_t i = 0; i < BATCH_SLOTS && code == SQLITE_OK && !r->gave_up; i++) {
+    for (size_t i = 0; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i++) {
         const struct batch_part *b = &r->batches[i];
         const struct sums *s = &b->sums;
-        if (!b->key)
-            continue;
         bind_all(r->batch, (const uint64_t[]){b->key >> 9, b->key >> 1 & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns}, 11);
         code = run(r->batch);
     }
-    memset(r->batches, 0, BATCH_SLOTS * sizeof(*r->batches));
-    memset(r->latest, 0, sizeof(r->latest));
-    r->n_batches = 0;
+    forget_batches(r);
     return code;
 }
 

@@ -3,6 +3,8 @@
 #include "tui/cli/help.h"
 #include "tui/cli/help_docs.h"
 
+#include "probe/base/heap.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,6 +99,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    pp_heap_keep();
     int code = dispatch(argc, argv);
     if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */
         fputs("pipeprobe: writing to standard output failed\n", stderr);
