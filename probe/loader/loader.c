@@ -117,6 +117,13 @@ void pp_loader_destroy(struct pp_loader *l)
     free(l);
 }
 
+double pp_loader_rate(const struct pp_loader_result *r)
+{
+    int warmed = r->warm_ns && r->samples > r->warm_samples;
+    uint64_t from = warmed ? r->warm_ns : r->start_ns, samples = warmed ? r->samples - r->warm_samples : r->samples;
+    return r->end_ns > from ? (double)samples * 1e9 / (double)(r->end_ns - from) : 0;
+}
+
 void pp_loader_stop(struct pp_loader *l)
 {
     atomic_store_explicit(&l->stop, 1, memory_order_relaxed);

@@ -90,6 +90,9 @@ struct pp_loader_result {
     const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
 };
 
+/* Samples per second from the end of the warm-up steps (from the start, where they never ended) to the end, pauses between epochs included. */
+double pp_loader_rate(const struct pp_loader_result *r);
+
 /* "none", "sleep", "spin", "cuda". */
 const char *pp_step_name(enum pp_step_kind step);
 

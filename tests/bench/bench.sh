@@ -29,11 +29,14 @@ say() { [ -t 2 ] && printf '\r%-70s' "$*" >&2; }
 
 raw() { $B/tests/bench/bench_raw "$DATA" --threads "$1" --seconds "$seconds" >$W/out && field $W/out '$.samples_per_s'; }
 RECORD="--force -o $W/run.sqlite"
+# After warm-up to the end, by the loader's own count: the same definition with and without a recording.
 loader() { # WORKERS RECORDING...
     local workers=$1
     shift
-    $PP run "$DATA" --workers "$workers" --batch-size 64 --step none --duration "$seconds" --json --quiet "$@" >$W/out 2>$W/err
-    [ $? -le 3 ] && field $W/out '$.samples_per_s'
+    $PP run "$DATA" --workers "$workers" --batch-size 64 --step none --warmup 10 --duration "$seconds" --json --quiet "$@" >$W/out 2>$W/err
+    [ $? -le 3 ] || return
+    if [ "$1" = --no-record ]; then field $W/out '$.samples_per_s'
+    else sqlite3 $W/run.sqlite "SELECT value FROM meta WHERE section = 'result' AND key = 'samples_per_s'"; fi
 }
 pytorch() {
     $PYTHON tests/bench/peer_pytorch.py "$DATA" --workers 2 --batch-size 64 --epochs 2 >$W/out 2>$W/err || return
@@ -46,14 +49,17 @@ raw loop, 2 threads|raw 2
 pipeprobe, 1 worker|loader 1 $RECORD
 pipeprobe, 2 workers|loader 2 $RECORD
 pipeprobe, 2 workers, not recording|loader 2 --no-record
+pipeprobe, 2 workers, not recording again|loader 2 --no-record
+pipeprobe, 2 workers, again|loader 2 $RECORD
 PyTorch + PIL, 2 workers|pytorch"
-# name | numerator | denominator | goal
+# name | numerator | denominator | goal; A&B is the sum of two
 ratios='loader over raw loop, 2 threads|pipeprobe, 2 workers|raw loop, 2 threads|>= 0.95
 loader over raw loop, 1 thread|pipeprobe, 1 worker|raw loop, 1 thread|
 scaling 1 -> 2 workers, per worker|pipeprobe, 2 workers|pipeprobe, 1 worker|>= 0.95
 scaling 1 -> 2 threads of the raw loop, per thread|raw loop, 2 threads|raw loop, 1 thread|
 over PyTorch DataLoader + PIL|pipeprobe, 2 workers|PyTorch + PIL, 2 workers|>= 2.7
-recording on over off|pipeprobe, 2 workers|pipeprobe, 2 workers, not recording|>= 0.995'
+recording on over off, on off off on|pipeprobe, 2 workers&pipeprobe, 2 workers, again|pipeprobe, 2 workers, not recording&pipeprobe, 2 workers, not recording again|>= 0.995
+off over off: what the machine alone does|pipeprobe, 2 workers, not recording again|pipeprobe, 2 workers, not recording|'
 
 absent=
 if ! $PYTHON -c 'import torch, torchvision' 2>/dev/null; then
@@ -81,23 +87,31 @@ awk -F'|' -v ratios="$ratios" -v order="$variants" '
         for (i = 2; i <= n; i++) for (j = i; j > 1 && out[j] + 0 < out[j - 1] + 0; j--) { t = out[j]; out[j] = out[j - 1]; out[j - 1] = t }
         return n
     }
+    function of(names, r,   n, i, name, sum) { # 0 where one is missing
+        n = split(names, name, "&")
+        for (i = 1; i <= n; i++) {
+            if (!((name[i], r) in rate)) return 0
+            sum += rate[name[i], r]
+        }
+        return sum
+    }
     function median(v, n) { return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2 }
     { rate[$2, $1] = $3; all[$2] = all[$2] " " $3; if ($1 > rounds) rounds = $1 }
     END {
-        printf "%-38s %10s  %s\n", "samples per second", "median", "range"
+        printf "%-42s %10s  %s\n", "samples per second", "median", "range"
         n = split(order, row, "\n")
         for (i = 1; i <= n; i++) {
             split(row[i], part, "|")
             k = sorted(all[part[1]], v)
-            if (k) printf "%-38s %10.0f  %.0f - %.0f\n", part[1], median(v, k), v[1], v[k]
+            if (k) printf "%-42s %10.0f  %.0f - %.0f\n", part[1], median(v, k), v[1], v[k]
         }
         printf "\n%-50s %8s  %-16s %s\n", "ratio, within each round", "median", "range", "goal"
         n = split(ratios, row, "\n")
         for (i = 1; i <= n; i++) {
             split(row[i], part, "|")
             list = ""
-            for (r = 1; r <= rounds; r++) if (((part[2], r) in rate) && ((part[3], r) in rate) && rate[part[3], r] > 0) {
-                x = rate[part[2], r] / rate[part[3], r]
+            for (r = 1; r <= rounds; r++) if (of(part[2], r) > 0 && of(part[3], r) > 0) {
+                x = of(part[2], r) / of(part[3], r)
                 list = list " " (part[1] ~ /per (worker|thread)/ ? x / 2 : x)
             }
             k = sorted(list, v)

@@ -125,19 +125,12 @@ static char *join_command_line(int argc, char **argv)
     return line;
 }
 
-static double steady_rate(const struct pp_loader_result *r)
-{
-    uint64_t from = r->warm_ns && r->samples > r->warm_samples ? r->warm_ns : r->start_ns;
-    uint64_t samples = from == r->start_ns ? r->samples : r->samples - r->warm_samples;
-    return r->end_ns > from ? (double)samples * 1e9 / (double)(r->end_ns - from) : 0;
-}
-
 /* Without a recording there is no report: the few numbers the loader itself knows. */
 static int print_unrecorded(const struct run_opts *o, const struct run_parts *p, const struct pp_loader_result *r)
 {
     char rate[32];
     if (!o->json) {
-        printf("%s samples/s (%llu samples in %llu batches, %llu errors; nothing recorded)\n", pp_text_rate(rate, sizeof(rate), steady_rate(r)),
+        printf("%s samples/s (%llu samples in %llu batches, %llu errors; nothing recorded)\n", pp_text_rate(rate, sizeof(rate), pp_loader_rate(r)),
                (unsigned long long)r->samples, (unsigned long long)r->batches, (unsigned long long)r->errors);
         return fflush(stdout) == 0 ? 0 : -1;
     }
@@ -145,7 +138,7 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
     pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.unrecorded/1");
-    pp_json_key(&j, "samples_per_s"), pp_json_num(&j, steady_rate(r));
+    pp_json_key(&j, "samples_per_s"), pp_json_num(&j, pp_loader_rate(r));
     pp_json_key(&j, "samples"), pp_json_uint(&j, r->samples);
     pp_json_key(&j, "batches"), pp_json_uint(&j, r->batches);
     pp_json_key(&j, "errors"), pp_json_uint(&j, r->errors);
