@@ -29,7 +29,7 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
         pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
-        pp_sleep_until_ns(pp_now_ns() + o->retry_backoff_ns);
+        pp_loader_sleep(r->l, o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
         pp_lap_end(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;

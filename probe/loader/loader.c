@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often a sleeping thread looks whether the run is to stop. */
+#define LOOK_NS 50000000u
+
 pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
 {
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
@@ -133,6 +136,15 @@ void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err)
     pp_loader_stop(l);
 }
 
+void pp_loader_sleep(const struct pp_loader *l, uint64_t ns)
+{
+    uint64_t now = pp_now_ns(), end = now + ns;
+    while (now < end && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
+        pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
+        now = pp_now_ns();
+    }
+}
+
 void pp_loader_depths(struct pp_loader *l, uint64_t depth[3])
 {
     depth[0] = pp_queue_depth(&l->ready);
@@ -157,6 +169,7 @@ static pp_status start(struct pp_loader *l, struct pp_err *err)
 
 static void join_all(struct pp_loader *l)
 {
+    pp_loader_stop(l); /* what is being retried is given up */
     pp_dispatch_stop(&l->dispatch);
     pp_queue_close(&l->buffers);
     pp_queue_close(&l->arrived);
@@ -196,7 +209,7 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
 
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err)
 {
-    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .ended_by = "error"};
+    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .cursor = l->opts.start_cursor, .ended_by = "error"};
     pp_status st = start(l, err);
     if (st == PP_OK)
         pp_trainer_run(l, result);

@@ -51,6 +51,9 @@ struct pp_loader {
 /* Remembers the first failure and stops everything. Any thread. */
 void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err);
 
+/* Sleeps for ns, or until the loader is stopped: that is looked for every 50 ms. */
+void pp_loader_sleep(const struct pp_loader *l, uint64_t ns);
+
 /* Thread bodies. */
 void *pp_worker_main(void *worker);
 void *pp_copy_main(void *loader);
