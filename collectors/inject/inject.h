@@ -84,7 +84,7 @@ void inject_end(struct inject_thread *t, uint64_t id);
 /* The next tool's id of an open range, kept beside ours. */
 void inject_start_next(uint64_t id, uint64_t next_id);
 uint64_t inject_next_id(uint64_t id);
-/* Records what the thread has open as unfinished; and what the process has started and not ended. */
+/* Records what the thread has open as unfinished; and what the process has started and not ended. The thread has a ring. */
 void inject_unfinished(struct inject_thread *t);
 void inject_unfinished_started(struct inject_thread *t);
 /* In a forked child: what is open was opened by the parent. */

@@ -115,7 +115,8 @@ static void end_thread(void *arg)
     self.busy = 1;
     self.thread = NULL;
     if (t->fork_count == inject_fork_count()) {
-        inject_unfinished(t);
+        if (t->trace)
+            inject_unfinished(t);
         forget(t);
         pp_thread_retire(t->trace);
     }

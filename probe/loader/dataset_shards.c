@@ -222,7 +222,8 @@ static void warn_of_shard(struct shards *s, size_t i)
     case PP_SHARD_DEFECTS: break;
     }
     if (h->left_out)
-        pp_warn(w, "%s: %u keys have no image (.jpg .jpeg .png, below 4 GiB) and are left out", path, h->left_out);
+        pp_warn(w, "%s: %u key%s no image (.jpg .jpeg .png, below 4 GiB, neither a link nor sparse) and %s left out", path, h->left_out,
+                h->left_out == 1 ? " has" : "s have", h->left_out == 1 ? "is" : "are");
     else if (h->entries == 0 && h->defect == PP_SHARD_SOUND)
         pp_warn(w, "%s holds no samples", path);
 }

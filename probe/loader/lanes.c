@@ -29,7 +29,7 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
         pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
-        pp_sleep_until_ns(pp_now_ns() + o->retry_backoff_ns);
+        pp_loader_sleep(r->l, o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
         pp_lap_end(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;
@@ -79,6 +79,17 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
     }
 }
 
+struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch)
+{
+    struct pp_stream_opts so = {.seed = o->seed, .epoch = epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
+                                .rank = o->rank, .world_size = o->world_size};
+    if (epoch == o->start_epoch && o->from_cursor)
+        so.from = o->start_cursor;
+    else if (epoch == o->start_epoch)
+        so.skip = o->start_position;
+    return so;
+}
+
 void *pp_reader_main(void *arg)
 {
     struct pp_loader *l = arg;
@@ -89,12 +100,8 @@ void *pp_reader_main(void *arg)
     pp_lap_start(r.trace);
     pp_err_clear(&err);
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
-        int first = r.epoch == o->start_epoch, from_cursor = first && o->from_cursor;
-        uint64_t skip = first && !from_cursor ? o->start_position : 0;
-        struct pp_stream_opts so = {.seed = o->seed, .epoch = r.epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
-                                    .rank = o->rank, .world_size = o->world_size, .skip = skip};
-        if (from_cursor)
-            so.from = o->start_cursor;
+        struct pp_stream_opts so = pp_reader_stream_opts(o, r.epoch);
+        int resumed = r.epoch == o->start_epoch && (so.skip || o->from_cursor);
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         r.samples = 0;
         pp_err_clear(&r.first_error);
@@ -104,7 +111,7 @@ void *pp_reader_main(void *arg)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
         r.stream = NULL;
-        if (st == PP_END && !r.samples && !skip && !from_cursor)
+        if (st == PP_END && !r.samples && !resumed)
             st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s", (unsigned long long)r.epoch,
                          r.first_error.code != PP_OK ? r.first_error.text : "look at the shards, or at --world-size (a rank needs a shard)");
         if (st != PP_END) {

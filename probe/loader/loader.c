@@ -6,15 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often a sleeping thread looks whether the run is to stop. */
+#define LOOK_NS 50000000u
+
+/* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of other ranks. */
+static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err)
+{
+    struct pp_stream_opts so = pp_reader_stream_opts(o, o->start_epoch);
+    struct pp_stream *stream = NULL;
+    if (o->on_error == PP_ON_ERROR_SUBSTITUTE)
+        return pp_fail(err, PP_E_USAGE, "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
+    pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
+    pp_stream_close(stream);
+    return st;
+}
+
 pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
 {
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
     if (o->workers < 1 || o->prefetch < 1 || o->batch_size < 1 || o->copy_buffers < 1)
         return pp_fail(err, PP_E_USAGE, "workers, prefetch, batch size and copy buffers must each be at least 1");
-    if (o->streaming && o->on_error == PP_ON_ERROR_SUBSTITUTE)
-        return pp_fail(err, PP_E_USAGE, "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
     if (o->streaming)
-        return PP_OK;
+        return check_stream(o, err);
     if (o->drop_last_batch && len < o->batch_size)
         return pp_fail(err, PP_E_USAGE, "a batch of %llu is larger than this rank's %llu samples and --drop-last drops it; use --batch-size %llu or less",
                        (unsigned long long)o->batch_size, (unsigned long long)len, (unsigned long long)len);
@@ -140,6 +153,15 @@ void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err)
     pp_loader_stop(l);
 }
 
+void pp_loader_sleep(const struct pp_loader *l, uint64_t ns)
+{
+    uint64_t now = pp_now_ns(), end = now + ns;
+    while (now < end && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
+        pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
+        now = pp_now_ns();
+    }
+}
+
 void pp_loader_depths(struct pp_loader *l, uint64_t depth[3])
 {
     depth[0] = pp_queue_depth(&l->ready);
@@ -164,6 +186,7 @@ static pp_status start(struct pp_loader *l, struct pp_err *err)
 
 static void join_all(struct pp_loader *l)
 {
+    pp_loader_stop(l); /* what is being retried is given up */
     pp_dispatch_stop(&l->dispatch);
     pp_queue_close(&l->buffers);
     pp_queue_close(&l->arrived);
@@ -203,7 +226,7 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
 
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err)
 {
-    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .ended_by = "error"};
+    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .cursor = l->opts.start_cursor, .ended_by = "error"};
     pp_status st = start(l, err);
     if (st == PP_OK)
         pp_trainer_run(l, result);

@@ -79,10 +79,10 @@ struct pp_loader_queue {
 
 struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
-    uint64_t start_ns, first_batch_ns, end_ns; /* monotonic */
+    uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
     uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
-    struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered */
+    struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered; start_cursor before the first */
     uint64_t allocations_warm; /* buffers grown after warm-up */
     uint64_t slot_bytes, slots, footprint_bytes; /* pinned slots apart from the rest */
     struct pp_loader_queue queue[4];

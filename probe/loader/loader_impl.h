@@ -51,6 +51,12 @@ struct pp_loader {
 /* Remembers the first failure and stops everything. Any thread. */
 void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err);
 
+/* Sleeps for ns, or until the loader is stopped: that is looked for every 50 ms. */
+void pp_loader_sleep(const struct pp_loader *l, uint64_t ns);
+
+/* How the reader goes through this epoch of a streaming run. */
+struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch);
+
 /* Thread bodies. */
 void *pp_worker_main(void *worker);
 void *pp_copy_main(void *loader);

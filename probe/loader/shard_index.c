@@ -111,14 +111,15 @@ static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct
 {
     size_t key_size;
     const char *extension = pp_tar_split(m->name, &key_size);
-    if (!m->regular || !extension)
+    enum pp_tar_role role = extension ? pp_tar_role(extension) : PP_TAR_OTHER;
+    if (!extension || (!m->regular && role != PP_TAR_IMAGE)) /* an image that is a link is a key without an image, not nothing */
         return PP_OK;
     if (begin_group(b, m->name, key_size) != 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with more than %llu samples",
                        (unsigned long long)b->header.entries);
-    switch (pp_tar_role(extension)) {
+    switch (role) {
     case PP_TAR_IMAGE:
-        if (!b->has_image && m->size <= UINT32_MAX) {
+        if (m->regular && !b->has_image && m->size <= UINT32_MAX) {
             b->sample.offset = m->data_offset;
             b->sample.size = (uint32_t)m->size;
             b->has_image = 1;

@@ -146,7 +146,8 @@ static void describe_member(const struct pp_tar *t, struct archive_entry *e, str
     m->data_offset = t->start + (uint64_t)archive_filter_bytes(t->archive, 0);
     m->size = size > 0 ? (uint64_t)size : 0;
     m->regular = archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e) && archive_entry_sparse_count(e) == 0;
-    m->truncated = m->data_offset > t->file_size || m->size > t->file_size - m->data_offset;
+    /* Of others the size is not that of their bytes here: a sparse one has fewer, a hard link none. */
+    m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
 }
 
 pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)

@@ -43,7 +43,7 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
 
 static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *err)
 {
-    uint64_t end = pp_now_ns() + l->opts.step_ns, cpu_end = pp_thread_cpu_ns() + l->opts.step_ns, now;
+    uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
     switch (l->opts.step) {
     case PP_STEP_NONE:
         break;
@@ -52,8 +52,7 @@ static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *
         }
         break;
     case PP_STEP_SLEEP:
-        while ((now = pp_now_ns()) < end && !stopping(l))
-            pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
+        pp_loader_sleep(l, l->opts.step_ns);
         break;
     case PP_STEP_DEVICE: {
         pp_device_begin(l->opts.device, batch);

@@ -66,7 +66,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
             return st;
         w->retries++;
         pp_lap_open(w->trace, PP_PHASE_RETRY, l.batch);
-        pp_sleep_until_ns(pp_now_ns() + backoff);
+        pp_loader_sleep(w->loader, backoff);
         backoff *= 2;
         l = lap_of(w, slot, index);
         l.flags |= PP_SPAN_RETRY;

@@ -31,6 +31,15 @@ refuses "a damaged state" 4 "broken" "$PP" run "$T/images" --sampler random $com
 # shellcheck disable=SC2086
 refuses "an absent state" 2 "absent" "$PP" run "$T/images" --sampler random $common --resume "$T/absent"
 
+# Where nothing was run, nothing was consumed: the state a run was to go on from is still there.
+# shellcheck disable=SC2086
+run timeout 60 "$PP" run "$T/images" --sampler random $common --steps 3 --save-state "$T/kept"
+cp "$T/kept" "$T/before"
+# shellcheck disable=SC2016,SC2086
+run bash -c 'ulimit -v 400000; exec timeout 60 "$@"' - "$PP" run "$T/images" --sampler random $common --batch-size 300 --prefetch 4 --transform rrc:224 --resume "$T/kept" --save-state "$T/kept"
+check "a run that finds no memory does not begin" test "$rc" -ne 0 -a "$rc" -ne 3
+check "and leaves the state as it was" cmp "$T/before" "$T/kept"
+
 # Streams: the rest comes in the order the whole would have had, over the epoch's end too; what else an order depends on is held against the state.
 "$MAKE_DATASET" "$T/shards" --n $N --size 64x48 --tar 5 >/dev/null
 stream="$T/shards --stream --shuffle-buffer 20 $common"

@@ -261,7 +261,49 @@ static void sample_is_a_run_of_one_key_with_an_image(void **state)
     assert_int_equal(pp_dataset_read(d, 3, &s, NULL), PP_OK);
     assert_memory_equal(s.data, "AGAIN", 5);
     assert_string_equal(pp_dataset_path(d, 3, path, sizeof(path)), tree_path("s.tar:one"));
-    assert_true(tree_warns(d, "1 keys have no image"));
+    assert_true(tree_warns(d, "1 key has no image"));
+    pp_sample_free(&s);
+    pp_dataset_close(d);
+}
+
+static void add_special(struct archive *a, const char *name, const char *hard_link, const char *link, la_int64_t sparse_size)
+{
+    struct archive_entry *e = archive_entry_new();
+    archive_entry_set_pathname(e, name);
+    archive_entry_set_filetype(e, link ? AE_IFLNK : AE_IFREG);
+    archive_entry_set_perm(e, 0644);
+    archive_entry_set_size(e, sparse_size);
+    if (hard_link)
+        archive_entry_set_hardlink(e, hard_link);
+    if (link)
+        archive_entry_set_symlink(e, link);
+    if (sparse_size)
+        archive_entry_sparse_add_entry(e, 0, 512);
+    assert_true(archive_write_header(a, e) >= ARCHIVE_WARN);
+    char hole[4096] = "some bytes";
+    for (la_int64_t left = sparse_size; left > 0; left -= (la_int64_t)sizeof(hole))
+        assert_true(archive_write_data(a, hole, sizeof(hole)) > 0);
+    archive_entry_free(e);
+}
+
+/* A sparse member's size is far beyond the shard's, and it is nevertheless whole. */
+static void links_and_sparse_images_are_left_out_aloud(void **state)
+{
+    struct archive *a = tree_tar("s.tar", archive_write_set_format_pax_restricted);
+    tree_tar_add(a, "one.jpg", "ONE", 3);
+    add_special(a, "hard.jpg", "one.jpg", NULL, 0);
+    add_special(a, "soft.jpg", NULL, "one.jpg", 0);
+    add_special(a, "holes.jpg", NULL, NULL, 1 << 20);
+    add_special(a, "notes.txt", NULL, "one.jpg", 0);
+    tree_tar_add(a, "two.jpg", "TWO", 3);
+    tree_tar_end(a);
+    struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")});
+    struct pp_sample s = {0};
+    assert_int_equal(pp_dataset_len(d), 2);
+    assert_int_equal(pp_dataset_read(d, 1, &s, NULL), PP_OK);
+    assert_memory_equal(s.data, "TWO", 3);
+    assert_true(tree_warns(d, "3 keys have no image"));
+    assert_false(tree_warns(d, "ends in the middle"));
     pp_sample_free(&s);
     pp_dataset_close(d);
 }
@@ -537,6 +579,7 @@ int main(void)
         TREE_TEST(offsets_are_those_of_python),
         TREE_TEST(samples_are_found_and_read),
         TREE_TEST(sample_is_a_run_of_one_key_with_an_image),
+        TREE_TEST(links_and_sparse_images_are_left_out_aloud),
         TREE_TEST(refusals_name_the_shard),
         TREE_TEST(a_cut_shard_keeps_its_whole_samples),
         TREE_TEST(an_index_that_does_not_fit_is_made_anew),

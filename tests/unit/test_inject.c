@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -223,6 +224,33 @@ static void many_open(void)
     tiny_end(id[0]);
 }
 
+static void *ringless_main(void *arg)
+{
+    struct nvtx_attributes a = tiny_text("unheard");
+    for (int i = 0; i < 3; i++) {
+        tiny_push_ex(&a);
+        tiny_mark("unheard");
+        tiny_pop();
+    }
+    uint64_t id = tiny_start("unheard");
+    tiny_name_thread(my_tid(), "unheard");
+    tiny_end(id);
+    return NULL;
+}
+
+/* A file-size limit keeps their rings from being made, as the end of the session's thread table would. */
+static void without_a_ring(void)
+{
+    pthread_t t;
+    tiny_push("heard");
+    tiny_pop();
+    MUST(setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, RLIM_INFINITY}) == 0);
+    for (int i = 0; i < 2; i++) {
+        MUST(pthread_create(&t, NULL, ringless_main, NULL) == 0);
+        MUST(pthread_join(t, NULL) == 0);
+    }
+}
+
 static void mapped(void)
 {
     struct nvtx_attributes a = tiny_text("decode_batch");
@@ -358,7 +386,7 @@ static const struct {
 } scenarios[] = {
     {"every_call", every_call, 1}, {"payloads", payloads, 1}, {"threads", threads, 1}, {"forks", forks, 1},
     {"forks_among_threads", forks_among_threads, 1}, {"killed", killed, 1}, {"unfinished", unfinished, 1}, {"many_names", many_names, 1},
-    {"deep", deep, 1}, {"many_open", many_open, 1}, {"mapped", mapped, 1}, {"lanes", lanes, 1}, {"signals", signals, 1},
+    {"deep", deep, 1}, {"many_open", many_open, 1}, {"without_a_ring", without_a_ring, 1}, {"mapped", mapped, 1}, {"lanes", lanes, 1}, {"signals", signals, 1},
     {"keeps_errno", keeps_errno, 1}, {"two_clients", two_clients, 1}, {"chained", chained, 1}, {"without_a_session", without_a_session, 0},
 };
 
@@ -657,6 +685,16 @@ static void too_much_is_counted(void **state)
     done(r);
 }
 
+static void a_thread_without_a_ring_is_left_alone(void **state)
+{
+    struct result *r = run("without_a_ring");
+    assert_int_equal(count(r, "heard"), 1);
+    assert_int_equal(r->n, 1);
+    assert_int_equal(pp_session_unregistered(r->session), 2);
+    assert_true(r->process[0].unthreaded >= 2 * 9);
+    done(r);
+}
+
 static void a_full_ring_drops_and_counts(void **state)
 {
     struct pp_ring_info info;
@@ -838,7 +876,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranges_marks_domains), cmocka_unit_test(whole_payloads_are_batches), cmocka_unit_test(each_thread_has_its_ring),
         cmocka_unit_test(forked_children_have_theirs), cmocka_unit_test(forks_while_threads_record), cmocka_unit_test(a_kill_loses_only_what_is_open),
         cmocka_unit_test(what_is_open_at_exit_is_unfinished), cmocka_unit_test(endless_names_become_one), cmocka_unit_test(too_much_is_counted),
-        cmocka_unit_test(a_full_ring_drops_and_counts), cmocka_unit_test(a_map_gives_phases), cmocka_unit_test(lanes_follow_the_phases),
+        cmocka_unit_test(a_thread_without_a_ring_is_left_alone), cmocka_unit_test(a_full_ring_drops_and_counts), cmocka_unit_test(a_map_gives_phases), cmocka_unit_test(lanes_follow_the_phases),
         cmocka_unit_test(a_broken_map_is_no_map), cmocka_unit_test(signal_handlers_are_survived), cmocka_unit_test(errno_is_left_alone),
         cmocka_unit_test(clients_share_one_state), cmocka_unit_test(another_tool_sees_everything_too), cmocka_unit_test(another_tool_that_does_not_load),
         cmocka_unit_test(without_a_session_it_steps_back), cmocka_unit_test(a_session_that_is_none),

@@ -1,4 +1,5 @@
 /* The whole loader on synthetic images and on a small damaged folder: what is delivered, in which order, whatever the number of workers. */
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/loader/loader.h"
 
@@ -263,6 +264,30 @@ static void duration_ends_a_run_that_gets_no_batch(void **state)
     free_rig(&r);
 }
 
+/* The backoff doubles: the last of these tries would come after eleven days. */
+static void retries_end_with_the_run(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    static const char *const fault[] = {"read-errors=1,fails=100"};
+    make_rig(&r, "n=64,size=32x32,unique=2", 1, PP_SAMPLER_SEQUENTIAL);
+    assert_int_equal(pp_faults_parse(fault, 1, 7, &r.opts.faults, NULL), PP_OK);
+    r.opts.retries = 20;
+    r.opts.retry_backoff_ns = 1000000000;
+    r.opts.max_ns = 100000000;
+    struct delivered *d = calloc(1, sizeof(*d));
+    uint64_t began = pp_now_ns();
+    assert_int_equal(run(&r, d, &res, NULL), PP_OK);
+    assert_true(pp_now_ns() - began < 5000000000u);
+    assert_int_equal(res.batches, 0);
+    assert_true(res.retries > 0);
+    assert_string_equal(res.ended_by, "duration");
+    free(d);
+    pp_faults_destroy(r.opts.faults);
+    free_rig(&r);
+}
+
 /* ---- errors are data ------------------------------------------------------------------------------------------------------- */
 
 static char folder[64];
@@ -481,6 +506,24 @@ static void stream_resumes_exactly_and_drops_its_short_batch(void **state)
     free_rig(&r);
 }
 
+static void a_run_without_a_batch_stands_where_it_began(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    make_stream_rig(&r);
+    r.opts.max_epochs = r.opts.start_epoch = 1; /* over before it begins */
+    r.opts.start_position = 14;
+    r.opts.start_cursor = (struct pp_stream_cursor){.shard = 2, .offset = 512, .delivered = 14, .number = 46};
+    struct delivered *d = must_run(&r, &res);
+    assert_int_equal(res.batches, 0);
+    assert_int_equal(res.epoch, 1);
+    assert_int_equal(res.position, 14);
+    assert_memory_equal(&res.cursor, &r.opts.start_cursor, sizeof(res.cursor));
+    free(d);
+    free_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,11 +533,13 @@ int main(void)
         cmocka_unit_test(drop_last_drops_the_short_batch),
         cmocka_unit_test(every_batch_flows_with_one_device_buffer_and_sync),
         cmocka_unit_test(duration_ends_a_run_that_gets_no_batch),
+        cmocka_unit_test(retries_end_with_the_run),
         cmocka_unit_test(skipping_shortens_batches_and_counts),
         cmocka_unit_test(substitutes_do_not_depend_on_workers),
         cmocka_unit_test(fail_ends_the_run_with_the_reason),
         cmocka_unit_test(streamed_batches_do_not_depend_on_workers_or_slots),
         cmocka_unit_test(stream_resumes_exactly_and_drops_its_short_batch),
+        cmocka_unit_test(a_run_without_a_batch_stands_where_it_began),
     };
     return cmocka_run_group_tests_name("loader", tests, make_folder, remove_folder);
 }

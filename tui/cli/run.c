@@ -195,7 +195,8 @@ static pp_status run_loader(struct run_parts *p, struct pp_loader_result *result
 static pp_status extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev, const struct pp_loader_result *r, struct pp_err *err)
 {
     size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
-    pp_status st = o->save_state ? save_state(o, p, r, err) : PP_OK;
+    /* A loader that never began stands nowhere: a state saved before stays as it is. */
+    pp_status st = o->save_state && r->start_ns ? save_state(o, p, r, err) : PP_OK;
     if (st == PP_OK && o->list_delivered)
         st = run_events_list(ev, n, o->list_delivered, err);
     if (st == PP_OK && o->digest)
