@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deps.sh build|test|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -29,6 +29,17 @@ ROWS
 libcmocka-dev|link|stdarg.h stddef.h stdint.h setjmp.h cmocka.h|-lcmocka
 g++|run|c++|
 tmux|run|tmux|
+ROWS
+        ;;
+    checkers)
+        cat <<'ROWS'
+dpkg-dev|run|dpkg-shlibdeps|
+groff-base|run|groff|
+libxml2-utils|run|xmllint|
+lintian|run|lintian|
+man-db|run|man|
+tidy|run|tidy|
+zsh|run|zsh|
 ROWS
         ;;
     peers)
@@ -122,7 +133,7 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|test|peers|cuda|nsight|portable}
+set=${1:?usage: tests/deps.sh build|test|checkers|peers|cuda|nsight|portable}
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0

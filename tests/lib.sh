@@ -11,6 +11,7 @@ cleanup() { rm -rf "$T"; }
 trap '[ $BASHPID -ne $$ ] || cleanup' EXIT # a subshell that is killed would run it too
 # A user's settings must not decide a test.
 export XDG_CONFIG_HOME=$T/config XDG_CACHE_HOME=$T/cache NO_COLOR=1 LC_ALL=C.UTF-8
+unset COLUMNS # a width of the caller's
 for name in $(compgen -e PIPEPROBE_); do unset "$name"; done
 for name in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do unset "$name"; done
 

@@ -17,9 +17,10 @@ RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT)
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
 
-# The peers (PyTorch, PIL) are best effort: without them the tests and benchmarks that compare with them are skipped by name.
+# Checkers (of pages, packages, completion) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
 deps-test: deps
 	$(Q)CC='$(CC)' bash tests/deps.sh test
+	$(Q)CC='$(CC)' bash tests/deps.sh checkers || echo "going on without them: what they would have checked will be skipped by name"
 	$(Q)CC='$(CC)' bash tests/deps.sh peers || echo "going on without them: the tests that compare with PyTorch and PIL will be skipped by name"
 
 deps-cuda:

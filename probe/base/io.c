@@ -54,9 +54,17 @@ static int faulted(unsigned kind)
         (result) = faulted(kind) ? -1 : (call);                                                                                            \
     } while ((result) < 0 && errno == EINTR)
 
+static _Thread_local struct pp_io_tally tally;
+
+struct pp_io_tally pp_io_tally(void)
+{
+    return tally;
+}
+
 int pp_io_open(const char *path, int flags, unsigned mode)
 {
     int fd;
+    tally.opens++;
     RETRY(PP_IO_FAULT_OPEN, fd, open(path, flags | O_CLOEXEC, (mode_t)mode));
     return fd;
 }
@@ -64,6 +72,7 @@ int pp_io_open(const char *path, int flags, unsigned mode)
 int pp_io_openat(int dirfd, const char *path, int flags)
 {
     int fd;
+    tally.opens++;
     RETRY(PP_IO_FAULT_OPEN, fd, openat(dirfd, path, flags | O_CLOEXEC));
     return fd;
 }
@@ -71,11 +80,12 @@ int pp_io_openat(int dirfd, const char *path, int flags)
 ssize_t pp_io_read(int fd, void *buf, size_t n)
 {
     ssize_t r;
+    tally.reads++;
     RETRY(PP_IO_FAULT_READ, r, read(fd, buf, n));
     return r;
 }
 
-ssize_t pp_io_pread_full(int fd, void *buf, size_t n, off_t at)
+static ssize_t pread_rest(int fd, void *buf, size_t n, off_t at)
 {
     size_t got = 0;
     while (got < n) {
@@ -88,6 +98,12 @@ ssize_t pp_io_pread_full(int fd, void *buf, size_t n, off_t at)
         got += (size_t)r;
     }
     return (ssize_t)got;
+}
+
+ssize_t pp_io_pread_full(int fd, void *buf, size_t n, off_t at)
+{
+    tally.reads++;
+    return pread_rest(fd, buf, n, at);
 }
 
 int pp_io_write_full(int fd, const void *buf, size_t n)
@@ -114,6 +130,7 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
 {
     struct iovec iov = {.iov_base = buf, .iov_len = n};
     ssize_t hit;
+    tally.reads++;
     RETRY(PP_IO_FAULT_READ, hit, preadv2(fd, &iov, 1, at, RWF_NOWAIT));
     *cached = (struct pp_io_cached){.known = hit >= 0 || errno == EAGAIN, .hit_bytes = hit > 0 ? (size_t)hit : 0};
     /* EOPNOTSUPP: the file system cannot answer; EINVAL, ENOSYS: the kernel does not know the flag or the call. */
@@ -124,7 +141,7 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
     if ((size_t)hit == n)
         return hit;
     /* Short: what follows is either not cached or beyond the end of the file; only a blocking read can tell. */
-    ssize_t rest = pp_io_pread_full(fd, (char *)buf + hit, n - (size_t)hit, at + hit);
+    ssize_t rest = pread_rest(fd, (char *)buf + hit, n - (size_t)hit, at + hit);
     return rest < 0 ? -1 : hit + rest;
 }
 

@@ -33,6 +33,13 @@ pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *ca
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);
 
+/* What the calling thread has asked of files since it began. A read is one call above, however often the
+ * kernel is asked for it, so that neither the page cache nor a signal changes the number. */
+struct pp_io_tally {
+    uint64_t opens, reads;
+};
+struct pp_io_tally pp_io_tally(void);
+
 /* Tests only: the nth call (1-based; 0: none, only count) of the kinds in mask fails with err_no, once or from then on. mask 0: off.
  * Arm it before threads start and read the count after joining them. */
 enum { PP_IO_FAULT_OPEN = 1, PP_IO_FAULT_READ = 2, PP_IO_FAULT_WRITE = 4, PP_IO_FAULT_FSYNC = 8 };

@@ -61,10 +61,13 @@ struct pp_opt_set {
  * given by a stronger source replaces what a weaker one gave. A table has at most 96 rows. */
 pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv, const char **operands, int *n_operands, struct pp_err *err);
 
-/* Prints the option part of --help, grouped, aligned, at most 80 columns. */
-void pp_opts_help(const struct pp_opt *table, FILE *out);
+/* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so. Before the first parse; NULL: any. */
+void pp_opts_sections(const char *const *names);
+
+/* Prints the option part of --help, grouped, aligned, at most `columns` wide (60 at least). */
+void pp_opts_help(const struct pp_opt *table, FILE *out, int columns);
 /* What most people need, on one screen: without advanced rows, groups and the explanation of choices. */
-void pp_opts_help_short(const struct pp_opt *table, FILE *out);
+void pp_opts_help_short(const struct pp_opt *table, FILE *out, int columns);
 int pp_opts_advanced(const struct pp_opt *table); /* how many rows that leaves out */
 
 /* The value of row i as the user would type it, into buf; lists as words apart by a space. */

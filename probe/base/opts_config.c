@@ -60,6 +60,21 @@ static char *unquote(char *s)
     return s;
 }
 
+static const char *const *sections; /* that a file may have; NULL: any */
+
+void pp_opts_sections(const char *const *names)
+{
+    sections = names;
+}
+
+static int is_section(const char *name)
+{
+    const char *const *s = sections;
+    while (s && *s && strcmp(*s, name) != 0)
+        s++;
+    return !s || *s;
+}
+
 struct config {
     struct pp_opt_set *set;
     const char *command, *path;
@@ -73,8 +88,13 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
     if (s[n - 1] != ']')
         return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
     s[n - 1] = '\0';
-    c->section = strcmp(trim(s + 1), c->command) == 0 ? OURS : ANOTHER;
-    return PP_OK;
+    const char *name = trim(s + 1);
+    c->section = strcmp(name, c->command) == 0 ? OURS : ANOTHER;
+    if (c->section == OURS || is_section(name))
+        return PP_OK;
+    const char *near = pp_nearest(name, sections);
+    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: no such command, so its settings would go unread%s%s%s", c->path, c->line, name, near ? "; did you mean [" : "",
+                   near ? near : "", near ? "]?" : "");
 }
 
 static pp_status read_setting(struct config *c, char *s, struct pp_err *err)

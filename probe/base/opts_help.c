@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, WIDEST_LEFT = 29 };
+enum { WIDEST_LEFT = 29, NARROWEST = 60 };
 
 /* "  -o, --output FILE" */
 static int left_column(const struct pp_opt *o, char *buf, size_t size)
@@ -23,13 +23,13 @@ static int left_column(const struct pp_opt *o, char *buf, size_t size)
     return snprintf(buf, size, "  %s--%s %s", letter, o->name, value[0] ? value : "VALUE");
 }
 
-/* Words of text from column `column` on, wrapped at WIDTH; the cursor already stands there. */
-static void put_wrapped(FILE *out, const char *text, int column)
+/* Words of text from column `column` on, wrapped at `width`; the cursor already stands there. */
+static void put_wrapped(FILE *out, const char *text, int column, int width)
 {
     int at = column;
     for (const char *p = text; *p;) {
         int len = (int)strcspn(p, " ");
-        if (at > column && at + 1 + len > WIDTH) {
+        if (at > column && at + 1 + len > width) {
             fprintf(out, "\n%*s", column, "");
             at = column;
         } else if (at > column) {
@@ -44,17 +44,17 @@ static void put_wrapped(FILE *out, const char *text, int column)
     fputc('\n', out);
 }
 
-static void put_choices(FILE *out, const struct pp_opt *o, int column)
+static void put_choices(FILE *out, const struct pp_opt *o, int column, int width)
 {
     for (const struct pp_opt_choice *c = o->choices; c && c->name; c++) {
         if (!c->help)
             continue;
         int n = fprintf(out, "%*s%-10s ", column, "", c->name);
-        put_wrapped(out, c->help, n);
+        put_wrapped(out, c->help, n, width);
     }
 }
 
-static void put_row(FILE *out, const struct pp_opt *o, int column)
+static void put_row(FILE *out, const struct pp_opt *o, int column, int width)
 {
     char left[160], text[480];
     int n = left_column(o, left, sizeof(left));
@@ -64,7 +64,7 @@ static void put_row(FILE *out, const struct pp_opt *o, int column)
         fprintf(out, "%s\n%*s", left, column, "");
     else
         fprintf(out, "%-*s", column, left);
-    put_wrapped(out, text, column);
+    put_wrapped(out, text, column, width);
 }
 
 /* Where the right column starts. */
@@ -80,27 +80,32 @@ static int right_column(const struct pp_opt *table, int advanced_too)
     return column + 2;
 }
 
-void pp_opts_help(const struct pp_opt *table, FILE *out)
+static int width_of(int columns)
 {
-    int column = right_column(table, 1);
+    return columns < NARROWEST ? NARROWEST : columns;
+}
+
+void pp_opts_help(const struct pp_opt *table, FILE *out, int columns)
+{
+    int column = right_column(table, 1), width = width_of(columns);
     const char *group = NULL;
     for (const struct pp_opt *o = table; o->name; o++) {
         if (o->group && (!group || strcmp(group, o->group) != 0)) {
             fprintf(out, "%s:\n", o->group);
             group = o->group;
         }
-        put_row(out, o, column);
+        put_row(out, o, column, width);
         if (o->type == PP_OPT_CHOICE)
-            put_choices(out, o, column);
+            put_choices(out, o, column, width);
     }
 }
 
-void pp_opts_help_short(const struct pp_opt *table, FILE *out)
+void pp_opts_help_short(const struct pp_opt *table, FILE *out, int columns)
 {
-    int column = right_column(table, 0);
+    int column = right_column(table, 0), width = width_of(columns);
     for (const struct pp_opt *o = table; o->name; o++)
         if (!o->advanced)
-            put_row(out, o, column);
+            put_row(out, o, column, width);
 }
 
 int pp_opts_advanced(const struct pp_opt *table)

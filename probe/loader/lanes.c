@@ -120,6 +120,7 @@ void *pp_reader_main(void *arg)
             break;
         }
     }
+    l->reader_io = pp_io_tally();
     pp_dispatch_item_put(&l->dispatch, NULL);
     pp_thread_retire(r.trace);
     return NULL;

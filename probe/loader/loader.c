@@ -208,9 +208,13 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->retries += w->retries;
         r->skipped += w->skipped;
         r->substituted += w->substituted;
+        r->opens += w->io.opens;
+        r->reads += w->io.reads;
         r->allocations_warm += w->warm ? pp_worker_grown(w) - w->grown_before_warm : 0;
         r->footprint_bytes += w->sample.cap + (w->decoder ? pp_decoder_footprint(w->decoder) : 0);
     }
+    r->opens += l->reader_io.opens;
+    r->reads += l->reader_io.reads;
     r->errors += atomic_load_explicit(&l->stream_errors, memory_order_relaxed);
     r->retries += atomic_load_explicit(&l->stream_retries, memory_order_relaxed);
     r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) + (l->dispatch.order ? pp_order_footprint(l->dispatch.order) : 0);

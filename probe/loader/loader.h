@@ -80,6 +80,7 @@ struct pp_loader_queue {
 struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
+    uint64_t opens, reads;                     /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set is not among them */
     uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
     struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered; start_cursor before the first */

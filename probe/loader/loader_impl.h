@@ -2,6 +2,7 @@
 #ifndef PP_LOADER_LOADER_IMPL_H
 #define PP_LOADER_LOADER_IMPL_H
 
+#include "probe/base/io.h"
 #include "probe/loader/dispatch.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
@@ -24,6 +25,7 @@ struct pp_worker {
     struct pp_decoder *decoder;
     struct pp_scratch *scratch;
     uint64_t errors, retries, skipped, substituted;
+    struct pp_io_tally io; /* when it ended */
     uint64_t grown_before_warm; /* buffer growths up to the first steady-state batch */
     int warm;
 };
@@ -40,6 +42,7 @@ struct pp_loader {
     int copy_started, reader_started;
     void *slot_data;
     size_t row_bytes, n_slots;
+    struct pp_io_tally reader_io; /* when the reader ended */
     atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
     atomic_int stop; /* pp_loader_stop: finish the batch in hand */
 

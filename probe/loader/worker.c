@@ -236,6 +236,7 @@ void *pp_worker_main(void *arg)
         }
         do_claim(w, &c);
     }
+    w->io = pp_io_tally();
     pp_thread_retire(w->trace);
     return NULL;
 }

@@ -100,7 +100,7 @@ static int read_parts(const json_t *parts, struct pp_run *r)
 static pp_status read_run(const char *path, const json_t *doc, const json_t *fields, struct pp_run *r, struct pp_err *err)
 {
     const char *file = json_string_value(json_object_get(doc, "file")), *name;
-    const json_t *metrics = json_object_get(doc, "metrics");
+    const json_t *metrics = json_object_get(doc, "metrics"), *whys = json_object_get(doc, "not_measured");
     json_t *value;
     if (!pp_run_init(r, file ? file : path))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
@@ -109,8 +109,10 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
             return corrupt(path, "a metric is no number", err);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        r->why[i] = pp_why_of_key(json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) || !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
-        !read_text(doc, "l2", r->l2, sizeof(r->l2)) || !read_text(doc, "counts_why", r->counts_why, sizeof(r->counts_why)))
+        !read_text(doc, "l2", r->l2, sizeof(r->l2)))
         return corrupt(path, "a run's verdict or outcome is no text", err);
     if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
         return corrupt(path, "a run's parts are no numbers", err);

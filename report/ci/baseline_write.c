@@ -29,6 +29,16 @@ static void put_metrics(struct pp_json *j, const struct pp_run *r)
     pp_json_object_end(j);
 }
 
+static void put_whys(struct pp_json *j, const struct pp_run *r)
+{
+    pp_json_key(j, "not_measured");
+    pp_json_object(j);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (isnan(r->metric[i]))
+            str(j, pp_cmp_metric((enum pp_cmp_id)i)->key, pp_why_key(r->why[i]));
+    pp_json_object_end(j);
+}
+
 static void put_parts(struct pp_json *j, const struct pp_run *r)
 {
     pp_json_key(j, "parts");
@@ -57,9 +67,9 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
     str(j, "l0", r->l0);
     str(j, "l1", r->l1);
     str(j, "l2", r->l2);
-    str(j, "counts_why", r->counts_why);
     num(j, "s_per_batch", r->batch_s);
     put_metrics(j, r);
+    put_whys(j, r);
     put_parts(j, r);
     pp_json_object_end(j);
 }

@@ -48,8 +48,9 @@ struct pp_compare_metric {
     double noise_floor;    /* what A/A of these runs shows, as a share; NAN when not computed */
     double *base, *head;   /* raw values, one per run, NAN where missing; n_base and n_head of the comparison; owned by it */
     size_t measured_base, measured_head;
+    enum pp_why base_why, head_why; /* of the first run of the side that has no value */
     struct pp_outliers base_outliers, head_outliers; /* reported, never removed */
-    char reason[200];      /* why inconclusive or not measured; else empty */
+    char reason[300];      /* why inconclusive or not measured; else empty */
 };
 
 /* "input-bound/storage": L0 and L1. Finer changes are no finding. */

@@ -3,13 +3,14 @@
 #include "probe/base/err.h"
 #include "collectors/store/reader.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EPOCHS 65536 /* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
 
 struct tally {
-    uint64_t bytes, reads, batches, samples, errors;
+    uint64_t bytes, batches, samples, errors;
 };
 
 struct walk {
@@ -41,10 +42,7 @@ static int add_spans(void *ctx, uint32_t thread, const struct pp_span *spans, si
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
         struct tally *t = &w->epoch[s->epoch];
-        if (s->phase == PP_PHASE_READ) {
-            t->reads++;
-            t->bytes += s->bytes;
-        }
+        t->bytes += s->phase == PP_PHASE_READ ? s->bytes : 0;
         t->errors += (s->flags & PP_SPAN_ERROR) != 0;
         if (!trainer || !delivers(s))
             continue;
@@ -67,14 +65,15 @@ static void sum(struct pp_reader *r, const struct walk *w, struct pp_epoch_count
     const char *resumed = pp_reader_meta(r, "config", "resume");
     if (!w->any)
         return;
-    unsigned from = w->first + (resumed && resumed[0] ? 1 : 0); /* it began in the middle */
-    unsigned to = w->last + (is(pp_reader_meta(r, "result", "ended_by"), "epochs") ? 1 : 0);
+    int begun_before = resumed && resumed[0], ended = is(pp_reader_meta(r, "result", "ended_by"), "epochs");
+    unsigned from = w->first + (begun_before ? 1 : 0); /* it began in the middle */
+    unsigned to = w->last + (ended ? 1 : 0);
+    out->whole = ended && !begun_before;
     for (unsigned e = from; e < to; e++) {
         const struct tally *t = &w->epoch[e];
         if (!t->batches)
             continue;
         out->bytes += (double)t->bytes;
-        out->reads += (double)t->reads;
         out->batches += (double)t->batches;
         out->samples += (double)t->samples;
         out->errors += (double)t->errors;
@@ -88,7 +87,7 @@ pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct 
     struct pp_reader *r = NULL;
     uint64_t bad_chunks = 0;
     double epoch = 0;
-    *out = (struct pp_epoch_counts){.lossless = 1};
+    *out = (struct pp_epoch_counts){.lossless = 1, .opens = NAN, .reads = NAN};
     pp_status st = w.epoch ? pp_reader_open(path, &r, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to count the epochs of %s", path);
     if (st != PP_OK)
         goto out;
@@ -99,6 +98,8 @@ pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct 
     out->lossless = bad_chunks == 0;
     for (size_t i = 0; i < w.n_threads; i++)
         out->lossless &= w.threads[i].dropped == 0;
+    if (!pp_reader_meta_num(r, "result", "opens", &out->opens) || !pp_reader_meta_num(r, "result", "reads", &out->reads))
+        out->opens = out->reads = NAN;
     if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1)
         sum(r, &w, out);
 out:

@@ -64,15 +64,28 @@ static enum pp_answer say(struct pp_compare_metric *m, enum pp_answer answer, co
     return answer;
 }
 
+/* The reason behind its lead, or nothing when nobody said. */
+static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
+{
+    const char *text = pp_why_text(why);
+    snprintf(buf, size, "%s%s", text[0] ? lead : "", text);
+    return buf;
+}
+
 static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_compare_metric *m)
 {
-    char text[200];
-    if (m->measured_base == 0 && m->measured_head == 0)
-        return say(m, PP_NOT_MEASURED, "measured on neither side");
-    if (m->measured_base == 0 || m->measured_head == 0)
-        return say(m, PP_INCONCLUSIVE, m->measured_base ? "measured in BASE only" : "measured in HEAD only");
-    snprintf(text, sizeof(text), "measured in %zu of %zu runs of BASE and %zu of %zu of HEAD", m->measured_base, c->n_base, m->measured_head, c->n_head);
-    return say(m, PP_INCONCLUSIVE, text);
+    char text[300], base[110], head[110];
+    int in_base = m->measured_base == c->n_base, in_head = m->measured_head == c->n_head, neither = m->measured_base == 0 && m->measured_head == 0;
+    if (neither && m->base_why == m->head_why)
+        snprintf(text, sizeof(text), "measured on neither side%s", why_text(base, sizeof(base), ": ", m->base_why));
+    else if (neither)
+        snprintf(text, sizeof(text), "measured on neither side%s%s", why_text(base, sizeof(base), "; BASE: ", m->base_why), why_text(head, sizeof(head), "; HEAD: ", m->head_why));
+    else if (m->measured_base == 0 || m->measured_head == 0)
+        snprintf(text, sizeof(text), "measured in %s only%s", m->measured_base ? "BASE" : "HEAD", why_text(base, sizeof(base), ": ", m->measured_base ? m->head_why : m->base_why));
+    else
+        snprintf(text, sizeof(text), "measured in %zu of %zu runs of BASE and %zu of %zu of HEAD%s%s", m->measured_base, c->n_base, m->measured_head, c->n_head,
+                 in_base ? "" : why_text(base, sizeof(base), "; BASE: ", m->base_why), in_head ? "" : why_text(head, sizeof(head), "; HEAD: ", m->head_why));
+    return say(m, neither ? PP_NOT_MEASURED : PP_INCONCLUSIVE, text);
 }
 
 static enum pp_answer answer_exact(struct pp_compare_metric *m)

@@ -42,17 +42,21 @@ static double wait_p99_s(const struct pp_report *r)
     return NAN;
 }
 
+static void set(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why why_not)
+{
+    out->metric[id] = value;
+    out->why[id] = isnan(value) ? why_not : PP_WHY_UNKNOWN;
+}
+
+/* Warm-up is no measurement, and without a step the trainer does nothing but wait. */
 static void set_metrics(const struct pp_report *r, struct pp_run *out)
 {
-    out->metric[PP_CMP_FIRST_BATCH_S] = r->first_batch_s;
-    if (!r->has_steady_state)
-        return; /* warm-up is no measurement */
-    out->metric[PP_CMP_SAMPLES_PER_S] = r->samples_per_s;
-    out->metric[PP_CMP_CPU_S_PER_SAMPLE] = cpu_per_sample(r);
-    if (!r->has_step)
-        return; /* without a step the trainer does nothing but wait */
-    out->metric[PP_CMP_DATA_WAIT_SHARE] = r->data_wait_share;
-    out->metric[PP_CMP_DATA_WAIT_P99_S] = wait_p99_s(r);
+    int steady = r->has_steady_state, waits = steady && r->has_step;
+    set(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
+    set(out, PP_CMP_SAMPLES_PER_S, steady ? r->samples_per_s : NAN, PP_WHY_NO_STEADY_STATE);
+    set(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN, steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
+    set(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN, r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
+    set(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN, waits ? PP_WHY_NO_WAIT : r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
 }
 
 static void set_parts(const struct pp_report *r, struct pp_run *out)
@@ -104,22 +108,20 @@ pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct
 
 /* ---- with counts --------------------------------------------------------------------------------------------------------------- */
 
+/* Of the spans' counts, whose epochs are told apart, and of the loader's, which are of the whole run. */
 static void set_counts(const struct pp_epoch_counts *c, struct pp_run *out)
 {
     const char *format = pp_run_field(out, "config.format");
-    if (!c->lossless || !c->epochs) {
-        copy(out->counts_why, sizeof(out->counts_why), c->lossless ? "no epoch was completed; give --epochs" : "spans were lost, so counts are not exact");
-        return;
-    }
-    double epochs = (double)c->epochs;
-    out->metric[PP_CMP_BYTES_READ] = c->bytes / epochs;
-    out->metric[PP_CMP_READS] = c->reads / epochs;
-    out->metric[PP_CMP_BATCHES] = c->batches / epochs;
-    out->metric[PP_CMP_SAMPLES] = c->samples / epochs;
-    out->metric[PP_CMP_ERRORS] = c->errors / epochs;
-    /* A folder's read opens its file (phases.def); opens of shards are not recorded. */
-    if (format && strcmp(format, "image-folder") == 0)
-        out->metric[PP_CMP_OPENS] = c->reads / epochs;
+    int mapped = format && strcmp(format, "tokens") == 0, counted = !isnan(c->opens) && !isnan(c->reads);
+    enum pp_why why = !c->lossless ? PP_WHY_LOST_SPANS : !c->epochs ? PP_WHY_NO_EPOCH : PP_WHY_UNKNOWN;
+    double per_epoch = why == PP_WHY_UNKNOWN ? 1 / (double)c->epochs : NAN, per_run = c->whole && c->epochs ? 1 / (double)c->epochs : NAN;
+    enum pp_why io_why = !counted ? PP_WHY_NOT_COUNTED : c->epochs ? PP_WHY_PART_OF_EPOCH : PP_WHY_NO_EPOCH;
+    set(out, PP_CMP_BYTES_READ, c->bytes * per_epoch, why);
+    set(out, PP_CMP_BATCHES, c->batches * per_epoch, why);
+    set(out, PP_CMP_SAMPLES, c->samples * per_epoch, why);
+    set(out, PP_CMP_ERRORS, c->errors * per_epoch, why);
+    set(out, PP_CMP_OPENS, c->opens * per_run, io_why);
+    set(out, PP_CMP_READS, mapped ? NAN : c->reads * per_run, mapped ? PP_WHY_MAPPED : io_why);
 }
 
 pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)

@@ -15,7 +15,9 @@ pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct
 /* Per complete epoch. An epoch is complete when all its batches were delivered: a later one began, or the run ended with it. What readers had
  * fetched ahead of an unfinished epoch differs from run to run and is not counted. */
 struct pp_epoch_counts {
-    double bytes, reads, batches, samples, errors;
+    double bytes, batches, samples, errors;
+    double opens, reads; /* of the whole run, as the loader counted them; NAN: it did not */
+    int whole;           /* the run is its complete epochs and nothing else */
     uint64_t epochs;  /* complete ones; 0: the rest is meaningless */
     int lossless;     /* no span was dropped or damaged: the counts are exact */
 };

@@ -9,12 +9,14 @@
 
 #define NOISE_CONFIDENCE 0.95
 
-static double *values_of(const struct pp_runs *runs, enum pp_cmp_id id, size_t *measured)
+static double *values_of(const struct pp_runs *runs, enum pp_cmp_id id, size_t *measured, enum pp_why *why)
 {
     double *v = malloc(runs->n * sizeof(*v));
     *measured = 0;
     for (size_t i = 0; v && i < runs->n; i++) {
         v[i] = runs->run[i].metric[id];
+        if (isnan(v[i]) && *measured == i)
+            *why = runs->run[i].why[id];
         *measured += !isnan(v[i]);
     }
     return v;
@@ -87,8 +89,8 @@ pp_status pp_compare_measure(struct pp_compare *c, const struct pp_runs *base, c
         .id = id, .gated = c->opts.gated[id], .threshold = c->opts.threshold[id], .answer = PP_INCONCLUSIVE,
         .base_median = NAN, .head_median = NAN, .change = NAN, .ratio = NAN, .low = NAN, .high = NAN, .u = NAN, .p = NAN, .p_holm = NAN, .noise_floor = NAN,
     };
-    m->base = values_of(base, id, &m->measured_base);
-    m->head = values_of(head, id, &m->measured_head);
+    m->base = values_of(base, id, &m->measured_base, &m->base_why);
+    m->head = values_of(head, id, &m->measured_head, &m->head_why);
     if (!m->base || !m->head)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
     if (m->measured_base < c->n_base || m->measured_head < c->n_head)

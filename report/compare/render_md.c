@@ -53,7 +53,7 @@ static void put_differences(const char *what, const struct pp_difference *d, siz
 
 int pp_compare_markdown(const struct pp_compare *c, FILE *out)
 {
-    char what[96];
+    char what[96], unmeasured[600];
     fputs("### pipeprobe: ", out);
     put_escaped(c->sentence, out);
     fputs("\n\nBASE ", out);
@@ -70,6 +70,9 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
             snprintf(what, sizeof(what), "%s: ", pp_cmp_metric(c->metric[i].id)->title);
             put_item(what, c->metric[i].reason, out);
         }
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
+            put_item("", unmeasured, out);
     put_item("", c->verdict.sentence, out);
     if (c->attribution[0])
         put_item("", c->attribution, out);

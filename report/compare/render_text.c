@@ -36,6 +36,27 @@ const char *pp_compare_answer_text(const struct pp_compare_metric *m)
     return m->improved ? "improved" : "ok";
 }
 
+static int unmeasured_because(const struct pp_compare_metric *m, const char *reason)
+{
+    return m->answer == PP_NOT_MEASURED && strcmp(m->reason, reason) == 0;
+}
+
+char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id)
+{
+    const char *reason = c->metric[id].reason;
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < id; i++)
+        if (unmeasured_because(&c->metric[i], reason))
+            return buf; /* named with that one */
+    for (int i = id; i < PP_CMP_COUNT_OF_METRICS && at < size; i++)
+        if (unmeasured_because(&c->metric[i], reason))
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pp_cmp_metric((enum pp_cmp_id)i)->title);
+    if (at > 0 && at < size)
+        snprintf(buf + at, size - at, ": %s", reason);
+    return buf;
+}
+
 /* ---- terminal ----------------------------------------------------------------------------------------------------------------- */
 
 #define BAD "\033[1;33m"  /* orange and blue: told apart by colour-blind eyes; the words say it too */
@@ -95,12 +116,6 @@ static void put_list(const struct pp_compare *c, const struct pp_page *page, con
         put_sentence(page, "", text);
 }
 
-static void name_unmeasured(const struct pp_compare_metric *m, char *buf, size_t size)
-{
-    if (m->answer == PP_NOT_MEASURED)
-        snprintf(buf, size, "%s", pp_cmp_metric(m->id)->title);
-}
-
 /* Where it decides something: what is not worse needs no p. */
 static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
 {
@@ -141,6 +156,7 @@ static void put_rule(const struct pp_compare *c, const struct pp_page *page)
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns)
 {
     struct pp_page page = {.out = out, .columns = columns, .color = color};
+    char unmeasured[600];
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, out);
     fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by", "answer");
@@ -154,7 +170,9 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     put_reasons(c, &page);
     put_differences(&page, "option", c->change, c->n_changes);
     put_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
-    put_list(c, &page, "not measured", name_unmeasured);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
+            put_sentence(&page, "", unmeasured);
     put_list(c, &page, "p after Holm", name_p);
     put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
     put_rule(c, &page);

@@ -10,6 +10,40 @@ const char *pp_part_name(enum pp_part part)
     return names[part];
 }
 
+static const struct {
+    const char *key, *text;
+} whys[PP_WHY_COUNT] = {
+    [PP_WHY_UNKNOWN] = {"", ""},
+    [PP_WHY_NO_FIRST_BATCH] = {"no-first-batch", "the trainer never got a batch"},
+    [PP_WHY_NO_STEADY_STATE] = {"no-steady-state", "no steady state was reached; let it run longer"},
+    [PP_WHY_NO_STEP] = {"no-step", "the run has no trainer step; give --step-ms"},
+    [PP_WHY_NO_WAIT] = {"no-wait", "no wait for data was recorded"},
+    [PP_WHY_NO_CPU_TIME] = {"no-cpu-time", "CPU time was not recorded"},
+    [PP_WHY_NO_EPOCH] = {"no-epoch", "no epoch was completed; give --epochs"},
+    [PP_WHY_LOST_SPANS] = {"lost-spans", "spans were lost, so counts are not exact"},
+    [PP_WHY_PART_OF_EPOCH] = {"part-of-epoch", "the run did not consist of whole epochs; end it with --epochs"},
+    [PP_WHY_NOT_COUNTED] = {"not-counted", "the recording does not say; it is of an older version or another loader"},
+    [PP_WHY_MAPPED] = {"mapped", "token files are mapped, not read"},
+};
+
+const char *pp_why_key(enum pp_why why)
+{
+    return whys[why].key;
+}
+
+const char *pp_why_text(enum pp_why why)
+{
+    return whys[why].text;
+}
+
+enum pp_why pp_why_of_key(const char *key)
+{
+    for (int i = 0; key && i < PP_WHY_COUNT; i++)
+        if (strcmp(whys[i].key, key) == 0)
+            return (enum pp_why)i;
+    return PP_WHY_UNKNOWN;
+}
+
 int pp_run_init(struct pp_run *r, const char *path)
 {
     *r = (struct pp_run){.batch_s = NAN};

@@ -10,6 +10,14 @@ head -c 400 "$(find "$T/images" -name '*.jpg' | head -n 1)" >"$bad"
 run "$PP" run "$T/images" --workers 2 --batch-size 8 --steps 120 --step-ms 5 -o "$T/run.sqlite" --quiet
 check "a run was recorded" test -s "$T/run.sqlite"
 
+widest() { awk '{ if (length > most) most = length } END { print most }'; }
+holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" | sed '/^$/q' | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" | widest) > 80"
+is "a COLUMNS that is no width is not" "$(COLUMNS=wide "$PP" report "$T/run.sqlite" | widest)" "$("$PP" report "$T/run.sqlite" | widest)"
+holds "--help too, up to 80" "$(COLUMNS=64 "$PP" report --help-all | grep '^   ' | widest) <= 64 && $(COLUMNS=200 "$PP" run --help-all | widest) <= 80"
+mkdir -p "$XDG_CONFIG_HOME/pipeprobe" && printf '[report]\ncolor = never\n\n[reprot]\nformat = md\n' >"$XDG_CONFIG_HOME/pipeprobe/config"
+refuses "a heading with a typo" 2 'config:4: .reprot.: no such command.*did you mean .report.' "$PP" report "$T/run.sqlite"
+rm -r "$XDG_CONFIG_HOME/pipeprobe"
+
 for format in text md html json csv; do
     run "$PP" report "$T/run.sqlite" --format $format -o "$T/out.$format"
     check "--format $format exits 0 or 3" test "$rc" -eq 0 -o "$rc" -eq 3

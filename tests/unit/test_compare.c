@@ -173,13 +173,19 @@ static void missing_metrics_are_said(void **state)
     struct pp_runs base = fake_side("base", 7, 1, 0.01, 1), head = fake_side("head", 7, 1, 0.01, 2);
     for (size_t k = 0; k < 7; k++) {
         base.run[k].metric[PP_CMP_OPENS] = head.run[k].metric[PP_CMP_OPENS] = NAN;
+        base.run[k].metric[PP_CMP_READS] = head.run[k].metric[PP_CMP_READS] = NAN;
+        base.run[k].why[PP_CMP_READS] = PP_WHY_NO_EPOCH;
+        head.run[k].why[PP_CMP_READS] = PP_WHY_NOT_COUNTED;
         base.run[k].metric[PP_CMP_CPU_S_PER_SAMPLE] = NAN;
     }
     head.run[3].metric[PP_CMP_FIRST_BATCH_S] = NAN;
+    base.run[0].why[PP_CMP_CPU_S_PER_SAMPLE] = PP_WHY_NO_CPU_TIME;
     struct pp_compare c = compare(&base, &head, NULL);
     assert_int_equal(c.metric[PP_CMP_OPENS].answer, PP_NOT_MEASURED);
     assert_int_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].answer, PP_INCONCLUSIVE);
-    assert_string_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].reason, "measured in HEAD only");
+    assert_string_equal(c.metric[PP_CMP_OPENS].reason, "measured on neither side");
+    contains(c.metric[PP_CMP_READS].reason, "neither side; BASE: no epoch was completed; give --epochs; HEAD: the recording does not say");
+    assert_string_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].reason, "measured in HEAD only: CPU time was not recorded");
     contains(c.metric[PP_CMP_FIRST_BATCH_S].reason, "7 of 7 runs of BASE and 6 of 7 of HEAD");
     assert_int_equal(pp_compare_exit_code(&c, 0), 3);
     done(&c, &base, &head);

@@ -214,6 +214,31 @@ static void fault_layer_counts_and_fails_the_nth(void **state)
     close(fd);
 }
 
+/* One open and one read per call, whether the page cache has the bytes, the file is short of them, or a signal came between. */
+static void a_thread_counts_what_it_asks(void **state)
+{
+    uint8_t *buf = NULL, few[64];
+    size_t cap = 0, size;
+    struct pp_io_cached cached;
+    struct pp_err err;
+    put("0123456789", 10);
+    struct pp_io_tally before = pp_io_tally();
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
+    assert_int_equal(pp_io_tally().opens - before.opens, 1);
+    assert_int_equal(pp_io_tally().reads - before.reads, 1);
+    int fd = pp_io_open(path, O_RDONLY, 0);
+    pp_io_fault(PP_IO_FAULT_READ, 1, EINTR, 0);
+    assert_int_equal(pp_io_pread_cached(fd, few, sizeof(few), 0, &cached), 10);
+    pp_io_fault(0, 0, 0, 0);
+    assert_int_equal(pp_io_pread_full(fd, few, 4, 2), 4);
+    assert_int_equal(pp_io_read(fd, few, 4), 4);
+    close(fd);
+    assert_true(pp_io_open("/nowhere/at/all", O_RDONLY, 0) < 0); /* asking costs, with or without success */
+    assert_int_equal(pp_io_tally().opens - before.opens, 3);
+    assert_int_equal(pp_io_tally().reads - before.reads, 4);
+    free(buf);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -225,6 +250,7 @@ int main(void)
         TEST(interrupted_and_unanswered_reads_go_on),
         TEST(atomic_write_leaves_old_or_new),
         TEST(fault_layer_counts_and_fails_the_nth),
+        TEST(a_thread_counts_what_it_asks),
     };
     return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }

@@ -221,6 +221,23 @@ static void test_config_sentences(void **state)
     unlink(config);
 }
 
+static void test_config_headings(void **state)
+{
+    static const char *const known[] = {"run", "report", NULL};
+    char wanted[256];
+    write_config("[reprot]\nformat = md\n[run]\nworkers = 3\n");
+    assert_int_equal(parse(""), PP_OK); /* nobody said what there is */
+    pp_opts_sections(known);
+    assert_int_equal(parse(""), PP_E_USAGE);
+    snprintf(wanted, sizeof(wanted), "%s:1: [reprot]: no such command, so its settings would go unread; did you mean [report]?", config);
+    assert_string_equal(err.text, wanted);
+    write_config("[run]\nworkers = 3\n[ report ]\nformat = md\n");
+    assert_int_equal(parse(""), PP_OK);
+    assert_int_equal(f.workers, 3);
+    pp_opts_sections(NULL);
+    unlink(config);
+}
+
 static void test_unreadable_config(void **state)
 {
     assert_int_equal(mkdir(config, 0700), 0);
@@ -313,7 +330,7 @@ static void test_help(void **state)
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    pp_opts_help(table, out);
+    pp_opts_help(table, out, 80);
     fclose(out);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_in_range(strlen(line), 1, 80);
@@ -324,7 +341,7 @@ static void test_help(void **state)
     }
     free(text);
     out = open_memstream(&text, &size);
-    pp_opts_help(table, out);
+    pp_opts_help(table, out, 80);
     fclose(out);
     for (int i = 0; table[i].name; i++)
         assert_non_null(strstr(text, table[i].name));
@@ -339,7 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_forms), cmocka_unit_test(test_sentences), cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_config_sentences), cmocka_unit_test(test_unreadable_config), cmocka_unit_test(test_values_read_back),
+        cmocka_unit_test(test_config_sentences), cmocka_unit_test(test_config_headings), cmocka_unit_test(test_unreadable_config), cmocka_unit_test(test_values_read_back),
         cmocka_unit_test(test_parsers), cmocka_unit_test(test_nearest), cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);

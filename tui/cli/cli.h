@@ -46,7 +46,8 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
 
 enum pp_color { PP_COLOR_AUTO, PP_COLOR_ALWAYS, PP_COLOR_NEVER }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
 int pp_cli_use_color(enum pp_color when, FILE *out);
-int pp_cli_columns(FILE *out); /* terminal width, 80 when it is none */
+int pp_cli_columns(FILE *out); /* terminal width; when it is none, that of COLUMNS, and without it 80 */
+int pp_cli_help_columns(FILE *out); /* at most 80 */
 int pp_cli_rows(FILE *out);    /* likewise, 24 */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */

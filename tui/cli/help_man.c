@@ -133,7 +133,7 @@ static void put_settings(FILE *out)
 {
     section(out, "ENVIRONMENT");
     fputs("Every option also comes from a variable \\fBPIPEPROBE_\\fINAME\\fR (upper case, underscores); the command line wins.\n"
-          "\\fBNO_COLOR\\fR, when set and not empty, turns colour off.\n", out);
+          "\\fBNO_COLOR\\fR, when set and not empty, turns colour off. \\fBCOLUMNS\\fR is the width of text where there is no terminal.\n", out);
     section(out, "FILES");
     fputs("\\fI$XDG_CONFIG_HOME/pipeprobe/config\\fR (\\fI~/.config/pipeprobe/config\\fR): lines \\fIname\\fB = \\fIvalue\\fR under \\fB[\\fIcommand\\fB]\\fR.\n", out);
 }

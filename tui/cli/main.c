@@ -13,6 +13,11 @@
 #define PP_COMMAND_ROW(name) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
+/* "help" has no options, so a configuration file has no section of its name: sections begin behind it. */
+#define PP_COMMAND_NAME(name) #name,
+static const char *const names[] = {"help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
+static const char *const *const config_sections = names + 1;
+
 static const struct pp_command *find(const char *name)
 {
     for (const struct pp_command *const *c = commands; *c; c++)
@@ -23,12 +28,6 @@ static const struct pp_command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    enum { KNOWN = sizeof(commands) / sizeof(*commands) };
-    const char *names[KNOWN + 1];
-    for (int i = 0; i < KNOWN - 1; i++)
-        names[i] = commands[i]->name;
-    names[KNOWN - 1] = "help";
-    names[KNOWN] = NULL;
     const char *near = pp_nearest(name + strspn(name, "-"), names);
     fprintf(stderr, "pipeprobe: %s: no such %s", name, name[0] == '-' ? "option" : "command");
     if (near)
@@ -100,6 +99,7 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     pp_heap_keep();
+    pp_opts_sections(config_sections);
     int code = dispatch(argc, argv);
     if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */
         fputs("pipeprobe: writing to standard output failed\n", stderr);
