@@ -89,6 +89,7 @@ static void put_workers(struct pp_json *j, const struct pp_live_snapshot *s)
             pp_json_null(j);
         else
             pp_json_uint(j, w->sample);
+        str(j, "path", w->path);
         num(j, "sample_age_ns", w->sample_age_ns);
         pp_json_object_end(j);
     }
