@@ -83,6 +83,7 @@ struct pp_live_snapshot {
     double samples_per_s;      /* finished by the workers */
     double batches_per_s, wait_share, step_ns, read_bytes_per_s; /* of the trainer */
     uint64_t errors, dropped;  /* since the start */
+    double stalled_ns;         /* how long the trainer had been in one wait when the recorder looked at the second's end; 0: in none, or not known */
     uint64_t workers_n;
 
     struct pp_live_stage *stages; size_t n_stages;

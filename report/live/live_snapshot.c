@@ -285,6 +285,14 @@ static void put_series(const struct pp_live *l, struct pp_live_snapshot *out)
     }
 }
 
+static double stalled_ns(const struct pp_live *l)
+{
+    for (size_t i = 0; l->seen && i < l->n_threads; i++)
+        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns && l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
+            return (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
+    return 0;
+}
+
 static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
 {
     const struct sums *t = w->sum[PP_LANE_TRAINER];
@@ -300,6 +308,7 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->errors = errors_until(l, told_until_ns(out), NULL);
     for (size_t i = 0; i < l->n_threads; i++)
         out->dropped += l->threads[i].dropped;
+    out->stalled_ns = stalled_ns(l);
     out->workers_n = w->threads[PP_LANE_WORKER];
     while (out->n_events < l->n_events && l->events[out->n_events].t_ns < told_until_ns(out))
         out->n_events++;

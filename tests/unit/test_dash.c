@@ -436,6 +436,23 @@ static void test_golden_views(void **state)
         compare(views[i].name, text);
         free(text);
     }
+    struct pp_report moment = {.verdict = {.l0 = "input-bound", .l1 = "loader", .level = "highly", .confidence = 0.71, .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+                                           .sentence = "HIGHLY input-bound: the trainer waits 31 % of its step time for data; loader: the 3 workers are busy with decode"}};
+    struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
+    model.moment = &moment;
+    model.moment_from_ns = MADE_T0 + 19 * MADE_S;
+    model.moment_to_ns = MADE_T0 + 34 * MADE_S;
+    char *told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("moment", told);
+    free(told);
+    snap.stalled_ns = 4.4e9;
+    snap.workers[1].sample_age_ns = 4.5e9;
+    snap.workers[1].sample = 6001;
+    snap.workers[1].path = "/data/imagenet/train/n01440764/n01440764_6001.JPEG";
+    told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("stalled", told);
+    free(told);
+    model.moment = NULL;
     struct pp_predicted answer = {.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
     struct pp_dash_state w = keys(keys(pp_dash_start(), ":42\n"), "W+");
     model.predicted = &answer;
@@ -489,6 +506,9 @@ static void test_json(void **state)
     assert_true(fabs(json_number_value(json_object_get(doc, "at_s")) - 43) < 1e-6);
     assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == snap.samples_per_s);
     assert_int_equal(json_array_size(json_object_get(doc, "workers")), 3);
+    json_t *third = json_array_get(json_object_get(doc, "workers"), 1);
+    assert_non_null(strstr(json_string_value(json_object_get(third, "path")), "/data/imagenet/train/n"));
+    assert_true(json_is_null(json_object_get(doc, "moment_verdict")));
     assert_int_equal(json_array_size(json_object_get(doc, "stages")), snap.n_stages);
     json_decref(doc);
     free(out);
@@ -518,6 +538,22 @@ static void test_threads_beside(void **state)
     pp_verdicts_wake(v);
     pp_verdicts_stop(v);
     pp_predictor_stop(p);
+    /* of a part: the seconds that stall, and those before, get different verdicts, and each says which part it is of */
+    static const struct { uint64_t from_s, to_s; const char *level; } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
+    v = pp_verdicts_start_parts(run->path);
+    assert_null(pp_verdicts_newest(v));
+    for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
+        uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
+        for (int i = 0; i < 600 && (of_from != from || of_to != to); i++) {
+            pp_verdicts_ask(v, from, to, 1);
+            r = pp_verdicts_newest(v);
+            pp_verdicts_part(v, &of_from, &of_to);
+            usleep(20000);
+        }
+        assert_true(r && of_from == from && of_to == to);
+        assert_string_equal(r->verdict.level, parts[k].level);
+    }
+    pp_verdicts_stop(v);
     /* a file that is not there gives no verdict, and stopping does not wait for one */
     v = pp_verdicts_start("/tmp/there/is/no/such.sqlite");
     assert_null(pp_verdicts_newest(v));
