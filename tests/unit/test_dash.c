@@ -1,6 +1,7 @@
 /* The dashboard without a terminal: keys, the reducer, the layout and the frame at every size, golden screens of a recorded run. */
 #include "made_run.h"
 
+#include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
@@ -244,6 +245,82 @@ static void test_knobs(void **state)
         }
         assert_string_equal(name, pp_knob_rows[i].name);
     }
+}
+
+static struct pp_dash_state click_on(struct pp_dash_state s, int rows, int cols, const char *text, int offset)
+{
+    struct pp_grid g = {0};
+    assert_true(pp_grid_resize(&g, rows, cols));
+    pp_draw(&g, PP_GLYPHS_ASCII, &s, &model);
+    size_t n = strlen(text);
+    for (int r = rows - 1; r >= 0; r--)
+        for (int c = 0; c + (int)n <= cols; c++) {
+            size_t same = 0;
+            while (same < n && g.cell[r * cols + c + (int)same].c == (unsigned char)text[same])
+                same++;
+            if (same == n) {
+                s = pp_dash_click(s, &model, &g, r, c + offset);
+                pp_grid_free(&g);
+                return s;
+            }
+        }
+    fail_msg("'%s' is not on the screen", text);
+    return s;
+}
+
+static void test_clicks(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":40\n");
+    s = click_on(s, 30, 120, "pp-worker-2", 3);
+    assert_int_equal(s.selected[PP_VIEW_OVERVIEW], 2);
+    s = click_on(s, 30, 120, "Workers by", 0); /* a heading chooses nothing */
+    assert_int_equal(s.selected[PP_VIEW_OVERVIEW], 2);
+    s = click_on(s, 30, 120, "o g w b", 2);
+    assert_int_equal(s.view, PP_VIEW_STAGES);
+    s = click_on(s, 30, 120, "transform", 0);
+    assert_int_equal(s.selected[PP_VIEW_STAGES], 2);
+    s = click_on(s, 30, 120, "? help", 4);
+    assert_true(s.help);
+    s = click_on(s, 30, 120, "? help", 0);
+    assert_false(s.help);
+    s = click_on(s, 30, 120, "[ ] step", 5);
+    assert_int_equal(s.at_s, 1039);
+    s = click_on(s, 30, 120, "[ ] step", 2);
+    look(&s);
+    s = click_on(s, 30, 120, "i W views", 2);
+    assert_int_equal(s.view, PP_VIEW_WHATIF);
+    s = click_on(s, 30, 120, "prefetch", 0);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 1);
+    assert_true(click_on(s, 30, 120, "q quit", 3).quit);
+    s = pp_dash_key(s, PP_KEY_WHEEL_DOWN, &model);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 2);
+    s = pp_dash_key(s, PP_KEY_WHEEL_UP, &model);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 1);
+    struct pp_dash_state typing = keys(s, "/deco");
+    typing = click_on(typing, 30, 120, "workers", 0);
+    assert_int_equal(typing.selected[PP_VIEW_WHATIF], 1); /* what is being typed comes first */
+}
+
+/* Wherever the click is, at any size, the state stays one that can be drawn. */
+static void test_clicks_everywhere(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    struct pp_grid g = {0};
+    struct pp_rows rows;
+    for (int view = 0; view <= PP_VIEW_COUNT; view++)
+        for (int size = 1; size <= 45; size += 4) {
+            s.view = (enum pp_view)(view % PP_VIEW_COUNT);
+            s.help = view == PP_VIEW_COUNT;
+            assert_true(pp_grid_resize(&g, size, size * 4));
+            pp_draw(&g, PP_GLYPHS_ASCII, &s, &model);
+            for (int row = -1; row <= size; row++)
+                for (int col = -1; col <= size * 4; col += 3) {
+                    struct pp_dash_state after = pp_dash_click(s, &model, &g, row, col);
+                    pp_rows_of(&after, &model, &rows);
+                    assert_true(after.selected[after.view] >= 0 && (after.selected[after.view] < rows.n || rows.n == 0));
+                }
+        }
+    pp_grid_free(&g);
 }
 
 /* Whatever is typed, the state stays one that can be drawn. */
@@ -564,7 +641,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views), cmocka_unit_test(test_pause_step_and_replay),
-        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_clicks), cmocka_unit_test(test_clicks_everywhere), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
         cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_threads_beside),

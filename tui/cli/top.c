@@ -13,7 +13,7 @@
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
 
 struct options {
-    int once, text, json, line, glyphs, color, window;
+    int once, text, json, line, mouse, glyphs, color, window;
     uint64_t interval_ns, at_ns;
     const char *size;
 };
@@ -31,6 +31,7 @@ static const struct pp_opt opts[] = {
     {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR", .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
     {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line), .help = "status lines instead of a screen; so it is when stdout is no terminal"},
     {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s", .help = "between status lines"},
+    {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse), .help = "clicks choose, the wheel moves; without, the terminal's copy and paste work"},
     {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto", .help = "auto: blocks in a UTF-8 locale, else ASCII"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
@@ -99,7 +100,7 @@ static int run(int argc, char **argv)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
         struct pp_dash_opts d = {
-            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .window = o.window,
+            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .mouse = o.mouse, .window = o.window,
             .at_ns = o.at_ns, .interval_ns = o.interval_ns, .rows = pp_cli_rows(stdout), .cols = pp_cli_columns(stdout),
         };
         status = read_size(o.size, &d, &err);

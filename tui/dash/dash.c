@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
@@ -281,6 +282,13 @@ static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *e
     return status;
 }
 
+static struct pp_dash_state clicked(const struct dash *d, const struct pp_screen *screen)
+{
+    int row, col;
+    pp_screen_click(screen, &row, &col);
+    return pp_dash_click(d->state, &d->model, &d->grid, row, col);
+}
+
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
 static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts, struct pp_verdicts *moments, struct pp_err *err)
 {
@@ -304,7 +312,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         status = show(d, screen, err);
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
-            d->state = pp_dash_key(d->state, key, &d->model);
+            d->state = key == PP_KEY_CLICK ? clicked(d, screen) : pp_dash_key(d->state, key, &d->model);
             serve(d, screen);
         }
     }
@@ -319,7 +327,7 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
         catch_signals(); /* before ncurses looks which signals are free */
-        status = pp_screen_open(o->color, &screen, err);
+        status = pp_screen_open(o->color, o->mouse, &screen, err);
     }
     if (status == PP_OK) {
         verdicts = pp_verdicts_start(o->path);

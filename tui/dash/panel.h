@@ -27,6 +27,9 @@ pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers;
 /* What the verdict panel says first, as one line. */
 void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
 
+/* Rows above the knobs in a panel of this many. */
+int pp_whatif_list(int rows);
+
 /* Text at (row, col) of the panel; returns the column behind it. */
 int pp_put(const struct pp_canvas *c, int row, int col, enum pp_style style, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Text that ends before column `end`. */

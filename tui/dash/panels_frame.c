@@ -115,7 +115,7 @@ void pp_panel_footer(const struct pp_canvas *c)
 
 void pp_panel_help(const struct pp_canvas *c)
 {
-    enum { KEY = 12, GAP = 2 };
+    enum { KEY = 14, GAP = 2 };
     int columns = c->box.cols >= 160 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
     int per_column = ((int)pp_keys_n + columns - 1) / columns;
     int top = pp_list_top(c->s->help_row, per_column, rows);
