@@ -114,6 +114,22 @@ static void drain_and_commit(struct pp_drain *d)
     note_failure(d, status, &err);
 }
 
+/* What each thread is in, though it has not ended: a read that hangs is seen while it hangs. */
+static void put_open_phases(struct pp_drain *d, uint64_t now)
+{
+    const struct pp_drain_opts *o = &d->opts;
+    uint32_t threads = pp_session_threads(o->session);
+    struct pp_span open;
+    char path[512];
+    for (uint32_t i = 0; i < threads && !d->stats.first_failure; i++)
+        if (pp_ring_open_now(o->session, i, now, &open)) {
+            int named = o->sample_path && open.sample != PP_NO_SAMPLE && !(open.flags & PP_SPAN_COUNT) && o->sample_path(o->sample_ctx, open.sample, path, sizeof(path));
+            pp_store_open_phase(o->store, &(struct pp_store_open_phase){
+                .t_ns = now, .thread = i, .phase = open.phase, .batch = open.batch, .sample = open.sample, .since_ns = open.start_ns, .path = named ? path : NULL,
+            });
+        }
+}
+
 static void put_counter(void *ctx, const char *name, double value)
 {
     struct pp_drain *d = ctx;
@@ -150,6 +166,7 @@ static void *drain_main(void *arg)
         uint64_t now = pp_now_ns();
         if (now >= counters_at) {
             pp_counters_sample(d->counters, put_counter, d);
+            put_open_phases(d, now);
             counters_at = now + COUNTERS_NS;
         }
         if (now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {

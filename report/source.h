@@ -22,6 +22,9 @@ struct pp_source {
 
 /* Opens a recording as a source; close it with pp_source_close, also after a failure. */
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err);
+/* The same for what began in [from_ns, to_ns), as if the run had been that: the dashboard's verdict of a moment. What is only known of the whole run
+ * (totals, queues, losses) is absent. Reads the chunks of that time alone. */
+pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out, struct pp_err *err);
 void pp_source_close(struct pp_source *source);
 
 /* pp_report_build without the opening. The source is not needed afterwards. */

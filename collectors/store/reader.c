@@ -377,12 +377,33 @@ static int int_or_absent(const struct query *q, int column)
     return sqlite3_column_type(q->st, column) == SQLITE_NULL ? -1 : sqlite3_column_int(q->st, column);
 }
 
+static int has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err)
+{
+    struct query known = query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
+    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
+    int there = row(&known);
+    *status = end(&known, err);
+    return there;
+}
+
+pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_open_phase_fn *fn, void *ctx, struct pp_err *err)
+{
+    pp_status status;
+    if (!has_table(r, "open_phase", &status, err) || status)
+        return status;
+    struct query q = query(r, "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread");
+    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
+    sqlite3_bind_int64(q.st, 2, to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)to_ns);
+    while (row(&q))
+        fn(ctx, &(struct pp_open_phase_row){.t_ns = num(&q, 0), .thread = (uint32_t)num(&q, 1), .phase = (unsigned)num(&q, 2), .batch = (uint32_t)num_or(&q, 3, PP_NO_BATCH),
+                                            .sample = num_or(&q, 4, PP_NO_SAMPLE), .since_ns = num(&q, 5), .path = text_or_null(&q, 6)});
+    return end(&q, err);
+}
+
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err)
 {
-    struct query known = query(r, "SELECT 1 FROM sqlite_master WHERE name = 'gpu_batch'");
-    int there = row(&known);
-    pp_status status = end(&known, err);
-    if (status || !there) /* a file from before these tables */
+    pp_status status;
+    if (!has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
     struct query q = query(r, "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
                               " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.id");

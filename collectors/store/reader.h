@@ -100,6 +100,16 @@ struct pp_gpu_row {
 typedef void pp_gpu_fn(void *ctx, const struct pp_gpu_row *row);
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err);
 
+/* What threads were in when they were looked at, with t_ns in [from_ns, to_ns], in order of t_ns. A file from before this table has none. */
+struct pp_open_phase_row {
+    uint64_t t_ns, since_ns, sample; /* PP_NO_SAMPLE: none */
+    uint32_t thread, batch;          /* PP_NO_BATCH: none */
+    unsigned phase;
+    const char *path;                /* of the sample; NULL: not known; valid during the call */
+};
+typedef void pp_open_phase_fn(void *ctx, const struct pp_open_phase_row *row);
+pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_open_phase_fn *fn, void *ctx, struct pp_err *err);
+
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
 

@@ -24,6 +24,9 @@ const char pp_schema_tables[] =
     " device INTEGER, context INTEGER, stream INTEGER, thread INTEGER, bytes INTEGER, source TEXT, target TEXT, asynchronous INTEGER, name TEXT, result INTEGER);"
     "CREATE TABLE gpu_batch(correlation INTEGER PRIMARY KEY, batch INTEGER NOT NULL);"
     "CREATE TABLE gpu_clock(t_ns INTEGER NOT NULL, offset_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL);"
+    /* What each thread was in, looked at once a second; the newest rows of a long run. since_ns: when it began. */
+    "CREATE TABLE open_phase(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, batch INTEGER, sample INTEGER, since_ns INTEGER NOT NULL,"
+    " path TEXT, PRIMARY KEY(t_ns, thread)) WITHOUT ROWID;"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
     /* Both roll-ups grow with the chunks, in the same transactions. rollup_second holds parts: sum over (second, thread, phase). */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"

@@ -16,6 +16,7 @@
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
 #define PP_STORE_GPU_STATEMENTS 3
+#define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
@@ -51,6 +52,8 @@ struct pp_store {
     int in_transaction;
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
     sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
+    sqlite3_stmt *open_phase;  /* open_phase.c's, likewise */
+    uint64_t open_phases;      /* rows it has written */
     struct pp_store_cost cost;
 };
 

@@ -465,6 +465,8 @@ void pp_store_release_db(struct pp_store *s)
         sqlite3_finalize(s->gpu[i]);
         s->gpu[i] = NULL;
     }
+    sqlite3_finalize(s->open_phase);
+    s->open_phase = NULL;
     sqlite3_close(s->db);
     s->db = NULL;
 }

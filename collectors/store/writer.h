@@ -109,6 +109,15 @@ pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t 
 /* At t_ns of CLOCK_MONOTONIC, CUPTI's clock plus offset_ns was that, give or take error_ns: what the records' times were converted with. */
 pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns);
 
+/* What a thread was in at t_ns, although it had not ended: since_ns, its beginning. The newest 262,144 stay; under PP_DETAIL_ROLLUP none is kept. */
+struct pp_store_open_phase {
+    uint64_t t_ns, since_ns, sample; /* sample: PP_NO_SAMPLE for none */
+    uint32_t thread, batch;          /* batch: PP_NO_BATCH for none */
+    unsigned phase;
+    const char *path;                /* of the sample; NULL: not known */
+};
+pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_phase *o);
+
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 

@@ -4,6 +4,7 @@
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static pp_status init_slots(struct pp_dispatch *d, void *slot_data, struct pp_err *err)
@@ -267,6 +268,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     pp_meter_set(&d->item_meter, --d->item_count, pp_now_ns());
     d->item_meter.gets++;
     claim->item = item;
+    item->with_worker = 1;
     claim->index = item->sample.index;
     d->open->cursor = item->cursor;
     take_row(d, claim);
@@ -348,9 +350,23 @@ void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item)
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item)
 {
     pthread_mutex_lock(&d->lock);
+    item->with_worker = 0;
     d->item_free_list[d->n_item_free++] = item;
     pthread_cond_signal(&d->item_free);
     pthread_mutex_unlock(&d->lock);
+}
+
+int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size_t size)
+{
+    int found = 0;
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; i < d->n_items && !found; i++)
+        if (d->items[i].with_worker && d->items[i].sample.index == index) {
+            snprintf(buf, size, "%s", d->items[i].path);
+            found = 1;
+        }
+    pthread_mutex_unlock(&d->lock);
+    return found;
 }
 
 size_t pp_dispatch_free_slots(struct pp_dispatch *d)

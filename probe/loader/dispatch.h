@@ -38,6 +38,7 @@ struct pp_item {
     uint64_t epoch;
     struct pp_stream_cursor cursor;
     char path[512];
+    int with_worker; /* under the dispatch lock: nobody writes to it then */
 };
 
 struct pp_claim {
@@ -98,6 +99,9 @@ pp_status pp_dispatch_item_get(struct pp_dispatch *d, struct pp_item **item);
 void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item);
 /* Worker: the item's bytes are used up. */
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item);
+
+/* The name of the streamed sample of this number that a worker has in hand; 0: none has. */
+int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size_t size);
 
 /* Free slots now, for the monitor. */
 size_t pp_dispatch_free_slots(struct pp_dispatch *d);

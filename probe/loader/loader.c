@@ -169,6 +169,16 @@ void pp_loader_depths(struct pp_loader *l, uint64_t depth[3])
     depth[2] = pp_queue_depth(&l->arrived);
 }
 
+int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size)
+{
+    if (l->opts.streaming)
+        return pp_dispatch_item_path(&l->dispatch, index, buf, size);
+    if (index >= pp_dataset_len(l->opts.dataset))
+        return 0;
+    pp_dataset_path(l->opts.dataset, index, buf, size);
+    return 1;
+}
+
 static pp_status start(struct pp_loader *l, struct pp_err *err)
 {
     int rc = pthread_create(&l->copy_thread, NULL, pp_copy_main, l);

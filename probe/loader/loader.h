@@ -108,6 +108,8 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
 void pp_loader_stop(struct pp_loader *l);
 /* Live depths for the monitor: ready batches, free slots, device batches. Any thread. */
 void pp_loader_depths(struct pp_loader *l, uint64_t depth[3]);
+/* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread. */
+int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);
 void pp_loader_destroy(struct pp_loader *l);
 
 #endif

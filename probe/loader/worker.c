@@ -53,7 +53,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     uint64_t backoff = o->retry_backoff_ns;
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
-        pp_lap_open(w->trace, PP_PHASE_READ, l.batch);
+        pp_lap_open_sample(w->trace, PP_PHASE_READ, l.batch, index);
         pp_status st = read_once(w, slot, index, attempt, err);
         l.bytes = st == PP_OK ? w->sample.size : 0;
         if (st == PP_OK && w->sample.cache_known) {
@@ -65,7 +65,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         if (st != PP_E_TRANSIENT || attempt >= o->retries || atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
             return st;
         w->retries++;
-        pp_lap_open(w->trace, PP_PHASE_RETRY, l.batch);
+        pp_lap_open_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
         pp_loader_sleep(w->loader, backoff);
         backoff *= 2;
         l = lap_of(w, slot, index);
@@ -82,7 +82,7 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
     struct pp_fault_at at = fault_at(w, slot, index);
-    pp_lap_open(w->trace, PP_PHASE_DECODE, l.batch);
+    pp_lap_open_sample(w->trace, PP_PHASE_DECODE, l.batch, index);
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, s->data, s->size, &info, err);
     if (st == PP_OK) {
@@ -94,7 +94,7 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     lap(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK)
         return st;
-    pp_lap_open(w->trace, PP_PHASE_TRANSFORM, l.batch);
+    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes, err);
     pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
@@ -107,7 +107,7 @@ static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, ui
     struct pp_lap l = lap_of(w, slot, index);
     if (s->size != w->loader->row_bytes)
         return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu", (unsigned long long)index, s->size, w->loader->row_bytes);
-    pp_lap_open(w->trace, PP_PHASE_TRANSFORM, l.batch);
+    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
     memcpy(slot->data + row * w->loader->row_bytes, s->data, s->size);
     l.bytes = s->size;
     lap(w, PP_PHASE_TRANSFORM, &l, PP_OK);

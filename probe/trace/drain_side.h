@@ -33,6 +33,9 @@ double pp_session_fill(const struct pp_session *s);
 /* Spans the thread had begun and not ended, as unfinished ones up to end_ns, innermost first: at most max of them. For a thread that
  * records no more (its process has gone, or it is at rest). */
 size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max);
+/* What the thread is in right now: its innermost open span, up to now_ns, flagged unfinished; 0 when it is in none. For a thread that goes on recording:
+ * it may just be leaving one phase for the next, so that what comes back is for looking at, not for adding up. */
+int pp_ring_open_now(struct pp_session *s, uint32_t thread, uint64_t now_ns, struct pp_span *out);
 /* The process that opened the session. */
 int64_t pp_session_owner_pid(const struct pp_session *s);
 uint64_t pp_session_created_ns(const struct pp_session *s);

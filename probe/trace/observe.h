@@ -24,12 +24,17 @@ static inline const struct pp_observer *pp_observer_get(void)
 }
 
 /* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that records the phase; NULL is fine. */
-static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t batch)
+static inline void pp_lap_open_sample(struct pp_thread *t, pp_phase phase, uint32_t batch, uint64_t sample)
 {
     const struct pp_observer *o = pp_observer_get();
-    pp_lap_expect(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = batch});
+    pp_lap_expect(t, phase, &(struct pp_lap){.sample = sample, .batch = batch});
     if (__builtin_expect(o != NULL, 0))
         o->begin(phase, batch);
+}
+
+static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t batch)
+{
+    pp_lap_open_sample(t, phase, batch, PP_NO_SAMPLE);
 }
 
 /* What pp_lap_end and pp_lap_skip call. */

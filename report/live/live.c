@@ -93,6 +93,18 @@ static void add_error(void *ctx, const struct pp_error_row *row)
         l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns, .count = row->count, .thread = row->thread};
 }
 
+/* That nothing ends is news too: the seconds go on, and a wait of the trainer's counts while it lasts. */
+static void add_open_phase(void *ctx, const struct pp_open_phase_row *row)
+{
+    struct pp_live *l = ctx;
+    struct live_second *s = second_of(l, row->t_ns / LIVE_SECOND_NS);
+    long thread = live_thread_row(l, row->thread);
+    uint64_t from = row->t_ns / LIVE_SECOND_NS * LIVE_SECOND_NS;
+    l->open_ns = row->t_ns > l->open_ns ? row->t_ns : l->open_ns;
+    if (s && thread >= 0 && l->threads[thread].lane == PP_LANE_TRAINER && row->phase == PP_PHASE_DATA_WAIT)
+        s->open_wait_ns = row->t_ns - (row->since_ns > from ? row->since_ns : from);
+}
+
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
 {
     size_t n = l->n_seconds;
@@ -195,6 +207,7 @@ static void forget(struct pp_live *l)
         free(l->seconds[i].parts);
     l->n_seconds = l->n_events = l->n_errors = 0;
     l->second_id = l->error_id = 0;
+    l->open_ns = 0;
     l->origin_ns = l->ended_ns = 0;
     l->state = PP_LIVE_RUNNING;
     l->batch_size = l->workers = l->prefetch = l->copy_buffers = NAN;
@@ -241,6 +254,8 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
     if (status == PP_OK)
         status = pp_reader_each_error_after(r, &l->error_id, add_error, l, err);
+    if (status == PP_OK)
+        status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, add_open_phase, l, err);
     if (status == PP_OK)
         l->state = outcome ? state_of(outcome) : PP_LIVE_RUNNING;
     pp_reader_close(r);

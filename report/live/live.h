@@ -34,10 +34,12 @@ struct pp_live_worker {
     uint32_t thread;
     pp_lane lane;            /* worker or reader */
     const char *name;
-    pp_phase state;          /* what took most of the second looked at; PP_PHASE_NONE: nothing ended in it */
+    pp_phase state;          /* what took most of the second looked at; what it was in, when nothing ended there; PP_PHASE_NONE: neither is known */
     double samples_per_s, busy, waiting, cpu, run_queue; /* shares of wall time */
     uint64_t errors;         /* since the start */
-    uint64_t sample;         /* last one it was seen with, or PP_NO_SAMPLE */
+    uint64_t sample;         /* the one in hand when the recorder looked, once in that second; without such a look, the last one that a span ended with;
+                              * or PP_NO_SAMPLE */
+    const char *path;        /* of that sample; NULL: not known */
     double sample_age_ns;    /* since that sample's first span; NAN when sample is not known */
     double max_ns;           /* longest single piece of work in the window */
 };
@@ -81,6 +83,7 @@ struct pp_live_snapshot {
     double samples_per_s;      /* finished by the workers */
     double batches_per_s, wait_share, step_ns, read_bytes_per_s; /* of the trainer */
     uint64_t errors, dropped;  /* since the start */
+    double stalled_ns;         /* how long the trainer had been in one wait when the recorder looked at the second's end; 0: in none, or not known */
     uint64_t workers_n;
 
     struct pp_live_stage *stages; size_t n_stages;

@@ -21,6 +21,7 @@ struct live_second {
     struct live_part *parts;
     uint32_t n, cap;
     uint64_t wait_ns, step_ns; /* of the trainer, of all parts: looking for a stall walks over hours of seconds */
+    uint64_t open_wait_ns;     /* of a wait of the trainer's that had not ended when the recorder looked */
 };
 
 struct live_thread {
@@ -34,6 +35,10 @@ struct live_thread {
 /* What was seen of a thread in the spans around the second looked at. */
 struct live_seen {
     uint64_t sample, sample_start_ns, end_ns;
+    /* what it was in when the recorder looked; open_ns 0: it did not */
+    uint64_t open_ns, open_since_ns, open_sample;
+    pp_phase open_phase;
+    char path[320];
 };
 
 struct live_error {
@@ -54,6 +59,7 @@ struct pp_live {
     int64_t changed_ns;             /* newest modification time (wall clock) of the file or its log, as last seen */
     uint64_t last_change_mono_ns;
     int64_t second_id, error_id;    /* read up to here */
+    uint64_t open_ns;               /* likewise of open phases */
 
     uint64_t origin_ns, ended_ns;   /* 0: not known */
     enum pp_live_state state;

@@ -80,6 +80,21 @@ static int look_at(void *ctx, uint32_t thread, const struct pp_span *spans, size
     return w->spans > SPANS_MOST;
 }
 
+/* The newest look at each thread up to the end of the second; rows come in order of time. */
+static void note_open(void *ctx, const struct pp_open_phase_row *row)
+{
+    struct pp_live *l = ctx;
+    long thread = live_thread_row(l, row->thread);
+    if (thread < 0 || row->phase >= PP_PHASE_COUNT)
+        return;
+    struct live_seen *seen = &l->seen[thread];
+    seen->open_ns = row->t_ns;
+    seen->open_since_ns = row->since_ns;
+    seen->open_sample = row->sample;
+    seen->open_phase = (pp_phase)row->phase;
+    snprintf(seen->path, sizeof(seen->path), "%s", row->path ? row->path : "");
+}
+
 static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct walk *w = ctx;
@@ -125,6 +140,8 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
         return status;
     struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
     status = pp_reader_each_chunk_between(r, w.from_ns, w.to_ns, look_at, &w, NULL, err);
+    if (status == PP_OK) /* commits drift: a second may have got no look of its own */
+        status = pp_reader_each_open_phase(r, w.from_ns - LIVE_SECOND_NS / 2, w.to_ns - 1, note_open, l, err);
     if (status == PP_OK && l->batch != PP_NO_BATCH) {
         uint64_t reach = l->batch_wait_ns + BATCH_REACH_NS, to = l->batch_to_ns;
         l->batch_from_ns = to - l->batch_wait_ns;

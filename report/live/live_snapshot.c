@@ -58,6 +58,18 @@ static const struct live_second *second_at(const struct pp_live *l, uint64_t s)
     return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
 }
 
+/* The part of the window that a thread spent in a phase that was open at its end, when that is long: it is not among the ended spans yet, and
+ * while everything hangs there are no others. total_ns 0: there is none. */
+static struct live_part hanging(const struct pp_live *l, const struct window *w, size_t row)
+{
+    const struct live_seen *seen = l->seen ? &l->seen[row] : NULL;
+    if (!seen || !seen->open_ns || seen->open_since_ns + LIVE_SECOND_NS > seen->open_ns)
+        return (struct live_part){0};
+    uint64_t from = w->from_s * LIVE_SECOND_NS, since = seen->open_since_ns > from ? seen->open_since_ns : from;
+    uint64_t ns = seen->open_ns > since ? seen->open_ns - since : 0;
+    return (struct live_part){.thread = l->threads[row].id, .phase = seen->open_phase, .total_ns = ns, .max_ns = ns};
+}
+
 static void sum_window(const struct pp_live *l, struct window *w)
 {
     for (uint64_t s = w->from_s; s <= w->to_s; s++) {
@@ -69,8 +81,11 @@ static void sum_window(const struct pp_live *l, struct window *w)
                 add(&w->sum[l->threads[row].lane][sec->parts[i].phase], &sec->parts[i]);
         }
     }
-    for (size_t i = 0; i < l->n_threads; i++)
+    for (size_t i = 0; i < l->n_threads; i++) {
+        struct live_part open = hanging(l, w, i);
+        add(&w->sum[l->threads[i].lane][open.phase], &open);
         w->threads[l->threads[i].lane]++;
+    }
 }
 
 /* Parts of the phase's time; measured CPU time can exceed the span by the clock's grain. */
@@ -90,13 +105,13 @@ static void put_stages(struct pp_live *l, const struct window *w, struct pp_live
         for (size_t b = 0; b < sizeof(phase_order) / sizeof(*phase_order); b++) {
             pp_lane lane = lane_order[a];
             const struct sums *s = &w->sum[lane][phase_order[b]];
-            if (!s->n || !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
+            if ((!s->n && !s->total_ns) || !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
                 continue;
             struct pp_live_stage *g = &l->stages[out->n_stages++];
             double lane_ns = w->covered_s * 1e9 * w->threads[lane];
             *g = (struct pp_live_stage){
                 .phase = phase_order[b], .lane = lane, .threads = w->threads[lane], .n = s->n, .max_ns = s->max_ns,
-                .per_s = (double)s->n / w->covered_s, .mean_ns = (double)s->total_ns / (double)s->n, .bytes_per_s = (double)s->bytes / w->covered_s,
+                .per_s = (double)s->n / w->covered_s, .mean_ns = s->n ? (double)s->total_ns / (double)s->n : NAN, .bytes_per_s = (double)s->bytes / w->covered_s,
                 .share = lane_ns > 0 ? within((double)s->total_ns / lane_ns, 0, 1) : NAN,
             };
             split(s, g);
@@ -143,6 +158,19 @@ static uint64_t told_until_ns(const struct pp_live_snapshot *out)
     return out->at_s >= out->last_s ? UINT64_MAX : (out->at_s + 1) * LIVE_SECOND_NS;
 }
 
+/* A phase that began before the second did is what the thread was in all the second long. */
+static void fill_sample(const struct live_seen *seen, uint64_t end_ns, struct pp_live_worker *out)
+{
+    int looked = seen->open_ns != 0, same = seen->sample == seen->open_sample;
+    uint64_t at = looked ? seen->open_ns : end_ns, since = looked && !same ? seen->open_since_ns : seen->sample_start_ns;
+    if (looked && (out->state == PP_PHASE_NONE || seen->open_since_ns + LIVE_SECOND_NS <= seen->open_ns))
+        out->state = seen->open_phase;
+    out->sample = looked ? seen->open_sample : seen->sample;
+    out->path = looked && seen->path[0] ? seen->path : NULL;
+    if (out->sample != PP_NO_SAMPLE)
+        out->sample_age_ns = at > since ? (double)(at - since) : 0;
+}
+
 static void fill_worker(const struct pp_live *l, const struct window *w, size_t row, const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
 {
     const struct live_thread *t = &l->threads[row];
@@ -162,11 +190,8 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
         .cpu = measured ? within(cpu / wall_ns, 0, 1) : NAN, .run_queue = measured ? within(delay / wall_ns, 0, 1) : NAN,
         .sample = PP_NO_SAMPLE, .sample_age_ns = NAN, .max_ns = longest,
     };
-    if (l->seen && l->seen[row].sample != PP_NO_SAMPLE) {
-        double end_ns = (double)(w->to_s + 1) * 1e9, at = (double)l->seen[row].sample_start_ns;
-        out->sample = l->seen[row].sample;
-        out->sample_age_ns = end_ns > at ? end_ns - at : 0;
-    }
+    if (l->seen)
+        fill_sample(&l->seen[row], (w->to_s + 1) * LIVE_SECOND_NS, out);
 }
 
 static pp_status put_workers(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out, struct pp_err *err)
@@ -186,9 +211,12 @@ static pp_status put_workers(struct pp_live *l, const struct window *w, struct p
                 add(&sum[row][sec->parts[i].phase], &sec->parts[i]);
         }
     }
-    for (size_t i = 0; i < l->n_threads; i++)
+    for (size_t i = 0; i < l->n_threads; i++) {
+        struct live_part open = hanging(l, w, i);
+        add(&sum[i][open.phase], &open);
         if (l->threads[i].lane == PP_LANE_WORKER || l->threads[i].lane == PP_LANE_READER)
             fill_worker(l, w, i, (const struct sums *)sum[i], told_until_ns(out), &rows[out->n_workers++]);
+    }
     free(sum);
     out->workers = rows;
     return PP_OK;
@@ -214,7 +242,9 @@ static void put_queues(const struct pp_live *l, struct pp_live_snapshot *out)
 double live_wait_share(const struct pp_live *l, uint64_t s)
 {
     const struct live_second *sec = second_at(l, s);
-    return sec->step_ns ? (double)sec->wait_ns / (double)(sec->wait_ns + sec->step_ns) : NAN;
+    if (sec->step_ns)
+        return (double)sec->wait_ns / (double)(sec->wait_ns + sec->step_ns);
+    return sec->open_wait_ns ? 1 : NAN; /* nothing ended, and the trainer was waiting when the recorder looked */
 }
 
 static double rate_of(const struct pp_live *l, uint64_t s)
@@ -255,6 +285,14 @@ static void put_series(const struct pp_live *l, struct pp_live_snapshot *out)
     }
 }
 
+static double stalled_ns(const struct pp_live *l)
+{
+    for (size_t i = 0; l->seen && i < l->n_threads; i++)
+        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns && l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
+            return (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
+    return 0;
+}
+
 static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
 {
     const struct sums *t = w->sum[PP_LANE_TRAINER];
@@ -264,12 +302,13 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->window_s = w->covered_s;
     out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s : out->batches_per_s * l->batch_size;
-    out->wait_share = step_ns > 0 ? wait_ns / (wait_ns + step_ns) : NAN;
+    out->wait_share = step_ns + wait_ns > 0 ? wait_ns / (wait_ns + step_ns) : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
     out->errors = errors_until(l, told_until_ns(out), NULL);
     for (size_t i = 0; i < l->n_threads; i++)
         out->dropped += l->threads[i].dropped;
+    out->stalled_ns = stalled_ns(l);
     out->workers_n = w->threads[PP_LANE_WORKER];
     while (out->n_events < l->n_events && l->events[out->n_events].t_ns < told_until_ns(out))
         out->n_events++;
@@ -290,8 +329,8 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
         return PP_OK;
     out->at_s = at_s > out->last_s ? out->last_s : at_s < out->first_s ? out->first_s : at_s;
     struct window w = {.to_s = out->at_s, .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s : out->first_s};
-    sum_window(l, &w);
     pp_status status = live_near(l, out->at_s, err);
+    sum_window(l, &w);
     put_totals(l, &w, out);
     put_stages(l, &w, out);
     put_queues(l, out);

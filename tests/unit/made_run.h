@@ -71,6 +71,20 @@ static inline uint32_t made_batch_at(const struct made_run *r, uint64_t t)
     return b + 1;
 }
 
+/* What the worker is in when the recorder looks, in a cycle that began at t. */
+static inline void made_look(struct made_run *r, uint32_t thread, uint64_t look, uint64_t t, uint64_t read, uint64_t sample, uint32_t batch)
+{
+    static const pp_phase phases[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_SLOT_WAIT};
+    uint64_t begins[] = {t, t + read, t + read + 7 * MADE_MS, t + read + 9 * MADE_MS};
+    char path[64];
+    int p = 3;
+    while (begins[p] > look)
+        p--;
+    snprintf(path, sizeof(path), "/data/imagenet/train/n%08u/n%08u_%u.JPEG", 1440764 + (unsigned)sample % 9, 1440764 + (unsigned)sample % 9, (unsigned)sample);
+    assert_int_equal(pp_store_open_phase(r->store, &(struct pp_store_open_phase){
+        .t_ns = look, .thread = thread, .phase = phases[p], .batch = batch, .since_ns = begins[p], .sample = p == 3 ? PP_NO_SAMPLE : sample, .path = p == 3 ? NULL : path}), PP_OK);
+}
+
 static inline void made_worker(struct made_run *r, int w, uint64_t until)
 {
     uint32_t id = MADE_WORKER0 + (uint32_t)w;
@@ -84,6 +98,8 @@ static inline void made_worker(struct made_run *r, int w, uint64_t until)
         made_span(r, id, PP_PHASE_TRANSFORM, t + read + 7 * MADE_MS, 2 * MADE_MS, i, batch, 0.95, 0.05, 0, 600000);
         made_span(r, id, PP_PHASE_SLOT_WAIT, t + read + 9 * MADE_MS, 6 * MADE_MS, PP_NO_SAMPLE, batch, 0, 0, 0, 0);
         r->at[w] = t + read + 15 * MADE_MS;
+        if (t <= until - MADE_MS && until - MADE_MS < r->at[w])
+            made_look(r, id, until - MADE_MS, t, read, i, batch);
     }
 }
 

@@ -1,6 +1,7 @@
 /* The dashboard without a terminal: keys, the reducer, the layout and the frame at every size, golden screens of a recorded run. */
 #include "made_run.h"
 
+#include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
@@ -246,6 +247,82 @@ static void test_knobs(void **state)
     }
 }
 
+static struct pp_dash_state click_on(struct pp_dash_state s, int rows, int cols, const char *text, int offset)
+{
+    struct pp_grid g = {0};
+    assert_true(pp_grid_resize(&g, rows, cols));
+    pp_draw(&g, PP_GLYPHS_ASCII, &s, &model);
+    size_t n = strlen(text);
+    for (int r = rows - 1; r >= 0; r--)
+        for (int c = 0; c + (int)n <= cols; c++) {
+            size_t same = 0;
+            while (same < n && g.cell[r * cols + c + (int)same].c == (unsigned char)text[same])
+                same++;
+            if (same == n) {
+                s = pp_dash_click(s, &model, &g, r, c + offset);
+                pp_grid_free(&g);
+                return s;
+            }
+        }
+    fail_msg("'%s' is not on the screen", text);
+    return s;
+}
+
+static void test_clicks(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":40\n");
+    s = click_on(s, 30, 120, "pp-worker-2", 3);
+    assert_int_equal(s.selected[PP_VIEW_OVERVIEW], 2);
+    s = click_on(s, 30, 120, "Workers by", 0); /* a heading chooses nothing */
+    assert_int_equal(s.selected[PP_VIEW_OVERVIEW], 2);
+    s = click_on(s, 30, 120, "o g w b", 2);
+    assert_int_equal(s.view, PP_VIEW_STAGES);
+    s = click_on(s, 30, 120, "transform", 0);
+    assert_int_equal(s.selected[PP_VIEW_STAGES], 2);
+    s = click_on(s, 30, 120, "? help", 4);
+    assert_true(s.help);
+    s = click_on(s, 30, 120, "? help", 0);
+    assert_false(s.help);
+    s = click_on(s, 30, 120, "[ ] step", 5);
+    assert_int_equal(s.at_s, 1039);
+    s = click_on(s, 30, 120, "[ ] step", 2);
+    look(&s);
+    s = click_on(s, 30, 120, "i W views", 2);
+    assert_int_equal(s.view, PP_VIEW_WHATIF);
+    s = click_on(s, 30, 120, "prefetch", 0);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 1);
+    assert_true(click_on(s, 30, 120, "q quit", 3).quit);
+    s = pp_dash_key(s, PP_KEY_WHEEL_DOWN, &model);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 2);
+    s = pp_dash_key(s, PP_KEY_WHEEL_UP, &model);
+    assert_int_equal(s.selected[PP_VIEW_WHATIF], 1);
+    struct pp_dash_state typing = keys(s, "/deco");
+    typing = click_on(typing, 30, 120, "workers", 0);
+    assert_int_equal(typing.selected[PP_VIEW_WHATIF], 1); /* what is being typed comes first */
+}
+
+/* Wherever the click is, at any size, the state stays one that can be drawn. */
+static void test_clicks_everywhere(void **state)
+{
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    struct pp_grid g = {0};
+    struct pp_rows rows;
+    for (int view = 0; view <= PP_VIEW_COUNT; view++)
+        for (int size = 1; size <= 45; size += 4) {
+            s.view = (enum pp_view)(view % PP_VIEW_COUNT);
+            s.help = view == PP_VIEW_COUNT;
+            assert_true(pp_grid_resize(&g, size, size * 4));
+            pp_draw(&g, PP_GLYPHS_ASCII, &s, &model);
+            for (int row = -1; row <= size; row++)
+                for (int col = -1; col <= size * 4; col += 3) {
+                    struct pp_dash_state after = pp_dash_click(s, &model, &g, row, col);
+                    pp_rows_of(&after, &model, &rows);
+                    assert_true(after.selected[after.view] >= 0 && (after.selected[after.view] < rows.n || rows.n == 0));
+                }
+        }
+    pp_grid_free(&g);
+}
+
 /* Whatever is typed, the state stays one that can be drawn. */
 static void test_random_keys(void **state)
 {
@@ -436,6 +513,23 @@ static void test_golden_views(void **state)
         compare(views[i].name, text);
         free(text);
     }
+    struct pp_report moment = {.verdict = {.l0 = "input-bound", .l1 = "loader", .level = "highly", .confidence = 0.71, .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+                                           .sentence = "HIGHLY input-bound: the trainer waits 31 % of its step time for data; loader: the 3 workers are busy with decode"}};
+    struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
+    model.moment = &moment;
+    model.moment_from_ns = MADE_T0 + 19 * MADE_S;
+    model.moment_to_ns = MADE_T0 + 34 * MADE_S;
+    char *told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("moment", told);
+    free(told);
+    snap.stalled_ns = 4.4e9;
+    snap.workers[1].sample_age_ns = 4.5e9;
+    snap.workers[1].sample = 6001;
+    snap.workers[1].path = "/data/imagenet/train/n01440764/n01440764_6001.JPEG";
+    told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("stalled", told);
+    free(told);
+    model.moment = NULL;
     struct pp_predicted answer = {.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
     struct pp_dash_state w = keys(keys(pp_dash_start(), ":42\n"), "W+");
     model.predicted = &answer;
@@ -489,6 +583,9 @@ static void test_json(void **state)
     assert_true(fabs(json_number_value(json_object_get(doc, "at_s")) - 43) < 1e-6);
     assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == snap.samples_per_s);
     assert_int_equal(json_array_size(json_object_get(doc, "workers")), 3);
+    json_t *third = json_array_get(json_object_get(doc, "workers"), 1);
+    assert_non_null(strstr(json_string_value(json_object_get(third, "path")), "/data/imagenet/train/n"));
+    assert_true(json_is_null(json_object_get(doc, "moment_verdict")));
     assert_int_equal(json_array_size(json_object_get(doc, "stages")), snap.n_stages);
     json_decref(doc);
     free(out);
@@ -518,6 +615,22 @@ static void test_threads_beside(void **state)
     pp_verdicts_wake(v);
     pp_verdicts_stop(v);
     pp_predictor_stop(p);
+    /* of a part: the seconds that stall, and those before, get different verdicts, and each says which part it is of */
+    static const struct { uint64_t from_s, to_s; const char *level; } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
+    v = pp_verdicts_start_parts(run->path);
+    assert_null(pp_verdicts_newest(v));
+    for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
+        uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
+        for (int i = 0; i < 600 && (of_from != from || of_to != to); i++) {
+            pp_verdicts_ask(v, from, to, 1);
+            r = pp_verdicts_newest(v);
+            pp_verdicts_part(v, &of_from, &of_to);
+            usleep(20000);
+        }
+        assert_true(r && of_from == from && of_to == to);
+        assert_string_equal(r->verdict.level, parts[k].level);
+    }
+    pp_verdicts_stop(v);
     /* a file that is not there gives no verdict, and stopping does not wait for one */
     v = pp_verdicts_start("/tmp/there/is/no/such.sqlite");
     assert_null(pp_verdicts_newest(v));
@@ -528,7 +641,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views), cmocka_unit_test(test_pause_step_and_replay),
-        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_clicks), cmocka_unit_test(test_clicks_everywhere), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
         cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_threads_beside),

@@ -4,6 +4,7 @@
 #include "collectors/store/reader.h"
 
 #include "probe/base/clock.h"
+#include "probe/trace/observe.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -209,6 +210,64 @@ static int count_samples(void *ctx, uint32_t thread, const struct pp_span *spans
     return 0;
 }
 
+static int name_of(void *ctx, uint64_t sample, char *buf, size_t size)
+{
+    ++*(int *)ctx;
+    return snprintf(buf, size, "train/%llu.jpg", (unsigned long long)sample) > 0;
+}
+
+struct hang {
+    int rows;
+    struct pp_open_phase_row last;
+    char path[64];
+};
+
+static void note_hang(void *ctx, const struct pp_open_phase_row *row)
+{
+    struct hang *h = ctx;
+    h->rows++;
+    h->last = *row;
+    snprintf(h->path, sizeof(h->path), "%s", row->path ? row->path : "");
+}
+
+/* A read that does not end is seen while it hangs, with the name of what it hangs on; what has ended is not. */
+static void test_open_phases(void **state)
+{
+    struct run run;
+    struct pp_err err;
+    struct pp_reader *r;
+    struct hang hang = {.rows = 0};
+    int asked = 0;
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.ring_spans = 1024}, &run.session, &err), PP_OK);
+    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session, .store = run.store, .commit_ns = 50000000, .sample_path = name_of, .sample_ctx = &asked},
+                                    &run.drain, &err), PP_OK);
+    struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "w");
+    pp_lap_start(t);
+    pp_lap_open_sample(t, PP_PHASE_READ, 7, 41);
+    pp_lap_end(t, PP_PHASE_READ, &(struct pp_lap){.sample = 41, .batch = 7});
+    uint64_t began = pp_now_ns();
+    pp_lap_open_sample(t, PP_PHASE_READ, 7, 42);
+    for (int i = 0; i < 50 && hang.rows == 0; i++) {
+        usleep(100000);
+        assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+        assert_int_equal(pp_reader_each_open_phase(r, 0, UINT64_MAX, note_hang, &hang, &err), PP_OK);
+        pp_reader_close(r);
+    }
+    assert_true(hang.rows >= 1);
+    assert_int_equal(hang.last.phase, PP_PHASE_READ);
+    assert_int_equal(hang.last.sample, 42);
+    assert_int_equal(hang.last.batch, 7);
+    assert_true(hang.last.since_ns <= began && hang.last.t_ns - hang.last.since_ns > 500000000);
+    assert_string_equal(hang.path, "train/42.jpg");
+    pp_lap_end(t, PP_PHASE_READ, &(struct pp_lap){.sample = 42, .batch = 7});
+    pp_thread_retire(t);
+    pp_drain_stop(run.drain, NULL);
+    assert_true(asked >= 1);
+    pp_store_close(run.store);
+    pp_session_close(run.session, 1);
+}
+
 /* The disk fills while the run goes: the run ends normally, the drain says why it stopped, what was committed is there, and the rest comes
  * out of the rings once there is room. */
 static void test_disk_fills(void **state)
@@ -272,7 +331,7 @@ static void test_counter_parsing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process), TEST(test_disk_fills), cmocka_unit_test(test_counter_parsing),
+        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process), TEST(test_open_phases), TEST(test_disk_fills), cmocka_unit_test(test_counter_parsing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

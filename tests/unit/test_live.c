@@ -145,6 +145,45 @@ static void test_growing_equals_whole(void **state)
     made_free(r);
 }
 
+/* Workers that hang in a read end no span. The seconds go on all the same, the trainer's wait grows, and who hangs on what is told. */
+static void test_hanging_run(void **state)
+{
+    struct made_run *r = made_begin();
+    struct pp_live *l;
+    uint64_t from = MADE_T0 + 5 * MADE_S;
+    made_seconds(r, 0, 5);
+    assert_int_equal(pp_live_open(r->path, &l, NULL), PP_OK);
+    at(l, UINT64_MAX, 5);
+    assert_int_equal(snap.at_s, 1004);
+    for (int s = 1; s <= 4; s++) {
+        uint64_t t = from + (uint64_t)s * MADE_S + 400 * MADE_MS;
+        for (uint32_t w = 0; w < MADE_WORKERS; w++)
+            pp_store_open_phase(r->store, &(struct pp_store_open_phase){.t_ns = t, .thread = MADE_WORKER0 + w, .phase = PP_PHASE_READ, .since_ns = from, .sample = 900 + w,
+                                                                        .batch = 99, .path = w == 1 ? "train/stuck.jpg" : NULL});
+        pp_store_open_phase(r->store, &(struct pp_store_open_phase){.t_ns = t, .thread = MADE_TRAINER, .phase = PP_PHASE_DATA_WAIT, .since_ns = from, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH});
+        assert_int_equal(pp_store_commit(r->store, NULL), PP_OK);
+    }
+    assert_int_equal(pp_live_refresh(l, NULL, NULL), PP_OK);
+    at(l, UINT64_MAX, 2);
+    assert_int_equal(snap.at_s, 1008);
+    near(snap.wait_share, 1, 1e-9);
+    near(snap.wait_series[snap.n_series - 1], 1, 1e-6);
+    assert_int_equal(snap.workers[1].state, PP_PHASE_READ);
+    assert_int_equal(snap.workers[1].sample, 901);
+    assert_string_equal(snap.workers[1].path, "train/stuck.jpg");
+    assert_null(snap.workers[0].path);
+    near(snap.workers[1].sample_age_ns, 3.4e9, 1);
+    near(stage(PP_LANE_WORKER, PP_PHASE_READ)->share, 0.7, 1e-9); /* the newest look is of 1.4 s into the two */
+    assert_true(isnan(stage(PP_LANE_WORKER, PP_PHASE_READ)->mean_ns)); /* none has ended */
+    at(l, 1002, 1);
+    for (size_t w = 0; w < snap.n_workers; w++) { /* the past is as it was */
+        assert_int_equal(snap.workers[w].state, PP_PHASE_DECODE);
+        assert_true(snap.workers[w].sample == PP_NO_SAMPLE ? isnan(snap.workers[w].sample_age_ns) : snap.workers[w].sample_age_ns < 40e6);
+    }
+    pp_live_close(l);
+    made_free(r);
+}
+
 static void test_file_goes(void **state)
 {
     struct made_run *r = made_begin();
@@ -193,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finished_run), cmocka_unit_test(test_stalls_and_events), cmocka_unit_test(test_growing_equals_whole),
-        cmocka_unit_test(test_file_goes), cmocka_unit_test(test_replaced_by_another_run), cmocka_unit_test(test_refuses_what_is_no_run),
+        cmocka_unit_test(test_hanging_run), cmocka_unit_test(test_file_goes), cmocka_unit_test(test_replaced_by_another_run), cmocka_unit_test(test_refuses_what_is_no_run),
     };
     return cmocka_run_group_tests_name("live", tests, NULL, NULL);
 }

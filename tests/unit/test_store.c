@@ -585,6 +585,36 @@ static void test_read_only_directory(void **state)
     chmod(dir, 0700);
 }
 
+static void note_look(void *ctx, const struct pp_open_phase_row *row)
+{
+    uint64_t *seen = ctx; /* rows, oldest, newest */
+    seen[1] = seen[0]++ ? seen[1] : row->t_ns;
+    seen[2] = row->t_ns;
+}
+
+/* Of the looks at what is open the newest stay, and the file does not grow for ever. */
+static void test_open_phases_are_bounded(void **state)
+{
+    enum { LOOKS = 300000, MOST = 262144 };
+    struct pp_store *s;
+    struct pp_reader *r;
+    uint64_t seen[3] = {0};
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &s, NULL), PP_OK);
+    for (uint64_t i = 1; i <= LOOKS; i++)
+        assert_int_equal(pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = i, .thread = 3, .phase = PP_PHASE_READ, .sample = i, .batch = PP_NO_BATCH}), PP_OK);
+    assert_int_equal(pp_store_commit(s, NULL), PP_OK);
+    assert_int_equal(pp_reader_open(path, &r, NULL), PP_OK);
+    assert_int_equal(pp_reader_each_open_phase(r, 0, UINT64_MAX, note_look, seen, NULL), PP_OK);
+    assert_in_range(seen[0], MOST - 4096, MOST);
+    assert_int_equal(seen[2], LOOKS);
+    assert_int_equal(seen[1], LOOKS - seen[0] + 1);
+    memset(seen, 0, sizeof(seen));
+    assert_int_equal(pp_reader_each_open_phase(r, LOOKS - 9, LOOKS - 5, note_look, seen, NULL), PP_OK);
+    assert_int_equal(seen[0], 5);
+    pp_reader_close(r);
+    pp_store_close(s);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -592,7 +622,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
         TEST(test_close_without_finish), TEST(test_rollup_histogram), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
-        TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory),
+        TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,7 +176,7 @@ static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
     return pp_state_save(o->save_state, &s, err);
 }
 
-static pp_status run_loader(struct run_parts *p, struct pp_loader_result *result, struct pp_err *err)
+static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result, struct pp_err *err)
 {
     struct pp_loader *loader = NULL;
     pp_status st = pp_loader_create(&p->loader, &loader, err);
@@ -185,7 +185,9 @@ static pp_status run_loader(struct run_parts *p, struct pp_loader_result *result
     atomic_store_explicit(&running, loader, memory_order_release);
     if (interrupted())
         pp_loader_stop(loader); /* the signal came before the handler could see the loader */
+    run_record_follow(rec, loader);
     st = pp_loader_run(loader, result, err);
+    run_record_follow(rec, NULL);
     atomic_store_explicit(&running, NULL, memory_order_release);
     pp_loader_destroy(loader);
     return st;
@@ -280,7 +282,7 @@ static int run_main(int argc, char **argv)
     events.row_bytes = parts.row_bytes;
     run_events_connect(&events, &parts.loader.events);
     parts.loader.session = rec.session;
-    run_st = run_loader(&parts, &result, &err);
+    run_st = run_loader(&parts, &rec, &result, &err);
     pp_progress_clear(&events.progress);
     if (o.record)
         end_st = run_record_end(&rec, &result, run_st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished", &end_err);

@@ -122,9 +122,28 @@ static pp_status create_store(struct run_record *r, const struct run_opts *o, st
     return st;
 }
 
+static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
+{
+    struct run_record *r = ctx;
+    pthread_mutex_lock(&r->naming);
+    int known = r->loader && pp_loader_sample_path(r->loader, sample, buf, size);
+    pthread_mutex_unlock(&r->naming);
+    return known;
+}
+
+void run_record_follow(struct run_record *r, struct pp_loader *loader)
+{
+    if (!r->drain)
+        return;
+    pthread_mutex_lock(&r->naming);
+    r->loader = loader;
+    pthread_mutex_unlock(&r->naming);
+}
+
 pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set, const struct run_parts *parts,
                            const char *data_path, const char *command_line, uint64_t started_ns, struct pp_err *err)
 {
+    pthread_mutex_init(&r->naming, NULL);
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
         st = create_store(r, o, err);
@@ -146,7 +165,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const
     if (st == PP_OK)
         st = pp_store_commit(r->store, err);
     if (st == PP_OK)
-        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, err);
+        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store, .sample_path = sample_path, .sample_ctx = r}, &r->drain, err);
     if (st == PP_OK)
         st = pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = parts->device, .activity = o->gpu_activity}, &r->gpu, err);
     return st;

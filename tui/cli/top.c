@@ -1,6 +1,7 @@
 /* `pipeprobe top`: the dashboard on a recording, while it grows or afterwards. */
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/find_recording.h"
 #include "tui/dash/dash.h"
 #include "tui/dash/state.h"
 
@@ -12,7 +13,7 @@
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
 
 struct options {
-    int once, text, json, line, glyphs, color, window;
+    int once, text, json, line, mouse, glyphs, color, window;
     uint64_t interval_ns, at_ns;
     const char *size;
 };
@@ -30,6 +31,7 @@ static const struct pp_opt opts[] = {
     {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR", .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
     {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line), .help = "status lines instead of a screen; so it is when stdout is no terminal"},
     {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s", .help = "between status lines"},
+    {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse), .help = "clicks choose, the wheel moves; without, the terminal's copy and paste work"},
     {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto", .help = "auto: blocks in a UTF-8 locale, else ASCII"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
@@ -58,7 +60,7 @@ static pp_status read_size(const char *text, struct pp_dash_opts *d, struct pp_e
 static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
 {
     if (n != 1)
-        return pp_fail(err, PP_E_USAGE, n ? "one recording at a time, but %d were given" : "which recording? Give the FILE that 'pipeprobe run' writes (given: %d)", n);
+        return pp_fail(err, PP_E_USAGE, n ? "one recording at a time, but %d were given" : "which recording? Give the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)", n);
     if (o->text && o->json)
         return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
     if (o->interval_ns == 0)
@@ -85,6 +87,7 @@ static int run(int argc, char **argv)
     struct options o = {.at_ns = UINT64_MAX};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {.code = PP_OK};
+    char path[4096];
     int n = 0, exit_code = 0;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
@@ -93,9 +96,11 @@ static int run(int argc, char **argv)
     setlocale(LC_CTYPE, ""); /* what the terminal can show */
     if (status == PP_OK)
         status = check(&o, operands, n, &err);
+    if (status == PP_OK)
+        status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
         struct pp_dash_opts d = {
-            .path = operands[0], .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .window = o.window,
+            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .mouse = o.mouse, .window = o.window,
             .at_ns = o.at_ns, .interval_ns = o.interval_ns, .rows = pp_cli_rows(stdout), .cols = pp_cli_columns(stdout),
         };
         status = read_size(o.size, &d, &err);
@@ -110,11 +115,12 @@ out:
 
 const struct pp_command pp_cmd_top = {
     .name = "top",
-    .summary = "Watch a run as it goes, or play a recorded one: pipeline, workers, stalls.",
-    .usage = "top FILE [options]",
+    .summary = "watch a run as it goes, or play a recorded one: pipeline, workers, stalls",
+    .usage = "top FILE|DIR|PID [options]",
     .opts = opts,
-    .notes = "FILE may be growing or complete, yours or another user's. Keys: ? lists them, q quits.\n"
+    .notes = "FILE may be growing or complete, yours or another user's; DIR: its newest\n"
+             "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
              "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or no recording.",
-    .examples = {"pipeprobe top run.sqlite", "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
+    .examples = {"pipeprobe top $(pgrep -n pipeprobe)", "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
     .run = run,
 };

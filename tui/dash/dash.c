@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
@@ -16,6 +17,9 @@
 
 #define FRAME_NS UINT64_C(250000000)
 #define LOOK_NS UINT64_C(500000000) /* at the file: a recorder commits every second */
+#define SECOND_NS UINT64_C(1000000000)
+#define MOMENT_STALE_NS (60 * SECOND_NS) /* a verdict of so long ago says nothing of now */
+#define MOMENT_S 15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict_rules.c) */
 
 /* What a frame is made from, kept up to date. */
 struct dash {
@@ -61,6 +65,18 @@ static void take_snapshot(struct dash *d)
         d->trouble = err;
     d->model.facts = pp_live_facts(d->live, &d->model.n_facts);
     d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
+}
+
+/* What the verdict of the moment covers; 0: it is that of the whole run, which has ended and is looked at from its end. */
+static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
+{
+    const struct pp_live_snapshot *s = &d->snap;
+    uint64_t most = pp_windows[d->state.window] > MOMENT_S ? pp_windows[d->state.window] : MOMENT_S;
+    if (s->last_s < s->first_s || (d->state.mode == PP_MODE_FOLLOW && s->state != PP_LIVE_RUNNING))
+        return 0;
+    *to_ns = (s->at_s + 1) * SECOND_NS;
+    *from_ns = *to_ns - s->origin_ns > most * SECOND_NS ? *to_ns - most * SECOND_NS : s->origin_ns;
+    return 1;
 }
 
 static int refresh(struct dash *d)
@@ -117,18 +133,27 @@ static pp_status write_frame(struct dash *d, int json, int color, FILE *out, str
     return status;
 }
 
+static void take_moment(struct dash *d, struct pp_report **out)
+{
+    if (moment_of(d, &d->model.moment_from_ns, &d->model.moment_to_ns)
+        && pp_verdict_of_part(d->o->path, d->model.moment_from_ns, d->model.moment_to_ns, out, NULL) == PP_OK)
+        d->model.moment = *out;
+}
+
 pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
 {
     struct dash d;
-    struct pp_report *report = NULL;
+    struct pp_report *report = NULL, *moment = NULL;
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
         pp_report_build(o->path, &report, NULL); /* without one the frame says so */
         d.model.report = report;
+        take_moment(&d, &moment);
         status = write_frame(&d, json, o->color, out, err);
     }
     close_dash(&d);
     pp_report_free(report);
+    pp_report_free(moment);
     return status;
 }
 
@@ -231,6 +256,22 @@ static void predict(struct dash *d)
     d->model.predicted = pp_predictor_ask(d->predictor, set, &d->predicted) ? &d->predicted : NULL;
 }
 
+/* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost decides. A part that was given is shown until
+ * the next one is there, unless it is of a time that is not looked at any more. */
+static void ask_moment(struct dash *d, struct pp_verdicts *moments)
+{
+    uint64_t from = 0, to = 0;
+    struct pp_dash_model *m = &d->model;
+    m->moment = NULL;
+    if (!moment_of(d, &from, &to))
+        return;
+    pp_verdicts_ask(moments, from, to, d->state.mode == PP_MODE_HOLD);
+    m->moment = pp_verdicts_newest(moments);
+    pp_verdicts_part(moments, &m->moment_from_ns, &m->moment_to_ns);
+    if (d->state.mode == PP_MODE_HOLD ? m->moment_to_ns != to : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)
+        m->moment = NULL;
+}
+
 static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *err)
 {
     int rows, cols;
@@ -241,8 +282,15 @@ static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *e
     return status;
 }
 
+static struct pp_dash_state clicked(const struct dash *d, const struct pp_screen *screen)
+{
+    int row, col;
+    pp_screen_click(screen, &row, &col);
+    return pp_dash_click(d->state, &d->model, &d->grid, row, col);
+}
+
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
-static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts, struct pp_err *err)
+static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts, struct pp_verdicts *moments, struct pp_err *err)
 {
     uint64_t look_at = 0, ticked = pp_now_ns();
     pp_status status = PP_OK;
@@ -259,11 +307,12 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         if (before != d->snap.state)
             pp_verdicts_wake(verdicts);
         d->model.report = pp_verdicts_newest(verdicts);
+        ask_moment(d, moments);
         predict(d);
         status = show(d, screen, err);
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
-            d->state = pp_dash_key(d->state, key, &d->model);
+            d->state = key == PP_KEY_CLICK ? clicked(d, screen) : pp_dash_key(d->state, key, &d->model);
             serve(d, screen);
         }
     }
@@ -274,18 +323,20 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
 {
     struct dash d;
     struct pp_screen *screen = NULL;
-    struct pp_verdicts *verdicts = NULL;
+    struct pp_verdicts *verdicts = NULL, *moments = NULL;
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
         catch_signals(); /* before ncurses looks which signals are free */
-        status = pp_screen_open(o->color, &screen, err);
+        status = pp_screen_open(o->color, o->mouse, &screen, err);
     }
     if (status == PP_OK) {
         verdicts = pp_verdicts_start(o->path);
-        status = live_on(&d, screen, verdicts, err);
+        moments = pp_verdicts_start_parts(o->path);
+        status = live_on(&d, screen, verdicts, moments, err);
     }
     pp_screen_close(screen);
     pp_verdicts_stop(verdicts);
+    pp_verdicts_stop(moments);
     close_dash(&d);
     return status;
 }

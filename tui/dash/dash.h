@@ -13,6 +13,7 @@ struct pp_dash_opts {
     const char *path;
     enum pp_glyph_set glyphs;
     int color;
+    int mouse;            /* of the screen: clicks choose, the wheel moves */
     int window;           /* index into pp_windows (state.h) */
     uint64_t at_ns;       /* since the start of the run; UINT64_MAX: the newest second */
     uint64_t interval_ns; /* of the line mode */

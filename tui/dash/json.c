@@ -27,6 +27,16 @@ static double since_start_s(const struct pp_live_snapshot *s, double at_s)
     return at_s - (double)s->origin_ns / 1e9;
 }
 
+static void put_verdict_fields(struct pp_json *j, const struct pp_report *r)
+{
+    str(j, "l0", r->verdict.l0);
+    str(j, "l1", r->verdict.l1);
+    str(j, "l2", r->verdict.l2);
+    num(j, "confidence", r->verdict.confidence);
+    str(j, "sentence", r->verdict.sentence);
+    str(j, "next_step", r->verdict.next_step);
+}
+
 static void put_verdict(struct pp_json *j, const struct pp_report *r)
 {
     pp_json_key(j, "verdict");
@@ -35,12 +45,22 @@ static void put_verdict(struct pp_json *j, const struct pp_report *r)
         return;
     }
     pp_json_object(j);
-    str(j, "l0", r->verdict.l0);
-    str(j, "l1", r->verdict.l1);
-    str(j, "l2", r->verdict.l2);
-    num(j, "confidence", r->verdict.confidence);
-    str(j, "sentence", r->verdict.sentence);
-    str(j, "next_step", r->verdict.next_step);
+    put_verdict_fields(j, r);
+    pp_json_object_end(j);
+}
+
+/* Of the time that is looked at; null where that is the whole run. */
+static void put_moment(struct pp_json *j, const struct pp_dash_model *m)
+{
+    pp_json_key(j, "moment_verdict");
+    if (!m->moment) {
+        pp_json_null(j);
+        return;
+    }
+    pp_json_object(j);
+    num(j, "from_s", since_start_s(m->snap, (double)m->moment_from_ns / 1e9));
+    num(j, "to_s", since_start_s(m->snap, (double)m->moment_to_ns / 1e9));
+    put_verdict_fields(j, m->moment);
     pp_json_object_end(j);
 }
 
@@ -89,6 +109,7 @@ static void put_workers(struct pp_json *j, const struct pp_live_snapshot *s)
             pp_json_null(j);
         else
             pp_json_uint(j, w->sample);
+        str(j, "path", w->path);
         num(j, "sample_age_ns", w->sample_age_ns);
         pp_json_object_end(j);
     }
@@ -148,6 +169,8 @@ int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, 
     num(&j, "read_bytes_per_s", s->read_bytes_per_s);
     count(&j, "errors", s->errors);
     count(&j, "dropped_spans", s->dropped);
+    num(&j, "stalled_ns", s->stalled_ns);
+    put_moment(&j, m);
     put_verdict(&j, m->report);
     put_stages(&j, s);
     put_queues(&j, s);

@@ -7,7 +7,8 @@
 /* Keys that are no character. The terminal back end translates to these. */
 enum {
     PP_KEY_NONE = 0, PP_KEY_ENTER = '\n', PP_KEY_TAB = '\t', PP_KEY_ESC = 27, PP_KEY_BACKSPACE = 127,
-    PP_KEY_UP = 0x1000, PP_KEY_DOWN, PP_KEY_LEFT, PP_KEY_RIGHT, PP_KEY_PAGE_UP, PP_KEY_PAGE_DOWN, PP_KEY_HOME, PP_KEY_END, PP_KEY_RESIZE, PP_KEY_F1
+    PP_KEY_UP = 0x1000, PP_KEY_DOWN, PP_KEY_LEFT, PP_KEY_RIGHT, PP_KEY_PAGE_UP, PP_KEY_PAGE_DOWN, PP_KEY_HOME, PP_KEY_END, PP_KEY_RESIZE, PP_KEY_F1,
+    PP_KEY_WHEEL_UP, PP_KEY_WHEEL_DOWN, PP_KEY_CLICK /* with --mouse; where the click was: pp_screen_click */
 };
 
 enum pp_action {

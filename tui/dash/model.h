@@ -9,7 +9,9 @@
 struct pp_dash_model {
     const char *path;
     const struct pp_live_snapshot *snap;
-    const struct pp_report *report; /* NULL: not there yet */
+    const struct pp_report *report; /* of the whole run; NULL: not there yet */
+    const struct pp_report *moment; /* of [moment_from_ns, moment_to_ns), the time that is looked at; NULL: none, or not there yet */
+    uint64_t moment_from_ns, moment_to_ns;
     const struct pp_predicted *predicted; /* NULL: not asked, or not answered yet */
     const char *trouble;            /* why the file could not be read just now; NULL: it could */
     const struct pp_live_fact *facts;

@@ -38,11 +38,21 @@ static void draw_answer(const struct pp_canvas *c, int row)
     }
 }
 
+static int answer_rows(int rows)
+{
+    return rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1;
+}
+
+int pp_whatif_list(int rows)
+{
+    return 2 + answer_rows(rows);
+}
+
 void pp_panel_whatif(const struct pp_canvas *c)
 {
     struct pp_rows rows;
     pp_rows_of(c->s, c->m, &rows);
-    int answer = c->box.rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1, room = c->box.rows - 2 - answer;
+    int answer = answer_rows(c->box.rows), list = pp_whatif_list(c->box.rows), room = c->box.rows - list;
     int selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
     pp_heading(c, "What if: the recording replayed with other knobs");
     draw_answer(c, 1);
@@ -50,8 +60,8 @@ void pp_panel_whatif(const struct pp_canvas *c)
     pp_put_right(c, 1 + answer, RECORDED, PP_STYLE_STRONG, "recorded");
     pp_put_right(c, 1 + answer, MOVED, PP_STYLE_STRONG, "now");
     for (int i = 0; i < room && top + i < rows.n; i++) {
-        draw_knob(c, 2 + answer + i, rows.index[top + i]);
+        draw_knob(c, list + i, rows.index[top + i]);
         if (top + i == selected)
-            pp_grid_style(c->grid, &c->box, 2 + answer + i, PP_STYLE_SELECTED);
+            pp_grid_style(c->grid, &c->box, list + i, PP_STYLE_SELECTED);
     }
 }

@@ -1,4 +1,4 @@
-/* Panels around every view: verdict, status bar, footer, help, and what a screen that is too small shows. */
+/* Panels around every view: status bar, footer, help, and what a screen that is too small shows. */
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
@@ -7,55 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- verdict ---- */
-
-static const char *sentence_of(const struct pp_dash_model *m)
-{
-    if (m->report && m->report->verdict.sentence)
-        return m->report->verdict.sentence;
-    return "No verdict yet: it comes when the first batches are recorded";
-}
-
-static enum pp_style tone_of(const struct pp_report *r)
-{
-    const char *level = r ? r->verdict.level : NULL;
-    if (!level)
-        return PP_STYLE_STRONG;
-    return strcmp(level, "not") == 0 ? PP_STYLE_GOOD : strcmp(level, "highly") == 0 ? PP_STYLE_BAD : PP_STYLE_WARN;
-}
-
-static void next_of(const struct pp_dash_model *m, char *buf, size_t size)
-{
-    char sure[PP_CELL] = "";
-    const struct pp_report *r = m->report;
-    buf[0] = '\0';
-    if (!r || !r->verdict.next_step)
-        return;
-    if (!isnan(r->verdict.confidence))
-        pp_short_share(sure, sizeof(sure), r->verdict.confidence);
-    snprintf(buf, size, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure, sure[0] ? ")" : "");
-}
-
-int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
-{
-    char next[700];
-    next_of(m, next, sizeof(next));
-    int sentence = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, sentence_of(m)), step = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, next);
-    return (sentence > 3 ? 3 : sentence) + (step > 2 ? 2 : step);
-}
-
-void pp_panel_verdict(const struct pp_canvas *c)
-{
-    char next[700];
-    next_of(c->m, next, sizeof(next));
-    int rows = c->box.rows, lines = pp_wrap(NULL, 0, 0, c->box.cols, 0, PP_STYLE_PLAIN, sentence_of(c->m));
-    int mine = next[0] && rows > 1 ? rows - 1 : rows;
-    mine = lines < mine ? lines : mine;
-    pp_wrap(c, 0, mine, c->box.cols, 0, tone_of(c->m->report), sentence_of(c->m));
-    if (next[0] && rows > mine)
-        pp_wrap(c, mine, rows - mine, c->box.cols, 0, PP_STYLE_PLAIN, next);
-}
 
 /* ---- status ---- */
 
@@ -130,8 +81,10 @@ void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, 
     buf[0] = '\0';
     for (int i = 0; i < n && at < size; i++)
         at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "  " : "", part[i]);
+    if (at + 2 < size)
+        strcpy(buf + at, "  "), at += 2;
     if (at < size)
-        snprintf(buf + at, size - at, "  %s", sentence_of(m));
+        pp_verdict_text(s, m, buf + at, size - at);
 }
 
 /* ---- footer ---- */
@@ -162,7 +115,7 @@ void pp_panel_footer(const struct pp_canvas *c)
 
 void pp_panel_help(const struct pp_canvas *c)
 {
-    enum { KEY = 12, GAP = 2 };
+    enum { KEY = 14, GAP = 2 };
     int columns = c->box.cols >= 160 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
     int per_column = ((int)pp_keys_n + columns - 1) / columns;
     int top = pp_list_top(c->s->help_row, per_column, rows);

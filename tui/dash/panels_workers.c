@@ -9,17 +9,17 @@
 
 /* ---- table ---- */
 
-enum column { COL_STATE, COL_RATE, COL_BUSY, COL_WAITING, COL_ERRORS, COL_QUEUE, COL_CPU, COL_LONGEST, COL_SAMPLE, COL_AGE, COLUMNS };
+enum column { COL_STATE, COL_RATE, COL_BUSY, COL_WAITING, COL_ERRORS, COL_QUEUE, COL_CPU, COL_AGE, COL_LONGEST, COLUMNS };
 static const struct {
     const char *title;
     int width, sort; /* sort: enum pp_sort, or -1 */
 } columns[COLUMNS] = {
     [COL_STATE] = {"state", 13, -1},       [COL_RATE] = {"samples/s", 9, PP_SORT_RATE},         [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
     [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING}, [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS}, [COL_QUEUE] = {"run queue", 9, PP_SORT_RUN_QUEUE},
-    [COL_CPU] = {"cpu", 6, -1},            [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},    [COL_SAMPLE] = {"sample", 10, -1},
-    [COL_AGE] = {"age", 8, -1},
+    [COL_CPU] = {"cpu", 6, -1},            [COL_AGE] = {"age", 8, PP_SORT_AGE},                [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},
 };
-enum { NAME = 14 };
+/* The sample in hand stands last and takes what is left: on screens of WITH_FILE columns and more, numbers go for its sake. */
+enum { NAME = 14, FILE_LEAST = 12, WITH_FILE = 90 };
 
 static const char *cell_text(const struct pp_live_worker *w, int column, char *t)
 {
@@ -33,9 +33,6 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
     case COL_QUEUE: return pp_short_share(t, PP_CELL, w->run_queue);
     case COL_CPU: return pp_short_share(t, PP_CELL, w->cpu);
     case COL_LONGEST: return pp_short_time(t, PP_CELL, w->max_ns);
-    case COL_SAMPLE:
-        snprintf(t, PP_CELL, w->sample == UINT64_MAX ? "-" : "%llu", (unsigned long long)w->sample);
-        return t;
     case COL_AGE: return pp_short_time(t, PP_CELL, w->sample_age_ns);
     case COLUMNS: break;
     }
@@ -46,19 +43,37 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
 static int column_end(const struct pp_canvas *c, int k, int end)
 {
     end += columns[k].width + 1;
-    return end <= c->box.cols ? end : 0;
+    return end <= c->box.cols - (c->box.cols >= WITH_FILE ? FILE_LEAST : 0) ? end : 0;
+}
+
+/* Path of the sample in hand, its end when there is no room for all of it: that is where the name is. */
+static void put_file(const struct pp_canvas *c, int row, int last_end, const struct pp_live_worker *w)
+{
+    char text[400];
+    int col = last_end + 2, room = c->box.cols - col;
+    if (c->box.cols < WITH_FILE)
+        return;
+    if (w->path)
+        snprintf(text, sizeof(text), "%s", w->path);
+    else
+        snprintf(text, sizeof(text), w->sample == UINT64_MAX ? "-" : "sample %llu", (unsigned long long)w->sample);
+    int over = (int)strlen(text) - room;
+    pp_put(c, row, col, PP_STYLE_PLAIN, "%s%s", over > 0 ? ".." : "", text + (over > 0 ? over + 2 : 0));
 }
 
 static void draw_titles(const struct pp_canvas *c, int row)
 {
     int sort = c->s->sort % PP_SORTS;
     pp_put(c, row, 0, PP_STYLE_STRONG, "worker%s", sort == PP_SORT_NAME ? (c->s->invert ? " ^" : " v") : "");
-    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++) {
+    int last = NAME;
+    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end) {
         char t[PP_CELL];
         int sorted = columns[k].sort == sort;
         snprintf(t, sizeof(t), "%s%s", sorted ? (c->s->invert ? "^" : "v") : "", columns[k].title);
         pp_put_right(c, row, end, PP_STYLE_STRONG, t);
     }
+    if (c->box.cols >= WITH_FILE)
+        pp_put(c, row, last + 2, PP_STYLE_STRONG, "in hand");
 }
 
 static void draw_worker(const struct pp_canvas *c, int row, const struct pp_live_worker *w)
@@ -66,8 +81,10 @@ static void draw_worker(const struct pp_canvas *c, int row, const struct pp_live
     char t[PP_CELL];
     enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
     pp_put(c, row, 0, style, "%.*s", NAME, w->name);
-    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
+    int last = NAME;
+    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end)
         pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
+    put_file(c, row, last, w);
 }
 
 int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
@@ -108,9 +125,10 @@ void pp_panel_worker(const struct pp_canvas *c)
     pp_heading(c, "%s", w->name);
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "most of the last second in %s: %s", info ? info->name : "nothing recorded", info ? info->text : "");
     if (w->sample == UINT64_MAX)
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, "no sample seen in the last second");
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "no sample in hand");
     else
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, "sample %llu, begun %s before the end of this second", (unsigned long long)w->sample, pp_short_time(a, sizeof(a), w->sample_age_ns));
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "in hand: sample %llu, for %s%s%s", (unsigned long long)w->sample, pp_short_time(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "",
+               w->path ? w->path : "");
     pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest piece of work %s, errors since the start %s", pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
     int row = 4;
     for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const sort_names[PP_SORTS] = {"name", "samples/s", "busy", "waiting", "run queue", "errors", "longest"};
+static const char *const sort_names[PP_SORTS] = {"name", "samples/s", "busy", "waiting", "run queue", "errors", "age of sample", "longest"};
 
 const char *pp_sort_name(int sort)
 {
@@ -22,6 +22,7 @@ static double sort_key(const struct pp_live_worker *w, int sort)
     case PP_SORT_WAITING: return w->waiting;
     case PP_SORT_RUN_QUEUE: return isnan(w->run_queue) ? -1 : w->run_queue;
     case PP_SORT_ERRORS: return (double)w->errors;
+    case PP_SORT_AGE: return isnan(w->sample_age_ns) ? -1 : w->sample_age_ns;
     case PP_SORT_LONGEST: return w->max_ns;
     default: return 0;
     }
@@ -53,7 +54,7 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     switch (v) {
     case PP_VIEW_OVERVIEW: case PP_VIEW_WORKERS: {
         const struct pp_phase_info *p = pp_phase_info(s->workers[i].state);
-        return has_text(s->workers[i].name, text) || (p && has_text(p->name, text));
+        return has_text(s->workers[i].name, text) || (p && has_text(p->name, text)) || (s->workers[i].path && has_text(s->workers[i].path, text));
     }
     case PP_VIEW_STAGES: return has_text(pp_phase_info(s->stages[i].phase)->name, text) || has_text(pp_lane_name(s->stages[i].lane), text);
     case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);

@@ -17,7 +17,7 @@ void pp_rows_of(const struct pp_dash_state *s, const struct pp_dash_model *m, st
 int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int index, const char *text);
 
 /* Columns that workers are sorted by; the table of workers shows which. */
-enum pp_sort { PP_SORT_NAME, PP_SORT_RATE, PP_SORT_BUSY, PP_SORT_WAITING, PP_SORT_RUN_QUEUE, PP_SORT_ERRORS, PP_SORT_LONGEST, PP_SORTS };
+enum pp_sort { PP_SORT_NAME, PP_SORT_RATE, PP_SORT_BUSY, PP_SORT_WAITING, PP_SORT_RUN_QUEUE, PP_SORT_ERRORS, PP_SORT_AGE, PP_SORT_LONGEST, PP_SORTS };
 const char *pp_sort_name(int sort);
 
 #endif

@@ -12,6 +12,7 @@
 struct pp_screen {
     SCREEN *screen;
     int color;
+    int click_row, click_col;
 };
 
 static void make_colors(struct pp_screen *s)
@@ -27,7 +28,7 @@ static void make_colors(struct pp_screen *s)
     }
 }
 
-pp_status pp_screen_open(int color, struct pp_screen **out, struct pp_err *err)
+pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp_err *err)
 {
     const char *term = getenv("TERM");
     *out = NULL;
@@ -50,6 +51,10 @@ pp_status pp_screen_open(int color, struct pp_screen **out, struct pp_err *err)
     keypad(stdscr, TRUE);
     curs_set(0);
     make_colors(s);
+    if (mouse) {
+        mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+        mouseinterval(0); /* a press is told at once, not held back for a double click */
+    }
     *out = s;
     return PP_OK;
 }
@@ -109,8 +114,25 @@ static int translate(int key)
     return key < 0x100 ? key : PP_KEY_NONE;
 }
 
+static int mouse_key(struct pp_screen *s)
+{
+    MEVENT e;
+    if (getmouse(&e) != OK)
+        return PP_KEY_NONE;
+    s->click_row = e.y;
+    s->click_col = e.x;
+    return e.bstate & BUTTON4_PRESSED ? PP_KEY_WHEEL_UP : e.bstate & BUTTON5_PRESSED ? PP_KEY_WHEEL_DOWN : e.bstate & BUTTON1_PRESSED ? PP_KEY_CLICK : PP_KEY_NONE;
+}
+
 int pp_screen_key(struct pp_screen *s, int timeout_ms)
 {
     timeout(timeout_ms);
-    return translate(getch());
+    int key = getch();
+    return key == KEY_MOUSE ? mouse_key(s) : translate(key);
+}
+
+void pp_screen_click(const struct pp_screen *s, int *row, int *col)
+{
+    *row = s->click_row;
+    *col = s->click_col;
 }

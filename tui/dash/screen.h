@@ -9,8 +9,9 @@
 struct pp_screen;
 
 /* PP_E_UNSUPPORTED with a sentence when TERM cannot be used for a screen. SIGTSTP, SIGCONT and SIGWINCH are taken care of; the caller handles
- * SIGINT and SIGTERM before this call and closes the screen when they come. color 0: only bold and reverse. */
-pp_status pp_screen_open(int color, struct pp_screen **out, struct pp_err *err);
+ * SIGINT and SIGTERM before this call and closes the screen when they come. color 0: only bold and reverse. mouse 0:
+ * clicks and the wheel stay the terminal's own. */
+pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp_err *err);
 /* Leaves the terminal as it was. NULL is fine. */
 void pp_screen_close(struct pp_screen *s);
 
@@ -19,6 +20,8 @@ void pp_screen_size(const struct pp_screen *s, int *rows, int *cols);
 void pp_screen_show(struct pp_screen *s, const struct pp_grid *g);
 /* The next key as in keys.h; PP_KEY_NONE after timeout_ms, or when a signal came. */
 int pp_screen_key(struct pp_screen *s, int timeout_ms);
+/* Where the last PP_KEY_CLICK was. */
+void pp_screen_click(const struct pp_screen *s, int *row, int *col);
 /* Sends everything anew with the next pp_screen_show. */
 void pp_screen_redraw(struct pp_screen *s);
 

@@ -2,23 +2,60 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
+#include "report/source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
-#define RETRY_NS UINT64_C(1000000000)
 #define COST_TIMES 100
+
+struct part {
+    uint64_t from_ns, to_ns;
+};
 
 struct pp_verdicts {
     char *path;
+    int parts;                    /* builds what is asked for; without, the whole run */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int stop, again;              /* under lock */
-    struct pp_report *built;      /* under lock: newer than what the caller has */
-    struct pp_report *with_caller;
+    int stop, again, hurry;       /* under lock, as what follows */
+    struct part asked, done;
+    struct pp_report *built;      /* newer than what the caller has */
+    struct part built_of;
+    struct pp_report *with_caller; /* the caller's alone */
+    struct part with_caller_of;
 };
+
+pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out, struct pp_err *err)
+{
+    struct pp_source source;
+    pp_status status = pp_source_open_part(path, from_ns, to_ns, &source, err);
+    if (status == PP_OK)
+        status = pp_report_from(&source, out, err);
+    pp_source_close(&source);
+    return status;
+}
+
+static int nothing_to_do(const struct pp_verdicts *v)
+{
+    return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
+}
+
+/* Without the lock; returns until when to rest. */
+static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
+{
+    uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
+    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL) : pp_report_build(v->path, out, NULL);
+    if (status != PP_OK) {
+        *out = NULL;
+        return began + LEAST_PAUSE_NS;
+    }
+    uint64_t pause = (pp_thread_cpu_ns() - cpu) * COST_TIMES;
+    int final = !v->parts && strcmp((*out)->outcome, "unfinished") != 0;
+    return final ? UINT64_MAX : began + (pause > LEAST_PAUSE_NS ? pause : LEAST_PAUSE_NS);
+}
 
 static void *build_main(void *arg)
 {
@@ -26,33 +63,37 @@ static void *build_main(void *arg)
     pthread_setname_np(pthread_self(), "pp-verdict");
     pthread_mutex_lock(&v->lock);
     while (!v->stop) {
+        if (nothing_to_do(v)) {
+            pp_cond_wait_until(&v->wake, &v->lock, UINT64_MAX);
+            continue;
+        }
         struct pp_report *report = NULL;
+        struct part part = v->asked;
         v->again = 0;
         pthread_mutex_unlock(&v->lock);
-        uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-        pp_status status = pp_report_build(v->path, &report, NULL);
-        uint64_t pause = status != PP_OK ? RETRY_NS : (pp_thread_cpu_ns() - cpu) * COST_TIMES;
+        uint64_t until = build(v, &part, &report);
         pthread_mutex_lock(&v->lock);
-        if (status == PP_OK) {
+        v->done = part;
+        if (report) {
             pp_report_free(v->built);
             v->built = report;
+            v->built_of = part;
         }
-        int final = status == PP_OK && strcmp(report->outcome, "unfinished") != 0;
-        uint64_t until = final ? UINT64_MAX : began + (pause > LEAST_PAUSE_NS ? pause : LEAST_PAUSE_NS);
-        while (!v->stop && !v->again && pp_now_ns() < until)
+        while (!v->stop && !v->again && !(v->hurry && !nothing_to_do(v)) && pp_now_ns() < until)
             pp_cond_wait_until(&v->wake, &v->lock, until);
     }
     pthread_mutex_unlock(&v->lock);
     return NULL;
 }
 
-struct pp_verdicts *pp_verdicts_start(const char *path)
+static struct pp_verdicts *start(const char *path, int parts)
 {
     struct pp_verdicts *v = calloc(1, sizeof(*v));
     if (!v || !(v->path = strdup(path))) {
         free(v);
         return NULL;
     }
+    v->parts = parts;
     pthread_mutex_init(&v->lock, NULL);
     pp_cond_init(&v->wake);
     if (pthread_create(&v->thread, NULL, build_main, v) != 0) {
@@ -61,6 +102,34 @@ struct pp_verdicts *pp_verdicts_start(const char *path)
         return NULL;
     }
     return v;
+}
+
+struct pp_verdicts *pp_verdicts_start(const char *path)
+{
+    return start(path, 0);
+}
+
+struct pp_verdicts *pp_verdicts_start_parts(const char *path)
+{
+    return start(path, 1);
+}
+
+void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry)
+{
+    if (!v)
+        return;
+    pthread_mutex_lock(&v->lock);
+    v->asked = (struct part){from_ns, to_ns};
+    v->hurry = hurry;
+    if (!nothing_to_do(v))
+        pthread_cond_signal(&v->wake);
+    pthread_mutex_unlock(&v->lock);
+}
+
+void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns)
+{
+    *from_ns = v ? v->with_caller_of.from_ns : 0;
+    *to_ns = v ? v->with_caller_of.to_ns : 0;
 }
 
 static void ask(struct pp_verdicts *v, int *what)
@@ -99,6 +168,7 @@ const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v)
     if (v->built) {
         pp_report_free(v->with_caller);
         v->with_caller = v->built;
+        v->with_caller_of = v->built_of;
         v->built = NULL;
     }
     pthread_mutex_unlock(&v->lock);

@@ -1,9 +1,12 @@
-/* dash/verdict.h: the report model of a growing file, built again and again on a thread of its own, so that no frame waits for it. A build is
- * followed by a pause of a hundred times its cost, so that it takes at most one per cent of a core. */
+/* dash/verdict.h: the report model of a growing file, built again and again on a thread of its own, so that no frame waits for it: of the whole run, or of
+ * the part of it that is looked at. A build is followed by a pause of a hundred times its cost, so that it takes at most one per cent of a core; only a
+ * user who moves to another moment is answered at once. */
 #ifndef PP_DASH_VERDICT_H
 #define PP_DASH_VERDICT_H
 
 #include "report/model.h"
+
+#include <stdint.h>
 
 struct pp_verdicts;
 
@@ -14,5 +17,15 @@ void pp_verdicts_stop(struct pp_verdicts *v);
 const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v);
 /* The file has ended or changed: build at the next opportunity, without waiting out the pause. */
 void pp_verdicts_wake(struct pp_verdicts *v);
+
+/* Another one, which builds nothing until a part is asked for: what began in [from_ns, to_ns). */
+struct pp_verdicts *pp_verdicts_start_parts(const char *path);
+/* hurry: without waiting out the pause. Asking for the same part again costs nothing. */
+void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry);
+/* The part that the report which pp_verdicts_newest returned is of. */
+void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);
+
+/* A report of a part, on the calling thread. */
+pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out, struct pp_err *err);
 
 #endif

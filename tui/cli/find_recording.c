@@ -1,0 +1,150 @@
+#include "tui/cli/find_recording.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FRESH_NS INT64_C(5000000000) /* a recorder commits every second */
+
+/* What was found: the first one, and the others by name for the sentence that asks which. */
+struct found {
+    char path[PATH_MAX], names[512];
+    int n;
+};
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static void add_name(struct found *f, const char *path)
+{
+    const char *base = strrchr(path, '/');
+    size_t at = strlen(f->names);
+    if (f->n++ == 0)
+        snprintf(f->path, sizeof(f->path), "%s", path);
+    snprintf(f->names + at, sizeof(f->names) - at, "%s%s", at ? ", " : "", base ? base + 1 : path);
+}
+
+/* ---- a directory ---- */
+
+static int64_t modified_ns(const char *path, const char *tail)
+{
+    char name[PATH_MAX + 8];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s%s", path, tail);
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : -1;
+}
+
+static pp_status in_directory(const char *dir, char *path, size_t size, struct pp_err *err)
+{
+    struct found written = {.n = 0};
+    char name[PATH_MAX];
+    int64_t now = (int64_t)pp_clock_of(CLOCK_REALTIME), newest = -1;
+    struct dirent *e;
+    DIR *d = opendir(dir);
+    if (!d)
+        return pp_fail_errno(err, errno, "cannot list %s", dir);
+    while ((e = readdir(d))) {
+        if (!ends_with(e->d_name, ".sqlite") || (size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name))
+            continue;
+        int64_t log = modified_ns(name, "-wal"), file = modified_ns(name, ""), at = log > file ? log : file;
+        if (log >= 0 && now - at < FRESH_NS)
+            add_name(&written, name);
+        if (file >= 0 && at > newest) {
+            newest = at;
+            snprintf(path, size, "%s", name);
+        }
+    }
+    closedir(d);
+    if (newest < 0)
+        return pp_fail(err, PP_E_NOT_FOUND, "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);
+    if (written.n > 1)
+        return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name the one you mean", written.n, dir, written.names);
+    return PP_OK;
+}
+
+/* ---- a process ---- */
+
+static void add_once(struct found *f, const char *path)
+{
+    if (f->n == 0 || strcmp(f->path, path) != 0)
+        add_name(f, path);
+}
+
+/* The recorder has the file open. */
+static int look_at_descriptors(const char *pid, struct found *f)
+{
+    char dir[64], link[PATH_MAX], target[PATH_MAX];
+    struct dirent *e;
+    snprintf(dir, sizeof(dir), "/proc/%s/fd", pid);
+    DIR *d = opendir(dir);
+    if (!d)
+        return errno;
+    while ((e = readdir(d))) {
+        snprintf(link, sizeof(link), "%s/%s", dir, e->d_name);
+        ssize_t n = readlink(link, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        if (ends_with(target, ".sqlite"))
+            add_once(f, target);
+    }
+    closedir(d);
+    return 0;
+}
+
+/* A program that is recorded has its rings mapped: FILE.rings/ring-0003. */
+static void look_at_mappings(const char *pid, struct found *f)
+{
+    static const char rings[] = ".rings/";
+    char name[64], line[PATH_MAX + 128];
+    snprintf(name, sizeof(name), "/proc/%s/maps", pid);
+    FILE *in = fopen(name, "r");
+    while (in && fgets(line, sizeof(line), in)) {
+        char *path = strchr(line, '/'), *end = path ? strstr(path, rings) : NULL;
+        if (!end)
+            continue;
+        *end = '\0';
+        add_once(f, path);
+    }
+    if (in)
+        fclose(in);
+}
+
+static pp_status of_process(const char *pid, char *path, size_t size, struct pp_err *err)
+{
+    struct found f = {.n = 0};
+    int e = look_at_descriptors(pid, &f);
+    if (e == ENOENT)
+        return pp_fail(err, PP_E_NOT_FOUND, "there is no process %s, and no file of that name", pid);
+    if (e)
+        return pp_fail_errno(err, e, "cannot see which files process %s has open; give the FILE it records into", pid);
+    if (f.n == 0)
+        look_at_mappings(pid, &f);
+    if (f.n == 0)
+        return pp_fail(err, PP_E_NOT_FOUND, "process %s records into no file; give the process of 'pipeprobe run' or 'pipeprobe exec', or the FILE", pid);
+    if (f.n > 1)
+        return pp_fail(err, PP_E_USAGE, "process %s has %d recordings open: %s; name the one you mean", pid, f.n, f.names);
+    snprintf(path, size, "%s", f.path);
+    return PP_OK;
+}
+
+pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp_err *err)
+{
+    struct stat st;
+    int there = stat(what, &st) == 0, digits = what[0] && what[strspn(what, "0123456789")] == '\0';
+    if (there && S_ISDIR(st.st_mode))
+        return in_directory(what, path, size, err);
+    if (!there && digits)
+        return of_process(what, path, size, err);
+    if ((size_t)snprintf(path, size, "%s", what) >= size)
+        return pp_fail(err, PP_E_USAGE, "the name of the recording is too long (%zu bytes)", strlen(what));
+    return PP_OK;
+}

@@ -1,0 +1,154 @@
+/* The first lines of every view: what holds the run up at the time that is looked at, in words with its number, and the next step; then the same of the
+ * whole run, cut to a line. While everything hangs, that is said, and on what. */
+#include "tui/dash/panel.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STALLED_NS 2e9 /* a wait of this length, with no end yet, is told before any share */
+
+enum { SENTENCE_ROWS = 3, NEXT_ROWS = 2, TEXT = 900 };
+
+struct lines {
+    char first[TEXT], next[TEXT], whole[TEXT]; /* "": none */
+    enum pp_style tone;
+};
+
+static int is_conclusive(const struct pp_report *r)
+{
+    return r && r->verdict.sentence && r->verdict.l0 && strcmp(r->verdict.l0, "inconclusive") != 0;
+}
+
+static enum pp_style tone_of(const struct pp_report *r)
+{
+    const char *level = r ? r->verdict.level : NULL;
+    if (!level)
+        return PP_STYLE_STRONG;
+    return strcmp(level, "not") == 0 ? PP_STYLE_GOOD : strcmp(level, "highly") == 0 ? PP_STYLE_BAD : PP_STYLE_WARN;
+}
+
+static void next_of(const struct pp_report *r, char *buf)
+{
+    char sure[PP_CELL] = "";
+    if (!r || !r->verdict.next_step)
+        return;
+    if (!isnan(r->verdict.confidence))
+        pp_short_share(sure, sizeof(sure), r->verdict.confidence);
+    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure, sure[0] ? ")" : "");
+}
+
+/* The worker that has had its sample in hand for longest. */
+static const struct pp_live_worker *stuck_worker(const struct pp_live_snapshot *s)
+{
+    const struct pp_live_worker *worst = NULL;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        const struct pp_live_worker *w = &s->workers[i];
+        if (!isnan(w->sample_age_ns) && (!worst || w->sample_age_ns > worst->sample_age_ns))
+            worst = w;
+    }
+    return worst && worst->sample_age_ns >= STALLED_NS / 2 ? worst : NULL;
+}
+
+static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
+{
+    char wait[PP_CELL], age[PP_CELL];
+    const struct pp_live_worker *w = stuck_worker(s);
+    const struct pp_phase_info *phase = w ? pp_phase_info(w->state) : NULL;
+    out->tone = PP_STYLE_BAD;
+    pp_short_time(wait, sizeof(wait), s->stalled_ns);
+    if (!w) {
+        snprintf(out->first, TEXT, "STALLED: the trainer has waited %s for one batch, and no worker holds a sample", wait);
+        return;
+    }
+    snprintf(out->first, TEXT, "STALLED: the trainer has waited %s for one batch; %s has been in %s for %s, with %s%s", wait, w->name, phase ? phase->name : "one phase",
+             pp_short_time(age, sizeof(age), w->sample_age_ns), w->path ? "" : "sample ", w->path ? w->path : "");
+    if (!w->path)
+        snprintf(out->first + strlen(out->first), TEXT - strlen(out->first), "%llu", (unsigned long long)w->sample);
+    snprintf(out->next, TEXT, "Next: Look at that sample and where it lies: a mount that does not answer, a damaged or very large file, a lock.");
+}
+
+static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
+{
+    pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
+}
+
+static void say_moment(const struct pp_dash_model *m, struct lines *out)
+{
+    char from[PP_CELL], to[PP_CELL];
+    clock_of(m->snap, m->moment_from_ns, from);
+    clock_of(m->snap, m->moment_to_ns, to);
+    snprintf(out->first, TEXT, "%s to %s: %s", from, to, m->moment->verdict.sentence);
+    out->tone = tone_of(m->moment);
+    next_of(m->moment, out->next);
+}
+
+/* A run that has ended and is looked at as a whole needs no word for it. */
+static const char *lead_of_whole(const struct pp_dash_state *s, const struct pp_dash_model *m)
+{
+    if (m->snap->state == PP_LIVE_RUNNING)
+        return "Whole run so far: ";
+    return s->mode == PP_MODE_FOLLOW ? "" : "Whole run: ";
+}
+
+static void say_whole(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf)
+{
+    snprintf(buf, TEXT, "%s%s", lead_of_whole(s, m), m->report->verdict.sentence);
+}
+
+static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
+{
+    int whole = m->report && m->report->verdict.sentence;
+    *out = (struct lines){.tone = tone_of(m->report)};
+    if (m->snap->stalled_ns >= STALLED_NS)
+        say_stalled(m->snap, out);
+    else if (is_conclusive(m->moment))
+        say_moment(m, out);
+    if (out->first[0]) {
+        if (whole)
+            say_whole(s, m, out->whole);
+        return;
+    }
+    if (whole)
+        say_whole(s, m, out->first);
+    else
+        snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");
+    next_of(m->report, out->next);
+}
+
+void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+{
+    struct lines l;
+    compose(s, m, &l);
+    snprintf(buf, size, "%s", l.first);
+}
+
+static int rows_of(const char *text, int cols, int most)
+{
+    int n = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, text);
+    return n < most ? n : most;
+}
+
+int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
+{
+    struct lines l;
+    compose(s, m, &l);
+    int moment = rows_of(l.first, cols, SENTENCE_ROWS) + rows_of(l.next, cols, NEXT_ROWS);
+    return moment + (l.whole[0] && moment < SENTENCE_ROWS + NEXT_ROWS); /* a screen this narrow has few rows */
+}
+
+/* The sentence first; of what is left a row or two for the next step, and the last for the whole run. */
+void pp_panel_verdict(const struct pp_canvas *c)
+{
+    struct lines l;
+    compose(c->s, c->m, &l);
+    int rows = c->box.rows, cols = c->box.cols, whole = l.whole[0] && rows > 2, next = l.next[0] && rows > 1;
+    int first = rows_of(l.first, cols, rows - whole - next), left = rows - first - whole;
+    pp_wrap(c, 0, first, cols, 0, l.tone, l.first);
+    if (next)
+        pp_wrap(c, first, left, cols, 0, PP_STYLE_PLAIN, l.next);
+    if (whole)
+        pp_wrap(c, rows - 1, 1, cols, 0, PP_STYLE_PLAIN, l.whole);
+}
