@@ -2,6 +2,7 @@
 #ifndef PP_LOADER_LOADER_IMPL_H
 #define PP_LOADER_LOADER_IMPL_H
 
+#include "probe/loader/ballast.h"
 #include "probe/loader/dispatch.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
@@ -38,6 +39,7 @@ struct pp_loader {
     struct pp_worker *workers;
     pthread_t copy_thread, reader_thread;
     int copy_started, reader_started;
+    struct pp_ballast *ballast;
     void *slot_data;
     size_t row_bytes, n_slots;
     atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
