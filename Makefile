@@ -42,7 +42,7 @@ SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
-HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib%,$(wildcard tests/tools/*.c)))
+HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib% tests/tools/slow_fs.c,$(wildcard tests/tools/*.c)))
 PRELOADS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%.so,$(wildcard tests/tools/lib*.c))
 
 .PHONY: all unit helpers bench-bins clean help

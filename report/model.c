@@ -4,6 +4,7 @@
 #include "report/arena.h"
 #include "report/attribute.h"
 #include "report/diagnose.h"
+#include "report/proof.h"
 #include "report/rows.h"
 #include "report/series.h"
 #include "report/verdict.h"
@@ -324,6 +325,8 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
     o->report.path = pp_report_arena_copy(&o->arena, source->path);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
+    if (status == PP_OK)
+        status = pp_proof_read(source, &o->arena, &o->report, err);
     if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the rows of %s", source->path);
     if (status == PP_OK)

@@ -86,6 +86,20 @@ struct pp_report_verdict {
     double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 
+/* A prediction that was run for real (run --prove). Rates are samples/s. */
+struct pp_report_proof {
+    const char *kind;       /* "fix": one knob turned; "headroom": input made free */
+    const char *change, *value;
+    double base;            /* of the recorded run */
+    double predicted, low, high;
+    double measured, measured_low, measured_high; /* median, least, most; the latter two NAN for one round */
+    double error;           /* predicted / measured - 1 */
+    uint64_t rounds;
+    double ballast_cpus;    /* headroom; NAN: without a ballast */
+    const char *recording;  /* NULL: not kept */
+    const char *sentence;
+};
+
 /* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
 struct pp_report_slice {
     double start_s, end_s;            /* since the run's first span */
@@ -173,6 +187,7 @@ struct pp_report {
     double overhead_share;    /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
     struct pp_report_verdict verdict;
+    struct pp_report_proof *proofs; size_t n_proofs;
 
     /* the pictures: of the whole run, in a fixed number of parts whatever its length (report/series.h) */
     struct pp_report_slice *slices; size_t n_slices;

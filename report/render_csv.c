@@ -187,6 +187,27 @@ static void put_queues(struct csv *c, const struct pp_report *r)
     }
 }
 
+static void put_proofs(struct csv *c, const struct pp_report *r)
+{
+    c->section = "proof";
+    c->item = c->made;
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        const struct pp_report_proof *p = &r->proofs[i];
+        snprintf(c->made, sizeof(c->made), "%s/%s%s%s", p->kind, p->change, p->value[0] ? "=" : "", p->value);
+        num(c, "base_samples_per_s", p->base);
+        num(c, "predicted_samples_per_s", p->predicted);
+        num(c, "predicted_low", p->low);
+        num(c, "predicted_high", p->high);
+        num(c, "measured_samples_per_s", p->measured);
+        num(c, "measured_low", p->measured_low);
+        num(c, "measured_high", p->measured_high);
+        num(c, "prediction_error", p->error);
+        whole(c, "rounds", p->rounds);
+        num(c, "ballast_cpus", p->ballast_cpus);
+        text(c, "recording", p->recording);
+    }
+}
+
 static void put_rest(struct csv *c, const struct pp_report *r)
 {
     c->section = "errors";
@@ -249,6 +270,7 @@ int pp_render_csv(const struct pp_report *r, FILE *out)
     fputs("section,item,field,value\r\n", out);
     put_run(&c, r);
     put_verdict(&c, r);
+    put_proofs(&c, r);
     put_phases(&c, r);
     put_workers(&c, r);
     put_queues(&c, r);

@@ -84,6 +84,38 @@ static double longest_bar(const struct pp_report *r)
     return most;
 }
 
+/* Predicted above measured, for each change that was run. */
+void pp_html_proofs(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"change", "to", "#predicted", "#low", "#high", "#measured", "#least", "#most", "#rounds", "#off by", NULL};
+    if (!r->n_proofs)
+        return;
+    pp_html_figure_begin(out, "proof", "Proved by running it", "Samples per second as predicted from this recording, and as measured by running the change for real.");
+    pp_html_table_begin(out, "Predicted and measured", 1, heads);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        const struct pp_report_proof *p = &r->proofs[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, p->change);
+        pp_html_cell(out, p->value);
+        pp_html_cell_num(out, PP_HTML_RATE, p->predicted, "proof.%zu.predicted_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->low, "proof.%zu.predicted_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->high, "proof.%zu.predicted_high", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured, "proof.%zu.measured_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_low, "proof.%zu.measured_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_high, "proof.%zu.measured_high", i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)p->rounds, "proof.%zu.rounds", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, p->error, "proof.%zu.prediction_error", i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        fputs("<p class=\"cap\">", out);
+        pp_html_text(out, r->proofs[i].sentence);
+        fputs(".</p>\n", out);
+    }
+    pp_html_figure_end(out);
+}
+
 void pp_html_headroom(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;

@@ -419,6 +419,33 @@ static void put_pictures(struct pp_json *j, const struct pp_report *r)
     pp_json_object_end(j);
 }
 
+static void put_proofs(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "proof");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        const struct pp_report_proof *p = &r->proofs[i];
+        pp_json_object(j);
+        str(j, "kind", p->kind);
+        str(j, "change", p->change);
+        str(j, "value", p->value);
+        num(j, "base_samples_per_s", p->base);
+        num(j, "predicted_samples_per_s", p->predicted);
+        num(j, "predicted_low", p->low);
+        num(j, "predicted_high", p->high);
+        num(j, "measured_samples_per_s", p->measured);
+        num(j, "measured_low", p->measured_low);
+        num(j, "measured_high", p->measured_high);
+        num(j, "prediction_error", p->error);
+        whole(j, "rounds", p->rounds);
+        num(j, "ballast_cpus", p->ballast_cpus);
+        str(j, "recording", p->recording);
+        str(j, "sentence", p->sentence);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
 int pp_render_json(const struct pp_report *r, FILE *out)
 {
     struct pp_json j;
@@ -426,6 +453,7 @@ int pp_render_json(const struct pp_report *r, FILE *out)
     pp_json_object(&j);
     put_totals(&j, r);
     put_verdict(&j, r);
+    put_proofs(&j, r);
     put_phases(&j, r);
     put_workers(&j, r);
     put_queues(&j, r);

@@ -140,6 +140,17 @@ static void put_fixes(FILE *out, const struct pp_report *r)
     fputc('\n', out);
 }
 
+static void put_proofs(FILE *out, const struct pp_report *r)
+{
+    if (r->n_proofs)
+        fputs("**Proved by running it:**\n\n", out);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        fputs("- ", out);
+        put_text(out, r->proofs[i].sentence);
+        fputs(i + 1 < r->n_proofs ? "\n" : "\n\n", out);
+    }
+}
+
 static void put_evidence(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -257,6 +268,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_verdict(out, r);
     put_numbers(out, r);
     put_fixes(out, r);
+    put_proofs(out, r);
     put_evidence(out, r);
     put_phases(out, r);
     put_workers(out, r);

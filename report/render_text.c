@@ -410,11 +410,20 @@ static void put_environment(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
 }
 
+static void put_proofs(const struct pp_page *p, const struct pp_report *r)
+{
+    if (r->n_proofs)
+        pp_page_heading(p, "Proved by running it");
+    for (size_t i = 0; i < r->n_proofs; i++)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
+}
+
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     put_verdict(&p, r);
     put_fixes(&p, r);
+    put_proofs(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
     put_window(&p, r);

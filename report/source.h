@@ -18,6 +18,7 @@ struct pp_source {
     pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: no counters */
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: nothing was proved */
 };
 
 /* Opens a recording as a source; close it with pp_source_close, also after a failure. */

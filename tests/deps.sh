@@ -29,6 +29,7 @@ ROWS
 libcmocka-dev|link|stdarg.h stddef.h stdint.h setjmp.h cmocka.h|-lcmocka
 g++|run|c++|
 tmux|run|tmux|
+libfuse3-dev|link|fuse3/fuse_opt.h|-lfuse3
 ROWS
         ;;
     checkers)

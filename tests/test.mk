@@ -89,6 +89,8 @@ install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
+	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/scenarios
+	install -m 644 $(wildcard samples/scenarios/*.ini) $(DESTDIR)$(PREFIX)/share/pipeprobe/scenarios/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
 ifneq ($(DOCS),)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -100,7 +102,7 @@ endif
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe-*.1
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
-	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
+	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe $(DESTDIR)$(PREFIX)/share/pipeprobe
 
 # build/pipeprobe_VERSION-1_ARCH.deb
 deb: all

@@ -11,6 +11,7 @@
 #define PP_STORE_VERSION 1
 
 extern const char pp_schema_tables[];  /* at creation */
+extern const char pp_schema_proof[];   /* table proof, where it is not there yet */
 extern const char pp_schema_finish[];  /* indexes, when the rows are there */
 
 /* Sentence "what: SQLite's reason" with the status that fits (SQLITE_FULL and a full disk or quota behind an I/O error: PP_E_NO_SPACE). */

@@ -6,6 +6,7 @@
 #include "probe/base/err.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,6 +423,35 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
         fn(ctx, text(&q, 0), num(&q, 1), text(&q, 2));
     if (r->unrecovered.code)
         fn(ctx, "spans in ring files", r->waiting, r->unrecovered.text);
+    return end(&q, err);
+}
+
+static double number_or_nan(struct query *q, int i)
+{
+    return is_number(q, i) ? sqlite3_column_double(q->st, i) : NAN;
+}
+
+static int has_table(struct pp_reader *r, const char *name)
+{
+    struct query q = query(r, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    sqlite3_bind_text(q.st, 1, name, -1, SQLITE_STATIC);
+    int there = row(&q);
+    end(&q, NULL);
+    return there;
+}
+
+pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err)
+{
+    if (!has_table(r, "proof")) /* recorded by an older version */
+        return PP_OK;
+    struct query q = query(r, "SELECT kind, change, value, base_samples_per_s, predicted_samples_per_s, predicted_low, predicted_high, measured_samples_per_s, measured_low,"
+                              " measured_high, rounds, ballast_cpus, recording FROM proof ORDER BY rowid");
+    while (row(&q))
+        fn(ctx, &(struct pp_proof_row){
+                    .kind = text(&q, 0), .change = text(&q, 1), .value = text(&q, 2), .base = number_or_nan(&q, 3), .predicted = number_or_nan(&q, 4),
+                    .predicted_low = number_or_nan(&q, 5), .predicted_high = number_or_nan(&q, 6), .measured = number_or_nan(&q, 7), .measured_low = number_or_nan(&q, 8),
+                    .measured_high = number_or_nan(&q, 9), .rounds = num(&q, 10), .ballast_cpus = number_or_nan(&q, 11), .recording = text_or_null(&q, 12),
+                });
     return end(&q, err);
 }
 

@@ -4,6 +4,7 @@
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
+#include "collectors/store/proof.h"
 #include "probe/base/hist.h"
 
 #include <pipeprobe/phase.h>
@@ -112,5 +113,9 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
+
+/* What running predictions for real gave; none where nothing was proved, or by an older version. Texts are valid during the call. */
+typedef void pp_proof_fn(void *ctx, const struct pp_proof_row *row);
+pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err);
 
 #endif

@@ -2,6 +2,13 @@
  * PP_STORE_VERSION. */
 #include "collectors/store/db.h"
 
+#define PROOF_TABLE                                                                                                                                            \
+    "CREATE TABLE IF NOT EXISTS proof(kind TEXT NOT NULL, change TEXT NOT NULL, value TEXT NOT NULL, base_samples_per_s REAL, predicted_samples_per_s REAL,"   \
+    " predicted_low REAL, predicted_high REAL, measured_samples_per_s REAL, measured_low REAL, measured_high REAL, rounds INTEGER NOT NULL, ballast_cpus REAL," \
+    " recording TEXT);"
+
+const char pp_schema_proof[] = PROOF_TABLE;
+
 const char pp_schema_tables[] =
     "CREATE TABLE meta(section TEXT NOT NULL, key TEXT NOT NULL, value, unit TEXT, UNIQUE(section, key));"
     "CREATE TABLE phase(id INTEGER PRIMARY KEY, name TEXT NOT NULL, lane TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);"
@@ -28,6 +35,7 @@ const char pp_schema_tables[] =
     "CREATE TABLE open_phase(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, batch INTEGER, sample INTEGER, since_ns INTEGER NOT NULL,"
     " path TEXT, PRIMARY KEY(t_ns, thread)) WITHOUT ROWID;"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
+    PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions. rollup_second holds parts: sum over (second, thread, phase). */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
     " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"

@@ -28,6 +28,7 @@ struct pp_slot {
     uint32_t planned;    /* rows it is to have; a stream's last batch may end up with fewer */
     uint32_t rows;       /* claimed */
     uint32_t valid;      /* after collate: usable rows, moved to the front */
+    int copied;          /* to the device, at least once: cached_batches copies it no more */
     int discard;         /* a stream's short last batch under drop_last: goes to nobody */
     _Atomic uint32_t remaining; /* rows not finished yet */
 };

@@ -4,6 +4,7 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "probe/base/rng.h"
+#include "probe/loader/ballast.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -228,16 +229,6 @@ static void block(double ns)
         pp_sleep_until_ns(pp_now_ns() + (uint64_t)ns);
 }
 
-/* Burns CPU time, not wall time: under contention it takes as much longer as real work would. */
-static void burn(double ns)
-{
-    uint64_t end = pp_thread_cpu_ns() + (uint64_t)ns;
-    volatile uint64_t x = 1;
-    while (pp_thread_cpu_ns() < end)
-        for (int i = 0; i < 200; i++)
-            x = x * 6364136223846793005u + 1442695040888963407u;
-}
-
 static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at, uint64_t stream)
 {
     if (one->tail_share > 0 && unit_of(f, at, STREAM_TAIL) < one->tail_share)
@@ -315,9 +306,9 @@ void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint
     if (!f)
         return;
     if ((one = active(f, DECODE_COST)) && one->value > 1)
-        burn((one->value - 1) * (double)(pp_thread_cpu_ns() - token));
+        pp_burn_cpu_ns((one->value - 1) * (double)(pp_thread_cpu_ns() - token));
     if ((one = active(f, STRAGGLER)) && unit_of(f, at, STREAM_STRAGGLER) < one->value)
-        burn(one->cost_ns);
+        pp_burn_cpu_ns(one->cost_ns);
     if (f->fault[GLOBAL_LOCK].on)
         pthread_mutex_unlock(&f->global_lock);
 }
@@ -327,14 +318,14 @@ void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at)
     const struct fault *one = active(f, TRANSFORM_COST);
     (void)at;
     if (one)
-        burn(one->value);
+        pp_burn_cpu_ns(one->value);
 }
 
 void pp_fault_collate(struct pp_faults *f)
 {
     const struct fault *one = active(f, COLLATE_COST);
     if (one)
-        burn(one->value);
+        pp_burn_cpu_ns(one->value);
 }
 
 void pp_fault_start(struct pp_faults *f)
@@ -362,5 +353,5 @@ void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned)
 {
     const struct fault *one = active(f, COPY_STAGING);
     if (one && !pinned)
-        burn((double)bytes / one->value * 1e9);
+        pp_burn_cpu_ns((double)bytes / one->value * 1e9);
 }

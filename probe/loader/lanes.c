@@ -134,14 +134,26 @@ static struct pp_lap batch_lap(const struct pp_loader *l, const struct pp_slot *
                            .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
 }
 
+static pp_status copy_slot(struct pp_loader *l, const struct pp_slot *s, size_t bytes, struct pp_err *err)
+{
+    struct pp_device_info device;
+    uint64_t ticket;
+    pp_device_info(l->opts.device, &device);
+    pp_fault_copy(l->opts.faults, bytes, device.pinned);
+    pp_device_begin(l->opts.device, s->batch);
+    pp_status st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
+    if (st == PP_OK)
+        st = pp_device_copy_wait(l->opts.device, ticket, err);
+    pp_device_end(l->opts.device);
+    return st;
+}
+
 static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
 {
     const struct pp_loader_events *ev = &l->opts.events;
     struct pp_lap lap = batch_lap(l, s);
-    struct pp_device_info device;
     struct pp_device_batch *b;
     void *item;
-    uint64_t ticket;
     size_t bytes = s->valid * l->row_bytes;
     pp_lap_open(t, PP_PHASE_PUT_WAIT, lap.batch);
     pp_status st = pp_queue_get(&l->buffers, &item, UINT64_MAX);
@@ -150,14 +162,11 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
         return st;
     b = item;
     pp_lap_open(t, PP_PHASE_H2D, lap.batch);
-    pp_device_info(l->opts.device, &device);
-    pp_fault_copy(l->opts.faults, bytes, device.pinned);
-    pp_device_begin(l->opts.device, s->batch);
-    st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
-    if (st == PP_OK)
-        st = pp_device_copy_wait(l->opts.device, ticket, err);
-    pp_device_end(l->opts.device);
-    lap.bytes = bytes;
+    if (!(l->opts.cached_batches && s->copied)) {
+        st = copy_slot(l, s, bytes, err);
+        lap.bytes = bytes;
+    }
+    s->copied = 1;
     lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
     pp_lap_end(t, PP_PHASE_H2D, &lap);
     if (st != PP_OK)

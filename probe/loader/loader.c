@@ -16,6 +16,8 @@ static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err
     struct pp_stream *stream = NULL;
     if (o->on_error == PP_ON_ERROR_SUBSTITUTE)
         return pp_fail(err, PP_E_USAGE, "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
+    if (o->cached_batches)
+        return pp_fail(err, PP_E_USAGE, "--cached-batches keeps samples in their places in the batch, and a stream brings new ones; leave out --stream");
     pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
     pp_stream_close(stream);
     return st;
@@ -26,6 +28,8 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
     if (o->workers < 1 || o->prefetch < 1 || o->batch_size < 1 || o->copy_buffers < 1)
         return pp_fail(err, PP_E_USAGE, "workers, prefetch, batch size and copy buffers must each be at least 1");
+    if (o->ballast_cpus > o->workers)
+        return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: %d workers could not take that many CPUs either", o->ballast_cpus, o->workers);
     if (o->streaming)
         return check_stream(o, err);
     if (o->drop_last_batch && len < o->batch_size)
@@ -191,6 +195,8 @@ static pp_status start(struct pp_loader *l, struct pp_err *err)
         rc = pthread_create(&l->workers[i].thread, NULL, pp_worker_main, &l->workers[i]);
         l->workers[i].started = rc == 0;
     }
+    if (!rc && l->opts.ballast_cpus > 0)
+        return pp_ballast_start(l->opts.ballast_cpus, l->opts.workers, &l->ballast, err);
     return rc ? pp_fail_errno(err, rc, "starting the loader's threads (%d workers) failed; try fewer --workers", l->opts.workers) : PP_OK;
 }
 
@@ -205,6 +211,7 @@ static void join_all(struct pp_loader *l)
             pthread_join(l->workers[i].thread, NULL);
     if (l->reader_started)
         pthread_join(l->reader_thread, NULL);
+    pp_ballast_stop(l->ballast);
     if (l->copy_started)
         pthread_join(l->copy_thread, NULL);
 }

@@ -63,6 +63,10 @@ struct pp_loader_opts {
     uint64_t step_ns;
     int copy_buffers;                  /* device-side batches in flight, >= 1 */
     int sync_every_step;
+    /* What if input were free: rows stay in their slots, and each slot on the device, once they are there; batches are then delivered again and again at no
+     * cost, and hold what their slot was filled with first. Not when streaming. */
+    int cached_batches;
+    double ballast_cpus;               /* CPUs taken for nothing meanwhile (loader/ballast.h), by as many threads as there are workers; 0: none */
     /* streaming */
     int streaming;
     int shuffle_shards;

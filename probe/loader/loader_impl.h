@@ -3,6 +3,7 @@
 #define PP_LOADER_LOADER_IMPL_H
 
 #include "probe/base/io.h"
+#include "probe/loader/ballast.h"
 #include "probe/loader/dispatch.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
@@ -40,6 +41,7 @@ struct pp_loader {
     struct pp_worker *workers;
     pthread_t copy_thread, reader_thread;
     int copy_started, reader_started;
+    struct pp_ballast *ballast;
     void *slot_data;
     size_t row_bytes, n_slots;
     struct pp_io_tally reader_io; /* when the reader ended */

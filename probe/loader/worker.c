@@ -166,6 +166,12 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
+/* The slot has been delivered before, and cached_batches delivers it again as it is. */
+static int is_cached(const struct pp_worker *w, const struct pp_slot *s)
+{
+    return w->loader->opts.cached_batches && s->copied;
+}
+
 /* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
  * worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
@@ -184,7 +190,8 @@ static void collate(struct pp_worker *w, struct pp_slot *s)
         to++;
     }
     s->valid = to;
-    pp_fault_collate(w->loader->opts.faults);
+    if (!is_cached(w, s))
+        pp_fault_collate(w->loader->opts.faults);
     struct pp_lap l = lap_of(w, s, to);
     l.flags |= PP_SPAN_COUNT;
     l.bytes = to == s->rows ? 0 : to * row_bytes;
@@ -194,7 +201,7 @@ static void collate(struct pp_worker *w, struct pp_slot *s)
 static void do_claim(struct pp_worker *w, const struct pp_claim *c)
 {
     struct pp_dispatch *d = &w->loader->dispatch;
-    if (!c->only_collate) {
+    if (!c->only_collate && !(w->loader->opts.cached_batches && c->slot->usable[c->row])) {
         struct pp_err err;
         pp_err_clear(&err);
         pp_status st = fill_row(w, c, c->index, &err);

@@ -34,8 +34,8 @@ is "and says what was ruled out" "$(json "$T/report.json" '$.verdict.ruled_out[0
 is "storage, by latency" "$(json "$T/report.json" '$.verdict.l1')/$(json "$T/report.json" '$.verdict.l2')" storage/latency
 
 run timeout 60 "$PP" run "${data[@]}" --workers 2 --prove --force -o "$T/prove.sqlite"
-like "--prove runs the best option and shows both" "$(cat "$OUT")" "workers -> [0-9]+: .*predicted .*measured .*off by"
-check "and keeps the recording" test -s "$T/prove-proved.sqlite"
+like "--prove runs the best option and shows both" "$(tr -s "\n " " " <"$OUT")" "workers -> [0-9]+: .*predicted .*measured .*off by"
+is "and keeps them in the recording" "$(sql "$T/prove.sqlite" "SELECT change FROM proof WHERE kind = 'fix'")" workers
 refuses "--prove without a recording" 2 "leave out --no-record" "$PP" run "${data[@]}" --no-record --prove
 
 run timeout 60 "$PP" selftest --only slow-link --seconds 2

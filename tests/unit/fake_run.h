@@ -26,7 +26,8 @@ struct fake_run {
     struct pp_error_row error[FAKE_ROWS];
     struct pp_queue_row queue[FAKE_ROWS];
     struct { const char *what, *why; uint64_t count; } loss[FAKE_ROWS];
-    size_t n_errors, n_queues, n_losses;
+    size_t n_errors, n_queues, n_losses, n_proofs;
+    struct pp_proof_row proof[2];
     uint64_t bad_chunks;
 };
 
@@ -152,11 +153,20 @@ static inline pp_status fake_each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, 
     return PP_OK;
 }
 
+static inline pp_status fake_each_proof(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    const struct fake_run *f = ctx;
+    for (size_t i = 0; i < f->n_proofs; i++)
+        fn(fn_ctx, &f->proof[i]);
+    return PP_OK;
+}
+
 static inline struct pp_source fake_source(struct fake_run *f)
 {
     return (struct pp_source){
         .path = "run.sqlite", .ctx = f, .meta = fake_get, .meta_num = fake_get_num, .each_meta = fake_each_meta, .threads = fake_threads,
         .each_chunk = fake_each_chunk, .each_error = fake_each_error, .each_queue = fake_each_queue, .each_loss = fake_each_loss,
+        .each_proof = fake_each_proof,
     };
 }
 

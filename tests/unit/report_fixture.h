@@ -52,6 +52,11 @@ static inline struct fake_run *full_run(int workers)
     f->loss[1].what = "write_ahead_log"; /* nothing lost, but told */
     f->loss[1].why = "no WAL on this file system";
     f->n_losses = 2;
+    f->proof[0] = (struct pp_proof_row){.kind = "fix", .change = "workers", .value = "8", .base = 160, .predicted = 380, .predicted_low = 350, .predicted_high = 400, .measured = 400,
+                                        .measured_low = 391, .measured_high = 404, .rounds = 3, .ballast_cpus = NAN};
+    f->proof[1] = (struct pp_proof_row){.kind = "headroom", .change = "free-input", .value = "", .base = 160, .predicted = 400, .predicted_low = NAN, .predicted_high = NAN, .measured = 388,
+                                        .measured_low = NAN, .measured_high = NAN, .rounds = 1, .ballast_cpus = 0.61, .recording = "run-proof-free-input-1.sqlite"};
+    f->n_proofs = 2;
     return f;
 }
 

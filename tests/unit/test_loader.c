@@ -127,6 +127,40 @@ static void assert_follows_sampler(const struct rig *r, const struct delivered *
     pp_order_destroy(o);
 }
 
+/* Every read takes 20 ms more: at that rate 400 samples are 4 s of two workers. Once the five slots are full, no sample is read again. */
+static void cached_batches_are_delivered_without_reading_them_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct pp_loader_result res;
+    struct pp_err err = {0};
+    static const char *const slow[] = {"read-latency=20ms"};
+    make_rig(&r, "n=400,size=40x30,unique=4", 1, PP_SAMPLER_SEQUENTIAL);
+    assert_int_equal(pp_faults_parse(slow, 1, 7, &r.opts.faults, &err), PP_OK);
+    r.opts.cached_batches = 1;
+    r.opts.ballast_cpus = 0.1;
+    uint64_t before = pp_now_ns();
+    struct delivered *d = must_run(&r, &res);
+    double s = (double)(pp_now_ns() - before) / 1e9;
+    assert_int_equal(res.samples, 400);
+    assert_int_equal(d->n, 400);
+    assert_true(s >= 5 * 8 * 0.020 / 2); /* the first round is read */
+    assert_true(s < 2.5);
+    size_t different = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        size_t k = 0;
+        while (k < i && d->index[k] != d->index[i])
+            k++;
+        different += k == i;
+    }
+    assert_in_range(different, 8, 5 * 8); /* what the slots hold, and no more */
+    free(d);
+    pp_faults_destroy(r.opts.faults);
+    r.opts.streaming = 1;
+    assert_int_equal(pp_loader_check(&r.opts, &err), PP_E_USAGE);
+    free_rig(&r);
+}
+
 static void batches_are_bit_identical_for_any_number_of_workers(void **state)
 {
     (void)state;
@@ -536,6 +570,7 @@ int main(void)
         cmocka_unit_test(retries_end_with_the_run),
         cmocka_unit_test(skipping_shortens_batches_and_counts),
         cmocka_unit_test(substitutes_do_not_depend_on_workers),
+        cmocka_unit_test(cached_batches_are_delivered_without_reading_them_again),
         cmocka_unit_test(fail_ends_the_run_with_the_reason),
         cmocka_unit_test(streamed_batches_do_not_depend_on_workers_or_slots),
         cmocka_unit_test(stream_resumes_exactly_and_drops_its_short_batch),

@@ -5,6 +5,7 @@
 #include "probe/base/rng.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -258,6 +259,69 @@ static void test_plain_sql(void **state)
     assert_true(query("SELECT count(*) FROM v_error") == 0);
     assert_true(query("SELECT count(*) FROM phase") == PP_PHASE_COUNT - 1);
     assert_true(query("SELECT value FROM meta WHERE section = 'run' AND key = 'span_rows'") == 10000);
+}
+
+static void collect_proof(void *ctx, const struct pp_proof_row *p)
+{
+    int *n = ctx;
+    if (++*n == 1) {
+        assert_string_equal(p->kind, "fix");
+        assert_string_equal(p->change, "workers");
+        assert_string_equal(p->value, "8");
+        assert_true(p->base == 100 && p->predicted == 190 && p->predicted_low == 180 && p->predicted_high == 200 && p->measured == 195);
+        assert_true(isnan(p->measured_low) && isnan(p->measured_high) && isnan(p->ballast_cpus));
+        assert_int_equal(p->rounds, 1);
+        assert_null(p->recording);
+    } else {
+        assert_string_equal(p->value, "");
+        assert_true(isnan(p->predicted_low) && p->measured_low == 180 && p->measured_high == 205 && p->ballast_cpus == 1.5);
+        assert_int_equal(p->rounds, 3);
+        assert_string_equal(p->recording, "x.sqlite");
+    }
+}
+
+static int count_proofs(void)
+{
+    struct pp_err err;
+    int n = 0;
+    struct pp_reader *r = open_reader();
+    assert_int_equal(pp_reader_each_proof(r, collect_proof, &n, &err), PP_OK);
+    pp_reader_close(r);
+    return n;
+}
+
+/* A proof is written into a finished file, replaces an earlier one, and a file from before there were proofs has none. */
+static void test_proof(void **state)
+{
+    const struct pp_proof_row rows[] = {
+        {.kind = "fix", .change = "workers", .value = "8", .base = 100, .predicted = 190, .predicted_low = 180, .predicted_high = 200, .measured = 195, .measured_low = NAN, .measured_high = NAN, .rounds = 1,
+         .ballast_cpus = NAN},
+        {.kind = "headroom", .change = "free-input", .value = "", .base = 100, .predicted = 210, .predicted_low = NAN, .predicted_high = NAN, .measured = 201, .measured_low = 180, .measured_high = 205, .rounds = 3,
+         .ballast_cpus = 1.5, .recording = "x.sqlite"},
+    };
+    struct pp_store *s = create(0);
+    struct pp_err err = {0};
+    sqlite3 *db;
+    append(s, 0, 100);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    pp_store_close(s);
+    assert_int_equal(count_proofs(), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pp_proof_write(path, rows, 2, &err), PP_OK);
+    assert_int_equal(count_proofs(), 2);
+    assert_true(query("SELECT predicted_samples_per_s / measured_samples_per_s FROM proof WHERE kind = 'fix'") == 190.0 / 195);
+
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "DROP TABLE proof", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(count_proofs(), 0);
+    assert_int_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
+    assert_int_equal(count_proofs(), 1);
+    assert_true(check_integrity());
+
+    unlink(path);
+    assert_int_not_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
+    assert_non_null(strstr(err.text, path));
 }
 
 static void test_rows_are_sampled_by_batch(void **state)
@@ -620,7 +684,7 @@ static void test_open_phases_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
+        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
         TEST(test_close_without_finish), TEST(test_rollup_histogram), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
         TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded),
     };

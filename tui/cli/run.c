@@ -224,6 +224,12 @@ static int could_not_measure(const struct pp_err *err)
     return 4;
 }
 
+static pp_status prove(const struct run_opts *o, int argc, char **argv, const char *recording, struct pp_err *err)
+{
+    return pp_prove(&(struct prove_opts){.argc = argc, .argv = argv, .recording = recording, .rounds = o->prove_rounds, .keep = o->keep_proof, .quiet = o->quiet,
+                                         .interrupted = interrupted}, err);
+}
+
 static int run_main(int argc, char **argv)
 {
     uint64_t started_ns = pp_now_ns();
@@ -293,16 +299,15 @@ static int run_main(int argc, char **argv)
         code = could_not_measure(&err);
     if (end_st != PP_OK)
         code = could_not_measure(&end_err);
+    st = o.prove && code == 0 && !interrupted() ? prove(&o, argc, argv, rec.path, &err) : PP_OK;
+    if (st != PP_OK)
+        code = could_not_measure(&err);
     st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
                   : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     if (interrupted())
         code = 130;
     if (st == PP_OK)
         st = extras(&o, &parts, &events, &result, &err);
-    if (st == PP_OK && o.prove && code != 130) {
-        fflush(stdout);
-        st = pp_prove(argc, argv, rec.path, o.json ? stderr : stdout, &err);
-    }
     if (st != PP_OK)
         code = could_not_measure(&err);
 out:

@@ -97,6 +97,9 @@ const struct pp_opt run_opt_table[] = {
     {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step), .dflt = "0", .help = "wait for the device after every step"},
     {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1", .help = "CUDA: record what the GPU does, through CUPTI"},
 
+    {.name = "cached-batches", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(cached_batches), .dflt = "0", .help = "batches once made are delivered again: input is free"},
+    {.name = "cpu-ballast", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(cpu_ballast), .min = 0, .max = 1024, .arg = "CPUS", .dflt = "0", .help = "take as much CPU meanwhile as the input would"},
+
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .group = "Faults made on purpose",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
 
@@ -112,7 +115,9 @@ const struct pp_opt run_opt_table[] = {
     {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N", .help = "plain span rows in FILE (default 5M)"},
     {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices, .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
     {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N", .help = "limit of FILE, 1MiB at least; near it details go first"},
-    {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0", .help = "run the best option the report names, too"},
+    {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0", .help = "run the best option, and with input free, too"},
+    {.name = "prove-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(prove_rounds), .min = 1, .max = 100, .arg = "N", .dflt = "1", .help = "of the proving runs; from 2 on their spread is known"},
+    {.name = "keep-proof", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(keep_proof), .dflt = "0", .help = "keep the proving runs' own recordings, beside FILE"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0", .help = "print a digest of every batch delivered"},
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered), .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
@@ -177,6 +182,10 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--prove needs a recording to predict from: leave out --no-record");
     if (o->prove && (o->save_state || o->list_delivered))
         return pp_fail(err, PP_E_USAGE, "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out");
+    if (o->cached_batches && (o->save_state || o->list_delivered || o->digest))
+        return pp_fail(err, PP_E_USAGE, "--cached-batches delivers the same samples again: --save-state, --list-delivered and --digest would not say which; leave them out");
+    if (o->prove && (o->cached_batches || o->cpu_ballast > 0))
+        return pp_fail(err, PP_E_USAGE, "--prove makes the run with free input itself: leave out --cached-batches and --cpu-ballast");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))

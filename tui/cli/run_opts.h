@@ -35,11 +35,14 @@ struct run_opts {
     int device, h2d; /* h2d 1: sync */
     int pageable, sync_every_step, gpu_activity;
     int64_t copy_buffers;
+    int cached_batches;
+    double cpu_ballast;
     struct pp_opt_list inject;
     /* output */
     const char *output, *list_delivered;
-    int force, record, prove, json, top, quiet, color, digest;
+    int force, record, prove, keep_proof, json, top, quiet, color, digest;
     uint64_t ring_spans, max_rows, max_bytes;
+    int64_t prove_rounds;
     int detail; /* enum pp_detail */
 };
 

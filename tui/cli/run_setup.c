@@ -211,6 +211,8 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     /* The stand-in has no stream to take turns on: one buffer gives the same order. */
     l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
     l->sync_every_step = o->sync_every_step;
+    l->cached_batches = o->cached_batches;
+    l->ballast_cpus = o->cpu_ballast;
     l->streaming = o->stream;
     l->shuffle_shards = o->shuffle_shards;
     l->shuffle_buffer = (uint64_t)o->shuffle_buffer;

@@ -89,7 +89,7 @@ pp_status scenarios_read(const char *dir, struct scenario **out, size_t *n, stru
     *out = NULL;
     *n = 0;
     if (glob(pattern, 0, NULL, &found) != 0)
-        return pp_fail(err, PP_E_NOT_FOUND, "no scenarios in %s; give --scenarios DIR (samples/scenarios of the source)", dir);
+        return pp_fail(err, PP_E_NOT_FOUND, "no scenarios (*.ini) in %s", dir);
     pp_status st = (*out = calloc(found.gl_pathc, sizeof(**out))) ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu scenarios", found.gl_pathc);
     for (size_t i = 0; i < found.gl_pathc && st == PP_OK; i++)
         st = read_one(found.gl_pathv[i], &(*out)[(*n)++], err);

@@ -5,6 +5,7 @@
 #include "report/signals.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/scenario.h"
+#include "tui/cli/shipped.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static const struct pp_opt opts[] = {
     {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N", .dflt = "1", .help = "thresholds were looked at with seeds 1 to 19 alone"},
     {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "2.5", .help = "length of one run; severe ones take twice that"},
     {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES", .help = "these scenarios, apart by commas"},
-    {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR", .dflt = "samples/scenarios", .help = "where they are"},
+    {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR", .help = "of one's own, instead of the ones that come with pipeprobe"},
     {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR", .help = "keep the recordings there"},
     {.name = NULL},
 };
@@ -381,6 +382,7 @@ static int run(int argc, char **argv)
     struct scenario *s = NULL;
     struct test *t = calloc(1, sizeof(*t));
     size_t n = 0;
+    char shipped[4096];
     int operand_count = 0, code;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status st = t && operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
@@ -388,8 +390,10 @@ static int run(int argc, char **argv)
         goto out;
     if (st == PP_OK && operand_count)
         st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names scenarios", operands[0]);
+    if (st == PP_OK && !o.scenarios && !shipped_find("scenarios", "", shipped, sizeof(shipped)))
+        st = pp_fail(&err, PP_E_NOT_FOUND, "the scenarios that come with pipeprobe are not beside this program (../share/pipeprobe/scenarios); give --scenarios DIR");
     if (st == PP_OK)
-        st = scenarios_read(o.scenarios, &s, &n, &err);
+        st = scenarios_read(o.scenarios ? o.scenarios : shipped, &s, &n, &err);
     if (st == PP_OK) {
         t->o = &o;
         snprintf(t->dir, sizeof(t->dir), "%s/pipeprobe-selftest-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
