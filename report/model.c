@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/arena.h"
 #include "report/attribute.h"
+#include "report/checks.h"
 #include "report/diagnose.h"
 #include "report/proof.h"
 #include "report/rows.h"
@@ -26,6 +27,7 @@ struct build {
     struct pp_report_arena *arena;
     struct pp_timeline timeline;
     struct pp_tally tally;
+    struct pp_checks checks;
     double usable_cpus; /* NAN: unknown */
     uint64_t counted_errors;
     double loss_share;
@@ -269,6 +271,8 @@ static void judge(struct build *b)
         .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
         .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
         .owner_known = owner.known, .owner = owner.phase,
+        .law_where = {b->checks.laws.where[PP_LAW_UTILISATION], b->checks.laws.where[PP_LAW_SERVICE], b->checks.laws.where[PP_LAW_LITTLE]},
+        .bound = b->checks.laws.bound,
         .metric = {
             [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
             [PP_METRIC_OWNER_SHARE] = owner.share,
@@ -290,6 +294,10 @@ static void judge(struct build *b)
             [PP_METRIC_WORKERS_PER_CPU] = (double)b->tally.lane_threads[PP_LANE_WORKER] / b->usable_cpus,
             [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
             [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
+            [PP_METRIC_LAW_UTILISATION] = b->checks.laws.off[PP_LAW_UTILISATION],
+            [PP_METRIC_LAW_SERVICE] = b->checks.laws.off[PP_LAW_SERVICE],
+            [PP_METRIC_LAW_LITTLE] = b->checks.laws.off[PP_LAW_LITTLE],
+            [PP_METRIC_BOUND] = b->checks.laws.bound_share,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
         },
     };
@@ -333,6 +341,8 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_timeline_build(source, &b.timeline, err);
     if (status == PP_OK)
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
+    if (status == PP_OK)
+        status = pp_checks_run(source, &b.timeline, &b.tally, b.r, b.arena, &b.checks, err);
     if (status == PP_OK)
         compute(&b);
     if (status == PP_OK)

@@ -76,7 +76,7 @@ struct pp_report_verdict {
     double confidence;
     int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *sentence, *reason, *next_step;
-    struct pp_report_evidence evidence[12];
+    struct pp_report_evidence evidence[20];
     size_t evidences;
     const struct pp_report_fix *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
     size_t n_fixes;
@@ -199,7 +199,7 @@ struct pp_report {
     struct pp_report_curve *curves; size_t n_curves;
 };
 
-/* Everything in the report lives until pp_report_free. Four passes over the spans; memory grows with threads and batches, not with spans.
+/* Everything in the report lives until pp_report_free. Five passes over the spans; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
  *   run          outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns

@@ -25,6 +25,10 @@ static const char *show(enum pp_unit unit, double v, char *buf, size_t size)
     return isnan(v) ? "-" : buf;
 }
 
+enum { LAWS = 3 };
+static const enum pp_metric law_metrics[LAWS] = {PP_METRIC_LAW_UTILISATION, PP_METRIC_LAW_SERVICE, PP_METRIC_LAW_LITTLE};
+static const char *const law_where_names[LAWS] = {"law_utilisation_where", "law_service_where", "law_little_where"};
+
 static const char *owner_name(const struct pp_facts *f)
 {
     const struct pp_phase_info *info = pp_phase_info(f->owner);
@@ -42,6 +46,9 @@ static const char *value_of(const struct pp_facts *f, const char *name, size_t l
         *one++ = *many++ = '\0';
     if (strcmp(text, "owner") == 0)
         return owner_name(f);
+    for (int k = 0; k < LAWS; k++)
+        if (strcmp(text, law_where_names[k]) == 0)
+            return f->law_where[k] ? f->law_where[k] : "";
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         if (strcmp(pp_metric_infos[m].name, text) == 0) {
             show(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
@@ -92,7 +99,7 @@ static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
     for (size_t i = 0; i < pp_guard_rules_n; i++) {
         const struct pp_guard_rule *g = &pp_guard_rules[i];
         double v = f->metric[g->metric];
-        if (!(g->at_least ? v >= g->limit : v <= g->limit))
+        if (!(g->at_least ? v >= g->limit : v <= g->limit) && !(g->if_known && isnan(v)))
             return g;
     }
     return NULL;
@@ -170,6 +177,21 @@ static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
         show(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
         add_evidence(j, c->metric, pp_report_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit, c->source), 1);
     }
+}
+
+/* The laws that hold (one that does not is what made the verdict inconclusive), and which bound the throughput is nearest to. */
+static void show_laws(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    if (f->bound)
+        add_evidence(j, PP_METRIC_BOUND, pp_report_arena_printf(j->arena, "of what %s could do at the recorded cost; the nearest bound", f->bound), 0);
+    for (size_t i = 0; i < pp_guard_rules_n; i++)
+        for (int k = 0; k < LAWS; k++)
+            if (pp_guard_rules[i].metric == law_metrics[k] && f->metric[law_metrics[k]] <= pp_guard_rules[i].limit) {
+                char limit[48];
+                show(PP_UNIT_SHARE, pp_guard_rules[i].limit, limit, sizeof(limit));
+                add_evidence(j, law_metrics[k], pp_report_arena_printf(j->arena, "<= %s: the recording agrees with itself", limit), 0);
+            }
 }
 
 /* What is known beside what decided, without a threshold. */
@@ -288,4 +310,5 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *aren
         judge_ceiling(&j);
     else
         judge_level(&j);
+    show_laws(&j);
 }

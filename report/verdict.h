@@ -16,6 +16,8 @@ struct pp_facts {
     int only_first_batches;         /* an epoch is one batch: every wait of the window is an epoch boundary */
     int owner_known;
     pp_phase owner;                 /* PP_PHASE_NONE: the hand-off between workers and copy lane */
+    const char *law_where[3];       /* what disagrees, in the order of the LAW_ metrics; NULL: nothing is known */
+    const char *bound;              /* what sets BOUND; NULL: unknown */
 };
 
 /* Texts are allocated from arena. */

@@ -15,18 +15,28 @@ const struct pp_level_rule pp_level_rules[] = {
 const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
 
 const struct pp_guard_rule pp_guard_rules[] = {
-    {PP_METRIC_BATCHES, 1, 10, "below 10 the spread of a mean is itself unknown",
+    {PP_METRIC_BATCHES, 1, 0, 10, "below 10 the spread of a mean is itself unknown",
      "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
      "Run longer (--duration, --steps), or lower --warmup or --batch-size."},
-    {PP_METRIC_WINDOW, 1, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
+    {PP_METRIC_WINDOW, 1, 0, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
      "the steady state lasted {window}, at least 1 s is needed",
      "Run longer: --duration 30s."},
-    {PP_METRIC_LOSS, 0, 0.01, "a fifth of the smallest share that decides (5 %)",
+    {PP_METRIC_LOSS, 0, 0, 0.01, "a fifth of the smallest share that decides (5 %)",
      "{loss} of the spans were lost, more than the 1 % that leaves shares intact",
      "Record less detail (--detail), or on a less loaded machine."},
-    {PP_METRIC_DATA_WAIT, 1, 0, "XProf: no step time measured, therefore we cannot tell",
+    {PP_METRIC_DATA_WAIT, 1, 0, 0, "XProf: no step time measured, therefore we cannot tell",
      "no trainer time was recorded, so there is nothing to compare the wait with",
      "Record the trainer's data_wait and step phases too."},
+    /* operational laws (report/laws.h): what breaks one is not the pipeline but the recording of it */
+    {PP_METRIC_LAW_UTILISATION, 0, 1, 0.05, "the smallest share that decides",
+     "the recording contradicts itself, the utilisation law is broken by {law_utilisation}: {law_utilisation_where}",
+     "Check what the spans are put around and on which thread; a phase must end before the next of its thread begins."},
+    {PP_METRIC_LAW_SERVICE, 0, 1, 0.05, "the smallest share that decides",
+     "the recording contradicts itself, the service-rate law is broken by {law_service}: {law_service_where}",
+     "Check that every worker is recorded (pipeprobe report --format json lists them), and that batches and samples are counted alike."},
+    {PP_METRIC_LAW_LITTLE, 0, 1, 0.05, "the smallest share that decides",
+     "the recording contradicts itself, Little's law is broken by {law_little}: {law_little_where}",
+     "Record again; if it stays so, the clock or the batch numbers of some thread are wrong."},
 };
 const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0]);
 

@@ -35,6 +35,10 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(STRETCH, "stretch", "step stretched for want of CPU", SHARE)           \
     X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
     X(STARTUP, "startup", "time to the first batch", SHARE)                  \
+    X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE) \
+    X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE)         \
+    X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE)               \
+    X(BOUND, "bound", "service-rate bound reached", SHARE)                \
     X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE)            \
     X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE)              \
     X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE)                   \
@@ -85,10 +89,11 @@ struct pp_level_rule {
 extern const struct pp_level_rule pp_level_rules[];
 extern const size_t pp_level_rules_n;
 
-/* Any that holds makes the verdict inconclusive. An unknown metric counts as too little. */
+/* Any that holds makes the verdict inconclusive. An unknown metric counts as too little, but for a law that could not be checked. */
 struct pp_guard_rule {
     enum pp_metric metric;
     int at_least; /* 1: at least limit is needed; 0: at most */
+    int if_known; /* 1: says nothing when the metric is unknown */
     double limit;
     const char *source, *reason, *remedy;
 };

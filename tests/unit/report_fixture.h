@@ -38,7 +38,7 @@ static inline struct fake_run *full_run(int workers)
     fake_text(f, "config", "step", "sleep");
     fake_text(f, "environment", "kernel", "6.1.0-18-amd64");
     fake_text(f, "environment", "cpu_model", "Example CPU @ 3.00GHz");
-    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    fake_num(f, "environment", "usable_cpus", workers > 2 ? "64" : "2", NULL); /* that can have done what the spans say */
     fake_num(f, "environment", "memory_bytes", "8589934592", "bytes");
     fake_num(f, "result", "recorder_cpu_ns", "3100000", "ns");
     f->error[0] = (struct pp_error_row){.path = "train/n01440764/caf\xc3\xa9 \x1b[31m.JPEG", .kind = "corrupt", .action = "skipped", .reason = "the JPEG ends after 1,204 of 88,123 bytes", .count = 3};

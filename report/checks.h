@@ -1,0 +1,15 @@
+/* report/checks.h: one more pass over the spans, for what is looked at besides the wait: whether the recording obeys the operational laws (laws.h). */
+#ifndef PP_REPORT_CHECKS_H
+#define PP_REPORT_CHECKS_H
+
+#include "report/laws.h"
+
+struct pp_checks {
+    struct pp_laws laws;
+};
+
+/* After the tally, and after the rows of r are there. */
+pp_status pp_checks_run(const struct pp_source *source, const struct pp_timeline *timeline, const struct pp_tally *tally, const struct pp_report *r,
+                        struct pp_report_arena *arena, struct pp_checks *out, struct pp_err *err);
+
+#endif
