@@ -4,6 +4,7 @@
 #include "report/arena.h"
 #include "report/attribute.h"
 #include "report/diagnose.h"
+#include "report/gpu.h"
 #include "report/rows.h"
 #include "report/series.h"
 #include "report/verdict.h"
@@ -294,6 +295,7 @@ static void judge(struct build *b)
     };
     struct pp_diagnosis d;
     pp_diagnose(b->source, t, b->arena, &f, &d);
+    pp_gpu_facts(b->r->gpu, t, &f);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     if (d.replayed && b->r->has_step)
@@ -330,6 +332,8 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_timeline_build(source, &b.timeline, err);
     if (status == PP_OK)
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
+    if (status == PP_OK)
+        status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
     if (status == PP_OK)
         compute(&b);
     if (status == PP_OK)

@@ -45,13 +45,18 @@ static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct
     return pp_reader_each_counter(ctx, fn, fn_ctx, err);
 }
 
+static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_gpu(ctx, fn, fn_ctx, err);
+}
+
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err)
 {
     struct pp_reader *reader = NULL;
     pp_status status = pp_reader_open(path, &reader, err);
     *out = (struct pp_source){
         .path = path, .ctx = reader, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .each_chunk = each_chunk,
-        .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_loss = each_loss,
+        .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_gpu = each_gpu, .each_loss = each_loss,
     };
     return status;
 }
