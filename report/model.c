@@ -5,6 +5,7 @@
 #include "report/attribute.h"
 #include "report/checks.h"
 #include "report/diagnose.h"
+#include "report/gpu.h"
 #include "report/proof.h"
 #include "report/rows.h"
 #include "report/series.h"
@@ -303,6 +304,7 @@ static void judge(struct build *b)
     };
     struct pp_diagnosis d;
     pp_diagnose(b->source, t, b->arena, &f, &d);
+    pp_gpu_facts(b->r->gpu, t, &f);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     if (d.replayed && b->r->has_step)
@@ -343,6 +345,8 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_tally_build(source, &b.timeline, &b.tally, err);
     if (status == PP_OK)
         status = pp_checks_run(source, &b.timeline, &b.tally, b.r, b.arena, &b.checks, err);
+    if (status == PP_OK)
+        status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
     if (status == PP_OK)
         compute(&b);
     if (status == PP_OK)

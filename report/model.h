@@ -163,6 +163,8 @@ struct pp_report_curve {
     size_t n_points;
 };
 
+struct pp_report_gpu; /* report/gpu.h */
+
 struct pp_report {
     const char *path;
     const char *outcome;      /* "finished", "interrupted", "unfinished" */
@@ -186,6 +188,7 @@ struct pp_report {
     struct pp_report_loss *losses; size_t n_losses;
     double overhead_share;    /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
+    const struct pp_report_gpu *gpu; /* NULL: the run had no CUDA device */
     struct pp_report_verdict verdict;
     struct pp_report_proof *proofs; size_t n_proofs;
 

@@ -3,6 +3,7 @@
 #include "report/render.h"
 
 #include "probe/base/json.h"
+#include "report/gpu.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -231,6 +232,25 @@ static void put_rest(struct csv *c, const struct pp_report *r)
     num(c, "share", r->overhead_share);
 }
 
+static void put_gpu(struct csv *c, const struct pp_report_gpu *g)
+{
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    c->section = g ? "gpu" : "run";
+    c->item = "";
+    if (!g) {
+        text(c, "gpu", NULL);
+        return;
+    }
+    size_t n = pp_gpu_items(g, item);
+    text(c, "name", g->name);
+    text(c, "activity", g->activity);
+    text(c, "not_measured", g->not_measured);
+    for (size_t i = 0; i < n; i++) {
+        c->item = item[i].idle ? "idle" : "";
+        num(c, item[i].key, item[i].value);
+    }
+}
+
 static void put_slices(struct csv *c, const struct pp_report *r)
 {
     c->section = "slices";
@@ -275,6 +295,7 @@ int pp_render_csv(const struct pp_report *r, FILE *out)
     put_workers(&c, r);
     put_queues(&c, r);
     put_rest(&c, r);
+    put_gpu(&c, r->gpu);
     put_slices(&c, r);
     put_pairs(&c, "environment", r->environment, r->n_environment);
     put_pairs(&c, "config", r->config, r->n_config);

@@ -228,6 +228,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_errors(out, r);
     pp_html_evidence(out, r);
     pp_html_phases(out, r);
+    pp_html_gpu(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
     fputs("</main>\n<footer>Made by pipeprobe " PP_VERSION ". One file, no scripts, nothing loaded from elsewhere. Shares are of the steady-state window unless a caption says otherwise; "

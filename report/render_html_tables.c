@@ -1,4 +1,5 @@
 /* The tables of the HTML report: evidence, phases, environment and configuration, the recording itself. */
+#include "report/gpu.h"
 #include "report/render_html.h"
 
 #include <math.h>
@@ -97,6 +98,46 @@ void pp_html_phases(FILE *out, const struct pp_report *r)
     }
     pp_html_table_end(out);
     put_durations(out, r);
+    pp_html_figure_end(out);
+}
+
+/* ---- the GPU ---- */
+
+static enum pp_html_form form_of(enum pp_gpu_unit unit)
+{
+    switch (unit) {
+    case PP_GPU_SHARE: return PP_HTML_SHARE;
+    case PP_GPU_COUNT: return PP_HTML_COUNT;
+    case PP_GPU_TIME: return PP_HTML_TIME;
+    case PP_GPU_BYTES:
+    case PP_GPU_BYTES_PER_S: return PP_HTML_BYTES;
+    case PP_GPU_NUMBER: break;
+    }
+    return PP_HTML_RATE;
+}
+
+void pp_html_gpu(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"GPU", "#value", NULL};
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    if (!r->gpu)
+        return;
+    size_t n = pp_gpu_items(r->gpu, item);
+    pp_html_figure_begin(out, "gpu", "What the GPU did", "Shares are of the steady state. Idle time is divided by what the awaited batch was doing meanwhile.");
+    if (r->gpu->not_measured) {
+        fputs("<p><strong>NOT MEASURED:</strong> ", out);
+        pp_html_text(out, r->gpu->not_measured);
+        fputs("</p>\n", out);
+    } else {
+        pp_html_table_begin(out, "Busy, idle and why", 1, heads);
+        for (size_t i = 0; i < n; i++) {
+            fputs("<tr>", out);
+            pp_html_cell(out, item[i].name);
+            pp_html_cell_num(out, form_of(item[i].unit), item[i].value, "gpu.%s%s", item[i].idle ? "idle." : "", item[i].key);
+            fputs(item[i].unit == PP_GPU_BYTES_PER_S ? "<td>per second</td></tr>\n" : "</tr>\n", out);
+        }
+        pp_html_table_end(out);
+    }
     pp_html_figure_end(out);
 }
 

@@ -1,6 +1,7 @@
 #include "report/render.h"
 
 #include "probe/base/json.h"
+#include "report/gpu.h"
 
 #include <stdlib.h>
 
@@ -404,6 +405,34 @@ static void put_curves(struct pp_json *j, const struct pp_report *r)
     pp_json_array_end(j);
 }
 
+static void put_gpu_items(struct pp_json *j, const struct pp_gpu_item *item, size_t n, int idle)
+{
+    for (size_t i = 0; i < n; i++)
+        if (item[i].idle == idle)
+            num(j, item[i].key, item[i].value);
+}
+
+static void put_gpu(struct pp_json *j, const struct pp_report *r)
+{
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    pp_json_key(j, "gpu");
+    if (!r->gpu) {
+        pp_json_null(j);
+        return;
+    }
+    size_t n = pp_gpu_items(r->gpu, item);
+    pp_json_object(j);
+    str(j, "name", r->gpu->name);
+    str(j, "activity", r->gpu->activity);
+    str(j, "not_measured", r->gpu->not_measured);
+    put_gpu_items(j, item, n, 0);
+    pp_json_key(j, "idle");
+    pp_json_object(j);
+    put_gpu_items(j, item, n, 1);
+    pp_json_object_end(j);
+    pp_json_object_end(j);
+}
+
 static void put_pictures(struct pp_json *j, const struct pp_report *r)
 {
     pp_json_key(j, "series");
@@ -459,6 +488,7 @@ int pp_render_json(const struct pp_report *r, FILE *out)
     put_queues(&j, r);
     put_errors(&j, r);
     put_losses(&j, r);
+    put_gpu(&j, r);
     put_pairs(&j, "environment", r->environment, r->n_environment);
     put_pairs(&j, "config", r->config, r->n_config);
     put_notes(&j, r);

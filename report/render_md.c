@@ -2,6 +2,7 @@
 #include "report/render.h"
 
 #include "probe/base/text.h"
+#include "report/gpu.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,6 +243,26 @@ static void put_errors(FILE *out, const struct pp_report *r)
     unfold(out);
 }
 
+static void put_gpu(FILE *out, const struct pp_report_gpu *g)
+{
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    char value[CELL];
+    if (!g)
+        return;
+    size_t n = pp_gpu_items(g, item);
+    if (g->not_measured) {
+        fputs("**GPU: NOT MEASURED:** ", out);
+        put_text(out, g->not_measured);
+        fputs("\n\n", out);
+        return;
+    }
+    fold(out, "What the GPU did");
+    fputs("| GPU | |\n|---|---:|\n", out);
+    for (size_t i = 0; i < n; i++)
+        put_row(out, item[i].name, pp_gpu_item_text(&item[i], value, CELL), "");
+    unfold(out);
+}
+
 static void put_recording(FILE *out, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
@@ -273,6 +294,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_phases(out, r);
     put_workers(out, r);
     put_errors(out, r);
+    put_gpu(out, r->gpu);
     put_recording(out, r);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

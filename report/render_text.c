@@ -1,6 +1,7 @@
 #include "report/render.h"
 
 #include "probe/base/text.h"
+#include "report/gpu.h"
 #include "report/page.h"
 #include "report/rows.h"
 
@@ -338,6 +339,27 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
     }
 }
 
+/* What the GPU did with its time. Not measured is said as loudly as a number would be. */
+static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
+{
+    static const int width[] = {-38, 12};
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    char value[CELL], name[CELL];
+    if (!g)
+        return;
+    size_t n = pp_gpu_items(g, item);
+    pp_page_heading(p, "GPU (shares of the steady state)");
+    if (g->not_measured) {
+        pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, g->not_measured);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *const cell[] = {name, pp_gpu_item_text(&item[i], value, CELL)};
+        snprintf(name, CELL, "  %s", item[i].name);
+        pp_page_row(p, PP_TONE_PLAIN, width, cell, 2);
+    }
+}
+
 static void say_losses(struct line *l, const struct pp_report *r)
 {
     char count[CELL];
@@ -433,6 +455,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_workers(&p, r);
     put_queues(&p, r);
     put_errors(&p, r);
+    put_gpu(&p, r->gpu);
     put_recording(&p, r);
     fputc('\n', out);
     put_config(&p, r);

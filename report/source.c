@@ -141,13 +141,19 @@ static pp_status each_proof(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_
     return pp_reader_each_proof(o->reader, fn, fn_ctx, err);
 }
 
+static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    const struct opened *o = ctx;
+    return pp_reader_each_gpu(o->reader, fn, fn_ctx, err);
+}
+
 static pp_status open_source(const char *path, const struct opened *how, struct pp_source *out, struct pp_err *err)
 {
     struct opened *o = calloc(1, sizeof(*o));
     *out = (struct pp_source){
         .path = path, .ctx = o, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .each_chunk = each_chunk,
         .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_loss = each_loss,
-        .each_proof = each_proof,
+        .each_proof = each_proof, .each_gpu = each_gpu,
     };
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);

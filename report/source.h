@@ -17,6 +17,7 @@ struct pp_source {
     pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: no counters */
+    pp_status (*each_gpu)(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: nothing of a GPU */
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: nothing was proved */
 };

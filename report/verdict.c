@@ -49,6 +49,8 @@ static const char *value_of(const struct pp_facts *f, const char *name, size_t l
     for (int k = 0; k < LAWS; k++)
         if (strcmp(text, law_where_names[k]) == 0)
             return f->law_where[k] ? f->law_where[k] : "";
+    if (strcmp(text, "gpu_not_measured") == 0)
+        return f->gpu_not_measured;
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         if (strcmp(pp_metric_infos[m].name, text) == 0) {
             show(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));

@@ -14,6 +14,7 @@ struct pp_facts {
     int has_steady_state;
     int failed;                     /* the run ended by an error of its own */
     int only_first_batches;         /* an epoch is one batch: every wait of the window is an epoch boundary */
+    const char *gpu_not_measured;   /* why not, on a CUDA device without CUPTI's records; else NULL */
     int owner_known;
     pp_phase owner;                 /* PP_PHASE_NONE: the hand-off between workers and copy lane */
     const char *law_where[3];       /* what disagrees, in the order of the LAW_ metrics; NULL: nothing is known */

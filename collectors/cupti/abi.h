@@ -91,7 +91,10 @@ typedef void pp_cupti_requested(uint8_t **buffer, size_t *size, size_t *max_reco
 typedef void pp_cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 typedef uint64_t pp_cupti_clock(void);
 
-/* X(symbol, arguments). The last one is not in every version. */
+/* What an API record calls its thread: pthread_self() unless asked for the system's number, by which we know our threads. */
+enum { PP_CUPTI_THREAD_SYSTEM = 1 };
+
+/* X(symbol, arguments). The last two are not in every version. */
 #define PP_CUPTI_CALLS(X)                                                                          \
     X(cuptiGetVersion, (uint32_t *version))                                                        \
     X(cuptiGetTimestamp, (uint64_t *ns))                                                           \
@@ -105,6 +108,7 @@ typedef uint64_t pp_cupti_clock(void);
     X(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))        \
     X(cuptiActivityPushExternalCorrelationId, (uint32_t kind, uint64_t id))                        \
     X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t *last))                      \
+    X(cuptiSetThreadIdType, (int type))                                                            \
     X(cuptiActivityRegisterTimestampCallback, (pp_cupti_clock *clock))
 
 struct pp_cupti_api_table {

@@ -139,6 +139,9 @@ static void turn_off(struct pp_cupti *c, size_t n)
 static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
 {
     const struct pp_cupti_api_table *t = &c->cupti;
+    /* A version without the call, or that refuses, numbers threads its own way: their calls then belong to no thread of ours. */
+    if (t->cuptiSetThreadIdType)
+        t->cuptiSetThreadIdType(PP_CUPTI_THREAD_SYSTEM);
     /* The clock comes before any kind; a version that refuses ours is converted from. */
     c->stats.own_clock = t->cuptiActivityRegisterTimestampCallback && t->cuptiActivityRegisterTimestampCallback(our_clock) == 0;
     c->anchor = compare_clocks(c);

@@ -16,13 +16,18 @@ static int major_of(uint32_t version)
     return version >= 100000 ? (int)(version / 10000) : 0;
 }
 
+static int optional(const char *symbol)
+{
+    return strcmp(symbol, "cuptiActivityRegisterTimestampCallback") == 0 || strcmp(symbol, "cuptiSetThreadIdType") == 0;
+}
+
 static pp_status bind(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
 {
     const char *missing = NULL;
     memset(t, 0, sizeof(*t));
     snprintf(t->library, sizeof(t->library), "%s", name);
-#define FIND(symbol, args)                                                                                               \
-    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && strcmp(#symbol, "cuptiActivityRegisterTimestampCallback") != 0) \
+#define FIND(symbol, args)                                                   \
+    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !optional(#symbol)) \
         missing = #symbol;
     PP_CUPTI_CALLS(FIND)
 #undef FIND

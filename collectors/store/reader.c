@@ -431,19 +431,11 @@ static double number_or_nan(struct query *q, int i)
     return is_number(q, i) ? sqlite3_column_double(q->st, i) : NAN;
 }
 
-static int has_table(struct pp_reader *r, const char *name)
-{
-    struct query q = query(r, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
-    sqlite3_bind_text(q.st, 1, name, -1, SQLITE_STATIC);
-    int there = row(&q);
-    end(&q, NULL);
-    return there;
-}
-
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err)
 {
-    if (!has_table(r, "proof")) /* recorded by an older version */
-        return PP_OK;
+    pp_status status;
+    if (!has_table(r, "proof", &status, err) || status) /* recorded by an older version */
+        return status;
     struct query q = query(r, "SELECT kind, change, value, base_samples_per_s, predicted_samples_per_s, predicted_low, predicted_high, measured_samples_per_s, measured_low,"
                               " measured_high, rounds, ballast_cpus, recording FROM proof ORDER BY rowid");
     while (row(&q))

@@ -10,6 +10,7 @@
  *   gbps=X           link for pinned memory, in 1e9 bytes/s (25); pageable=X the same for other memory (6); combined=X write-combined (26)
  *   host-mib=N       how much cuMemHostAlloc gives in all; device-mib=N likewise cuMemAlloc
  *   timer-ns=N       what the timer a kernel spins on counts by (1): a spin ends on a multiple of it
+ *   sync-us=N        cuCtxSynchronize takes so much longer (0); launch-us=N: a kernel begins so much after its launch (0)
  *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come several times */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

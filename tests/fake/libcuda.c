@@ -33,6 +33,7 @@ static struct {
     int devices, version, initialised, contexts;
     double gbps, pageable_gbps, combined_gbps;
     size_t host_limit, device_limit, host_used, device_used;
+    uint64_t sync_ns, launch_ns;
     uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
     struct fault fault[MAX_FAULTS];
     int n_faults;
@@ -85,6 +86,10 @@ static void configure(const char *words)
             fake.device_limit = (size_t)v << 20;
         else if (sscanf(word, "timer-ns=%lf", &v) == 1)
             fake.timer_ns = (uint64_t)v;
+        else if (sscanf(word, "sync-us=%lf", &v) == 1)
+            fake.sync_ns = (uint64_t)(v * 1e3);
+        else if (sscanf(word, "launch-us=%lf", &v) == 1)
+            fake.launch_ns = (uint64_t)(v * 1e3);
         else if (strncmp(word, "fail=", 5) == 0)
             read_fault(word + 5);
     }
@@ -483,7 +488,7 @@ EXPORT int cuCtxSynchronize(void)
         if (things[i].kind == STREAM)
             done = later(done, things[i].at_ns);
     pthread_mutex_unlock(&lock);
-    pp_sleep_until_ns(done);
+    pp_sleep_until_ns(later(done, pp_now_ns()) + fake.sync_ns);
     DONE;
 }
 
@@ -520,7 +525,7 @@ EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned g
     uint64_t ns = *(unsigned long long *)args[0];
     struct thing *s = (struct thing *)stream;
     pthread_mutex_lock(&lock);
-    uint64_t from = later(pp_now_ns(), s->at_ns);
+    uint64_t from = later(pp_now_ns() + fake.launch_ns, s->at_ns);
     if (!(s->flags & PP_CU_STREAM_NON_BLOCKING))
         from = later(from, fake.legacy_done_ns);
     s->at_ns = from + (ns + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;

@@ -19,7 +19,7 @@
 
 static struct {
     uint32_t version, enabled[2];
-    int enable_rc, callbacks_rc, clock_rc, odd, small;
+    int enable_rc, callbacks_rc, clock_rc, odd, small, thread_type;
     double skew_ns, drift_ppm;
     uint64_t began_ns;
     pp_cupti_requested *requested;
@@ -184,7 +184,7 @@ static void put_api(const struct fake_activity *a, uint64_t start, uint64_t end)
 {
     struct pp_cupti_api *r = room(PP_CUPTI_DRIVER);
     if (r) {
-        *r = (struct pp_cupti_api){PP_CUPTI_DRIVER, number_of(a->name), start, end, (uint32_t)getpid(), (uint32_t)syscall(SYS_gettid), a->correlation, (uint32_t)a->result};
+        *r = (struct pp_cupti_api){PP_CUPTI_DRIVER, number_of(a->name), start, end, (uint32_t)getpid(), fake.thread_type ? (uint32_t)syscall(SYS_gettid) : (uint32_t)pthread_self(), a->correlation, (uint32_t)a->result};
     }
     int type = strcmp(a->name, "cuEventSynchronize") == 0 ? 1 : strcmp(a->name, "cuCtxSynchronize") == 0 ? 4 : 0;
     struct pp_cupti_sync *s = type ? room(PP_CUPTI_SYNCHRONIZATION) : NULL;
@@ -330,6 +330,12 @@ EXPORT int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *last)
     if (kind != PP_CUPTI_CUSTOM0 || !n_external)
         return 1;
     *last = external[--n_external];
+    return 0;
+}
+
+EXPORT int cuptiSetThreadIdType(int type)
+{
+    fake.thread_type = type;
     return 0;
 }
 

@@ -67,7 +67,7 @@ static inline void schema_check(const json_t *root, const json_t *schema, json_t
     if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) || (high && json_number_value(value) > json_number_value(high))))
         fail_msg("%s is out of range", path);
     json_array_foreach(json_object_get(schema, "required"), i, name)
-        if (!json_object_get(value, json_string_value(name)))
+        if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
             fail_msg("%s lacks %s", path, json_string_value(name));
     if (json_is_object(value) && properties)
         json_object_foreach(value, key, part) {

@@ -151,7 +151,7 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
     if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) || (high && json_number_value(value) > json_number_value(high))))
         fail_msg("%s is out of range", path);
     json_array_foreach(json_object_get(schema, "required"), i, name)
-        if (!json_object_get(value, json_string_value(name)))
+        if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
             fail_msg("%s lacks %s", path, json_string_value(name));
     json_t *properties = json_object_get(schema, "properties"), *items = json_object_get(schema, "items");
     if (json_is_object(value) && properties)
