@@ -68,6 +68,12 @@ bench-diagnosis: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)bash tests/bench/diagnosis.sh
 
+# Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
+.PHONY: bench-whatif
+bench-whatif: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)bash tests/bench/bench_whatif.sh $(if $(QUICK),--quick)
+
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
@@ -116,6 +122,7 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make check-layers only the include plan and the public headers' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
+	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make portable     one binary with its libraries linked in, to carry to another machine' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
