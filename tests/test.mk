@@ -59,7 +59,7 @@ demo-built: all $(DEMO)/images.made
 bench: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= bench-built
 
-bench-built: all bench-bins helpers
+bench-built: all bench-bins helpers $(B)/tests/unit/test_store_recover
 	$(Q)bash tests/bench/bench.sh
 
 # Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md).

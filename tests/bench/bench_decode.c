@@ -1,4 +1,4 @@
-/* bench_decode DIR [ROUNDS]: what the region decode and the transform cost per image, over the JPEGs of a directory (its own, not below).
+/* bench_decode DIR [ROUNDS]: what the region decode and the transform cost per image, over the JPEGs under a directory.
  *
  * Rounds run outside and the variants inside, so that a slow phase of the machine hits all alike; times are medians over the rounds,
  * ratios are medians of the rounds' ratios. One thread, files in memory. */
@@ -107,12 +107,10 @@ static const struct {
 };
 enum { N_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
-static void add_file(struct bench *b, const char *dir, const char *name)
+static void add_file(struct bench *b, const char *path)
 {
-    char path[4096];
     struct pp_image_info info;
     struct set *s = &b->files;
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
     FILE *f = fopen(path, "rb");
     if (!f)
         return;
@@ -137,8 +135,14 @@ static void add_directory(struct bench *b, const char *dir)
     DIR *d = opendir(dir);
     struct dirent *entry;
     while (d && b->files.count < MAX_FILES && (entry = readdir(d)) != NULL) {
-        if (entry->d_name[0] != '.')
-            add_file(b, dir, entry->d_name);
+        char below[4096];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(below, sizeof(below), "%s/%s", dir, entry->d_name);
+        if (entry->d_type == DT_DIR)
+            add_directory(b, below);
+        else
+            add_file(b, below);
     }
     if (d)
         closedir(d);
