@@ -6,7 +6,7 @@ helpers: $(FAKES)
 $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_cuda*.c tests/unit/test_cupti*.c tests/unit/test_gpu*.c)): | $(FAKES)
 
 # Built without sanitizers, as a driver would be.
-$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/cupti/abi.h probe/device/cuda_driver.h
+$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/cupti/abi.h probe/device/cuda_driver.h probe/device/normalize.cuh
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ tests/fake/$(firstword $(subst ., ,$(@F))).c -lpthread
 
@@ -15,4 +15,4 @@ NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc
 .PHONY: ptx
 ptx:
 	$(Q)test -n '$(NVCC)' || { echo 'make ptx needs nvcc (NVCC=/path/to/nvcc)'; exit 1; }
-	$(Q)bash probe/device/ptx.sh '$(NVCC)' >build/kernel.ptx.h && mv build/kernel.ptx.h probe/device/kernel.ptx.h
+	$(Q)mkdir -p build && bash probe/device/ptx.sh '$(NVCC)' >build/kernel.ptx.h && mv build/kernel.ptx.h probe/device/kernel.ptx.h

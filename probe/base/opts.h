@@ -16,7 +16,7 @@ enum pp_opt_type {
     PP_OPT_DURATION, /* uint64_t ns; "30" is seconds; "250ms", "1.5s", "2m", "1h", "10us", "2m05s" */
     PP_OPT_DOUBLE,   /* double in [min, max] */
     PP_OPT_STRING,   /* const char * */
-    PP_OPT_CHOICE,   /* int index into choices */
+    PP_OPT_CHOICE,   /* int index into choices; with length_offset also "NAME:DURATION" */
     PP_OPT_LIST,     /* struct pp_opt_list: may be given several times */
 };
 
@@ -39,6 +39,7 @@ struct pp_opt {
     const char *dflt; /* default as the user would type it; NULL: field is left as it is; "auto" is accepted where auto_value is set */
     int has_auto;     /* the word "auto" is accepted and stores -1 (INT) */
     const struct pp_opt_choice *choices; /* ends with {NULL, NULL} */
+    size_t length_offset; /* CHOICE: of a uint64_t that a DURATION after the name is stored in, as ns; 0: none is taken */
     const char *group; /* heading in --help; NULL: as the row before */
     const char *help;  /* one line */
     int advanced;      /* left out of the short help */

@@ -138,14 +138,20 @@ static pp_status store_double(const struct pp_opt *o, double *field, const char 
     return status;
 }
 
-static pp_status store_choice(const struct pp_opt *o, int *field, const char *where, const char *text, struct pp_err *err)
+/* "NAME", or "NAME:DURATION" where the row has a place for one; length NULL: it has none. */
+static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *length, const char *where, const char *text, struct pp_err *err)
 {
     const char *names[64];
     char all[240] = "";
+    size_t name_length = length ? strcspn(text, ":") : strlen(text);
     int n = 0;
     for (; o->choices[n].name; n++) {
         assert(n < 63);
-        if (strcmp(o->choices[n].name, text) == 0) {
+        if (strlen(o->choices[n].name) == name_length && memcmp(o->choices[n].name, text, name_length) == 0) {
+            if (length)
+                *length = 0; /* of a weaker source */
+            if (length && text[name_length] && (pp_parse_duration(text + name_length + 1, length) != PP_OK || !*length))
+                return pp_fail(err, PP_E_USAGE, "%s: '%s' has no length after %s: such as %s:20ms", where, text, o->choices[n].name, o->choices[n].name);
             *field = n;
             return PP_OK;
         }
@@ -181,7 +187,9 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
     case PP_OPT_DURATION: status = store_u64(o, field, where, text, err); break;
     case PP_OPT_DOUBLE: status = store_double(o, field, where, text, err); break;
     case PP_OPT_STRING: *(const char **)field = text; break;
-    case PP_OPT_CHOICE: status = store_choice(o, field, where, text, err); break;
+    case PP_OPT_CHOICE:
+        status = store_choice(o, field, o->length_offset ? (uint64_t *)((char *)set->fields + o->length_offset) : NULL, where, text, err);
+        break;
     case PP_OPT_LIST: status = store_list(field, set->source[i] != source, where, text, err); break;
     }
     if (status == PP_OK)

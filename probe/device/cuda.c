@@ -5,6 +5,7 @@
  * spinning copy lane would take a core from the workers under test. The primary context is used, and made current by every call, for the
  * loader's threads come and go. */
 #include "probe/device/cuda_driver.h"
+#include "probe/device/cuda_normalize.h"
 #include "probe/device/ops.h"
 #include "probe/device/pages.h"
 
@@ -23,9 +24,9 @@
 
 static const char lost_hint[] = "the device may be lost: look for Xid lines in dmesg; what was recorded so far is kept";
 
-/* Where one batch lies on the device, and when its copy is done. */
+/* Where one batch lies on the device, as it was copied and normalised, and when that is done. */
 struct target {
-    pp_cu_pointer at;
+    pp_cu_pointer at, normalized;
     size_t size;
     pp_cu_event copied;
 };
@@ -39,6 +40,7 @@ struct cuda {
     pp_cu_event stepped;
     pp_cu_module module;
     pp_cu_function spin;
+    struct pp_cuda_normalize normalize;
     struct target target[MAX_COPY_BUFFERS];
     int n_targets, pageable, sync_copies;
     uint64_t copies; /* started so far; the copy lane's */
@@ -55,6 +57,15 @@ static pp_cu_result enter(const struct cuda *c)
     return c->cu.cuCtxSetCurrent(c->context);
 }
 
+static void free_target(const struct cuda *c, struct target *t)
+{
+    if (t->at)
+        c->cu.cuMemFree_v2(t->at);
+    if (t->normalized)
+        c->cu.cuMemFree_v2(t->normalized);
+    *t = (struct target){.copied = t->copied};
+}
+
 static void cuda_close(struct pp_device *d)
 {
     struct cuda *c = of(d);
@@ -62,11 +73,11 @@ static void cuda_close(struct pp_device *d)
     if (c->context && enter(c) == 0) {
         cu->cuCtxSynchronize();
         for (int i = 0; i < MAX_COPY_BUFFERS; i++) {
-            if (c->target[i].at)
-                cu->cuMemFree_v2(c->target[i].at);
+            free_target(c, &c->target[i]);
             if (c->target[i].copied)
                 cu->cuEventDestroy_v2(c->target[i].copied);
         }
+        pp_cuda_normalize_free(&c->normalize);
         if (c->module)
             cu->cuModuleUnload(c->module);
         if (c->stepped)
@@ -119,13 +130,19 @@ static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_e
 {
     if (t->size >= size)
         return PP_OK;
-    if (t->at)
-        c->cu.cuMemFree_v2(t->at);
-    *t = (struct target){.copied = t->copied};
+    free_target(c, t);
     pp_cu_result rc = c->cu.cuMemAlloc_v2(&t->at, size);
+    if (rc == 0 && c->normalize.kernel)
+        rc = c->cu.cuMemAlloc_v2(&t->normalized, pp_cuda_normalize_size(&c->normalize, size));
     if (rc == 0)
         t->size = size;
     return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers", "reserving %zu MiB on the device for a batch failed", size >> 20);
+}
+
+/* A blocking copy is done when its call returns; a normalisation never is. */
+static int has_event(const struct cuda *c)
+{
+    return !c->sync_copies || c->normalize.kernel;
 }
 
 /* A ticket is the number of the copy. */
@@ -133,6 +150,7 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
 {
     struct cuda *c = of(d);
     struct target *t = &c->target[c->copies % (uint64_t)c->n_targets];
+    pp_cu_stream stream = c->sync_copies ? NULL : c->copy_stream;
     pp_cu_result rc = enter(c);
     if (rc == 0) {
         pp_status st = grow(c, t, size, err);
@@ -143,8 +161,10 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
         rc = c->cu.cuMemcpyHtoD_v2(t->at, src, size);
     else if (rc == 0)
         rc = c->cu.cuMemcpyHtoDAsync_v2(t->at, src, size, c->copy_stream);
-    if (rc == 0 && !c->sync_copies)
-        rc = c->cu.cuEventRecord(t->copied, c->copy_stream);
+    if (rc == 0 && c->normalize.kernel)
+        rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, stream);
+    if (rc == 0 && has_event(c))
+        rc = c->cu.cuEventRecord(t->copied, stream);
     if (rc == 0)
         *ticket = c->copies++;
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
@@ -154,8 +174,8 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
 static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
     struct cuda *c = of(d);
-    pp_cu_result rc = c->sync_copies ? 0 : enter(c);
-    if (rc == 0 && !c->sync_copies)
+    pp_cu_result rc = has_event(c) ? enter(c) : 0;
+    if (rc == 0 && has_event(c))
         rc = c->cu.cuEventSynchronize(c->target[ticket % (uint64_t)c->n_targets].copied);
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
 }
@@ -299,6 +319,8 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
         st = make_streams(c, err);
     if (st == PP_OK)
         st = make_kernel(c, err);
+    if (st == PP_OK && opts->normalize)
+        st = pp_cuda_normalize_make(&c->normalize, &c->cu, c->module, opts->normalize, err);
     if (st != PP_OK) {
         cuda_close(&c->base);
         return st;

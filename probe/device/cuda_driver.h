@@ -53,6 +53,7 @@ enum { PP_CU_ATTRIBUTE_MAJOR = 75, PP_CU_ATTRIBUTE_MINOR = 76 }; /* compute capa
     X(cuMemAlloc_v2, (pp_cu_pointer *out, size_t size))                                                                  \
     X(cuMemFree_v2, (pp_cu_pointer p))                                                                                   \
     X(cuMemcpyHtoD_v2, (pp_cu_pointer to, const void *from, size_t size))                                                \
+    X(cuMemcpyDtoH_v2, (void *to, pp_cu_pointer from, size_t size))                                                      \
     X(cuMemcpyHtoDAsync_v2, (pp_cu_pointer to, const void *from, size_t size, pp_cu_stream stream))                      \
     X(cuStreamCreate, (pp_cu_stream *out, unsigned flags))                                                               \
     X(cuStreamSynchronize, (pp_cu_stream stream))                                                                        \

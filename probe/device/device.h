@@ -13,12 +13,20 @@
 
 struct pp_device;
 
+/* Samples are copied as interleaved bytes (NHWC, 3 channels) and become normalised planes (NCHW) on the device. */
+struct pp_device_normalize {
+    size_t plane;              /* pixels of a sample */
+    size_t value_bytes;        /* 4: floats, 2: halves */
+    const void *table;         /* value v of channel c becomes table[c * 256 + v]; read by open alone */
+};
+
 struct pp_device_opts {
     const char *kind;          /* "host", "cuda"; NULL or "auto": CUDA when a device is usable, else the host */
     double link_bytes_per_s;   /* host: of the stand-in link; 0: 25e9 (measured PCIe 4 x16 rate for pinned memory) */
     int pageable;              /* batch memory is ordinary memory: every copy bounces through a staging buffer first */
     int copy_buffers;          /* cuda: batches on the device at a time, used in turn; 0: 2. Copy k + copy_buffers starts after the step on k */
     int sync_copies;           /* cuda: a copy blocks its thread and waits for the step under way (cudaMemcpy as a script would call it) */
+    const struct pp_device_normalize *normalize; /* NULL: batches arrive as they are copied. host: no time of its own, as it takes a GPU microseconds */
 };
 
 /* The strings belong to the device. */
@@ -43,7 +51,7 @@ void pp_device_free(struct pp_device *d, void *p, size_t size);
 
 /* Starts copying; *ticket identifies the copy. With pageable memory the bounce copy happens inside this call. */
 pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
-/* Blocks until the copy is done (an event wait). The source may then be reused. */
+/* Blocks until the copy, and the normalisation after it, is done (an event wait). The source may then be reused. */
 pp_status pp_device_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err);
 
 /* Told by the thread that is about to start work on the device for a batch, and again when that work is done or has failed: how a profiler joins the

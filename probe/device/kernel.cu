@@ -1,5 +1,4 @@
-// The trainer's step as a kernel: keeps the device busy for a chosen time and touches no memory. One thread is enough: a stream has one kernel at a time.
-// Built into kernel.ptx.h by `make ptx`; see docs/gpu.md.
+// What runs on the device: the trainer's step, and the normalisation of batches that were copied as bytes. Built into kernel.ptx.h by `make ptx`; see docs/gpu.md.
 
 static __device__ __forceinline__ unsigned long long now_ns(void)
 {
@@ -8,9 +7,13 @@ static __device__ __forceinline__ unsigned long long now_ns(void)
     return t;
 }
 
+// Keeps the device busy for a chosen time and touches no memory. One thread is enough: a stream has one kernel at a time.
 extern "C" __global__ void pp_spin(unsigned long long ns)
 {
     unsigned long long begin = now_ns();
     while (now_ns() - begin < ns) {
     }
 }
+
+#define PP_KERNEL extern "C" __global__
+#include "normalize.cuh"

@@ -35,6 +35,11 @@ size_t pp_transform_bytes(const struct pp_transform *t); /* of one sample */
 /* The spec in canonical form, every default spelled out, for the stored configuration. */
 const char *pp_transform_text(const struct pp_transform *t);
 
+/* For batches that are normalised on the device: t up to its last step, with samples of interleaved bytes. What t itself makes of value v of channel c is
+ * element c * 256 + v of pp_transform_values(t), of t's dtype (not u8). */
+pp_status pp_transform_until_normalize(const struct pp_transform *t, struct pp_transform **out, struct pp_err *err);
+const void *pp_transform_values(const struct pp_transform *t);
+
 /* What one sample gets: drawn before decoding, so that only the crop is decoded. */
 struct pp_transform_plan {
     struct pp_rect crop;   /* region of the source to decode (includes the resize filter's support) */

@@ -368,6 +368,25 @@ out:
     return status;
 }
 
+pp_status pp_transform_until_normalize(const struct pp_transform *t, struct pp_transform **out, struct pp_err *err)
+{
+    struct pp_transform *u = malloc(sizeof(*u));
+    if (!u)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the transform");
+    *u = *t;
+    u->dtype = PP_DTYPE_U8;
+    u->normalize = PP_NORMALIZE_NONE;
+    u->text[0] = '\0';
+    write_text(u);
+    *out = u;
+    return PP_OK;
+}
+
+const void *pp_transform_values(const struct pp_transform *t)
+{
+    return t->dtype == PP_DTYPE_F16 ? (const void *)t->value_f16 : t->value_f32;
+}
+
 void pp_transform_destroy(struct pp_transform *t)
 {
     free(t);

@@ -23,6 +23,22 @@ is "config.device is what auto became" "$(meta config device), $(meta config dev
 is "every batch has its copy" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) >= 40 FROM v_span WHERE phase = 'h2d'")" 1
 is "no step is shorter than asked for" "$(sql "$T/run.sqlite" "SELECT count(*), min(dur_ns) >= 2000000 FROM v_span WHERE phase = 'step'")" "40|1"
 
+fake_run "" --steps 10 --step cuda:3ms
+like "--step cuda:3ms is kind and length" "$(cat "$ERR")" "step +cuda of 3.00 ms"
+is "and is stored as both" "$(meta config step) $(meta config step_ms) $(meta config step_ns)" "cuda 3 3000000"
+refuses "two lengths" 2 "cuda:3ms and --step-ms 4 give two lengths" "$PP" run --synthetic n=10 --step cuda:3ms --step-ms 4
+refuses "a length that is none" 2 "'cuda:soon' has no length after cuda: such as cuda:20ms" "$PP" run --synthetic n=10 --step cuda:soon
+
+# The bytes of a batch of 8 are a quarter of its floats.
+fake_run "" --steps 20 --step cuda:1ms --wire u8
+like "--wire u8: what is copied and what is delivered" "$(cat "$ERR")" "normalize=imagenet, f32; copied as u8 and normalised on the device"
+is "bytes are copied" "$(sql "$T/run.sqlite" "SELECT DISTINCT bytes FROM v_gpu WHERE kind = 'memcpy'"), $(meta config wire), $(meta config row_bytes)" "$((8 * 3 * 32 * 32)), u8, $((3 * 32 * 32))"
+is "each batch is normalised, on the copies' stream" "$(sql "$T/run.sqlite" "SELECT count(*) >= 20, min(n.start_ns >= m.start_ns + m.dur_ns), min(n.stream = m.stream) FROM v_gpu n JOIN v_gpu m ON m.batch = n.batch AND m.kind = 'memcpy'
+    WHERE n.name = 'pp_normalize_f32'")" "1|1|1"
+fake_run "" --steps 20 --step cuda:1ms --wire u8 --dtype f16 --h2d sync
+is "--dtype f16 --h2d sync too" "$(sql "$T/run.sqlite" "SELECT DISTINCT name FROM v_gpu WHERE name LIKE 'pp_normalize%'")" "pp_normalize_f16"
+refuses "a device that normalises wrongly is not used" 4 "gives other values than the CPU" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=wrong=1 "$PP" run --synthetic n=10 --wire u8 --device cuda -o "$T/none.sqlite"
+
 fake_run "" --steps 10 --step-ms 2 --device host
 like "--device host leaves it alone" "$(cat "$ERR")" "device +host stand-in"
 check "and says nothing of CUDA" bash -c "! grep -q CUDA '$ERR'"
@@ -133,5 +149,13 @@ elif ! "$nvcc" --version | grep -q "V$made_by"; then skip "kernel.ptx.h is what 
 else
     bash probe/device/ptx.sh "$nvcc" >"$T/kernel.ptx.h" 2>"$T/ptx.err"
     check "kernel.ptx.h is what nvcc makes of kernel.cu" cmp "$T/kernel.ptx.h" probe/device/kernel.ptx.h
+fi
+ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+if [ -z "$ptxas" ]; then skip "the checked-in PTX assembles" "ptxas is not installed"
+else
+    sed -n 's/^ *"\(.*\)\\n"$/\1/p' probe/device/kernel.ptx.h >"$T/kernel.ptx"
+    for arch in sm_75 sm_90; do
+        check "the checked-in PTX assembles for $arch" "$ptxas" -arch=$arch -o "$T/kernel.cubin" "$T/kernel.ptx"
+    done
 fi
 done_testing

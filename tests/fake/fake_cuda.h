@@ -11,6 +11,7 @@
  *   host-mib=N       how much cuMemHostAlloc gives in all; device-mib=N likewise cuMemAlloc
  *   timer-ns=N       what the timer a kernel spins on counts by (1): a spin ends on a multiple of it
  *   sync-us=N        cuCtxSynchronize takes so much longer (0); launch-us=N: a kernel begins so much after its launch (0)
+ *   wrong=1          the kernels that normalise get one value wrong
  *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come several times */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -35,6 +36,7 @@ void fake_cuda_reset(const char *words); /* forgets all that was made: between t
 unsigned fake_cuda_calls(const char *call);
 size_t fake_cuda_leaks(void);            /* contexts, streams, events, modules and allocations that are alive */
 const void *fake_cuda_device_bytes(void); /* where the last copy went */
+const void *fake_cuda_normalized(void);   /* where the last kernel that normalises wrote */
 void fake_cuda_observe(fake_observer *o);
 
 #endif

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
+#include "probe/loader/transform.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_open.h"
 
@@ -19,6 +20,7 @@ static __typeof__(fake_cuda_reset) *reset;
 static __typeof__(fake_cuda_calls) *calls;
 static __typeof__(fake_cuda_leaks) *leaks;
 static __typeof__(fake_cuda_device_bytes) *device_bytes;
+static __typeof__(fake_cuda_normalized) *normalized;
 
 static struct pp_device *open_cuda(struct pp_device_opts opts)
 {
@@ -148,6 +150,91 @@ static void copy_buffers_are_used_in_turn(void **state)
     close_cuda(d);
 }
 
+/* A batch made twice by the shipped transform: whole on the CPU, and as bytes that the device normalises. */
+enum { PICTURES = 3, SIDE = 37 };
+struct both_ways {
+    struct pp_transform *whole, *bytes;
+    uint8_t *expected, *wire;
+    size_t expected_size, wire_size;
+    struct pp_device_normalize normalize;
+};
+
+static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype dtype)
+{
+    struct pp_scratch *scratch;
+    struct pp_transform_plan plan;
+    uint8_t pixels[64 * 64 * 3 + 64]; /* the widest load may look past the last pixel */
+    assert_int_equal(pp_transform_parse(spec, dtype, &b->whole, NULL), PP_OK);
+    assert_int_equal(pp_transform_until_normalize(b->whole, &b->bytes, NULL), PP_OK);
+    assert_non_null(strstr(pp_transform_text(b->bytes), "normalize=none"));
+    b->expected_size = pp_transform_bytes(b->whole);
+    b->wire_size = pp_transform_bytes(b->bytes);
+    assert_int_equal(b->expected_size, b->wire_size * pp_dtype_size(dtype));
+    b->expected = test_malloc(PICTURES * b->expected_size);
+    b->wire = test_malloc(PICTURES * b->wire_size);
+    assert_int_equal(pp_scratch_create(&scratch, NULL), PP_OK);
+    for (size_t k = 0; k < PICTURES; k++) {
+        for (size_t i = 0; i < sizeof(pixels); i++)
+            pixels[i] = (uint8_t)(i * (k + 3) * 2654435761u >> 13);
+        pp_transform_draw(b->whole, 64, 64, 1, 0, k, &plan);
+        const struct pp_pixels p = {.data = pixels + ((size_t)plan.crop.y * 64 + (size_t)plan.crop.x) * 3, .width = plan.crop.width, .height = plan.crop.height, .stride = 64 * 3};
+        assert_int_equal(pp_transform_apply(b->whole, &plan, &p, scratch, b->expected + k * b->expected_size, NULL), PP_OK);
+        assert_int_equal(pp_transform_apply(b->bytes, &plan, &p, scratch, b->wire + k * b->wire_size, NULL), PP_OK);
+    }
+    pp_scratch_destroy(scratch);
+    b->normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_width(b->whole) * (size_t)pp_transform_height(b->whole), .value_bytes = pp_dtype_size(dtype),
+                                                .table = pp_transform_values(b->whole)};
+}
+
+static void free_both_ways(struct both_ways *b)
+{
+    test_free(b->expected);
+    test_free(b->wire);
+    pp_transform_destroy(b->whole);
+    pp_transform_destroy(b->bytes);
+}
+
+static void normalising_on_the_device_gives_the_cpus_bits(void **state)
+{
+    static const char *const specs[] = {"rrc:37,hflip,normalize=imagenet", "center:80x90,normalize=0.1,0.2,0.3/0.5,0.25,2", "resize:37x37,normalize=none"};
+    for (size_t i = 0; i < 3; i++) {
+        for (int dtype = PP_DTYPE_F32; dtype <= PP_DTYPE_F16; dtype++) {
+            for (int sync = 0; sync < 2; sync++) {
+                struct both_ways b;
+                void *slot;
+                uint64_t ticket;
+                reset("");
+                make_both_ways(&b, specs[i], (enum pp_dtype)dtype);
+                struct pp_device *d = open_cuda((struct pp_device_opts){.sync_copies = sync, .normalize = &b.normalize});
+                assert_int_equal(pp_device_alloc(d, PICTURES * b.wire_size, &slot, NULL), PP_OK);
+                memcpy(slot, b.wire, PICTURES * b.wire_size);
+                for (size_t n = 1; n <= PICTURES; n++) {
+                    assert_int_equal(pp_device_copy_start(d, slot, n * b.wire_size, &ticket, NULL), PP_OK);
+                    assert_int_equal(pp_device_copy_wait(d, ticket, NULL), PP_OK);
+                    assert_memory_equal(device_bytes(), b.wire, n * b.wire_size);
+                    assert_memory_equal(normalized(), b.expected, n * b.expected_size);
+                }
+                pp_device_free(d, slot, PICTURES * b.wire_size);
+                close_cuda(d);
+                free_both_ways(&b);
+            }
+        }
+    }
+}
+
+static void a_device_that_normalises_wrongly_is_refused(void **state)
+{
+    struct both_ways b;
+    struct pp_device *d;
+    struct pp_err err;
+    make_both_ways(&b, "rrc:37,normalize=imagenet", PP_DTYPE_F32);
+    reset("wrong=1");
+    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .normalize = &b.normalize}, &d, &err), PP_E_UNSUPPORTED);
+    assert_string_equal(err.text, "normalising on this device gives other values than the CPU; leave out --wire, and report it");
+    assert_int_equal(leaks(), 0);
+    free_both_ways(&b);
+}
+
 static void a_coarse_timer_is_told(void **state)
 {
     struct pp_device_info i;
@@ -241,17 +328,17 @@ static void too_large_slots_say_what_to_try(void **state)
 }
 
 /* One life of a device, going on after failures as its owner would: nothing. PP_OK, or the first failure. */
-static pp_status live(int sync, struct pp_err *err)
+static pp_status live(int sync, const struct pp_device_normalize *normalize, struct pp_err *err)
 {
     struct pp_device *d;
     void *p = NULL;
     uint64_t ticket;
-    struct pp_device_opts opts = {.kind = "cuda", .sync_copies = sync};
+    struct pp_device_opts opts = {.kind = "cuda", .sync_copies = sync, .normalize = normalize};
     pp_status st = pp_device_open(&opts, &d, err);
     if (st != PP_OK)
         return st;
     if ((st = pp_device_alloc(d, MIB, &p, err)) == PP_OK && (st = pp_device_step_start(d, 1000, err)) == PP_OK &&
-        (st = pp_device_copy_start(d, p, MIB, &ticket, err)) == PP_OK && (st = pp_device_copy_wait(d, ticket, err)) == PP_OK &&
+        (st = pp_device_copy_start(d, p, MIB / 3 * 3, &ticket, err)) == PP_OK && (st = pp_device_copy_wait(d, ticket, err)) == PP_OK &&
         (st = pp_device_step_wait(d, err)) == PP_OK)
         st = pp_device_sync(d, err);
     if (p)
@@ -277,13 +364,17 @@ static void every_failing_call_is_noticed(void **state)
 #define NAME(name, args) #name,
     static const char *const names[] = {PP_CU_CALLS(NAME)};
 #undef NAME
+    static const float table[768] = {0};
+    static const struct pp_device_normalize normalize = {.plane = 5 * 23 * 19, .value_bytes = 4, .table = table};
     size_t tried = 0;
-    for (int sync = 0; sync < 2; sync++) {
+    for (int way = 0; way < 4; way++) {
+        int sync = way & 1;
+        const struct pp_device_normalize *bytes = way & 2 ? &normalize : NULL;
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
             struct pp_err err;
             char fault[80];
             reset("");
-            assert_int_equal(live(sync, &err), PP_OK);
+            assert_int_equal(live(sync, bytes, &err), PP_OK);
             assert_int_equal(leaks(), 0);
             unsigned n = calls(names[i]);
             if (harmless(names[i]))
@@ -292,7 +383,7 @@ static void every_failing_call_is_noticed(void **state)
                 snprintf(fault, sizeof(fault), "fail=%s:%u:719", names[i], nth);
                 reset(fault);
                 pp_err_clear(&err);
-                pp_status st = live(sync, &err);
+                pp_status st = live(sync, bytes, &err);
                 /* the last ones are made by giving back, when all has been copied */
                 if (st == PP_OK && nth + 2 >= n && (!strcmp(names[i], "cuCtxSetCurrent") || !strcmp(names[i], "cuCtxSynchronize")))
                     continue;
@@ -313,6 +404,8 @@ int main(void)
         cmocka_unit_test(a_pinned_copy_does_not_block_and_a_pageable_one_does),
         cmocka_unit_test(copies_overlap_the_step_unless_they_are_synchronous),
         cmocka_unit_test(copy_buffers_are_used_in_turn),
+        cmocka_unit_test(normalising_on_the_device_gives_the_cpus_bits),
+        cmocka_unit_test(a_device_that_normalises_wrongly_is_refused),
         cmocka_unit_test(a_coarse_timer_is_told),
         cmocka_unit_test(an_unusable_device_says_why),
         cmocka_unit_test(auto_takes_a_usable_device),
@@ -325,5 +418,6 @@ int main(void)
     calls = (__typeof__(calls))dlsym(lib, "fake_cuda_calls");
     leaks = (__typeof__(leaks))dlsym(lib, "fake_cuda_leaks");
     device_bytes = (__typeof__(device_bytes))dlsym(lib, "fake_cuda_device_bytes");
+    normalized = (__typeof__(normalized))dlsym(lib, "fake_cuda_normalized");
     return cmocka_run_group_tests_name("cuda", tests, NULL, NULL);
 }

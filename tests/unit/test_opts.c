@@ -15,7 +15,7 @@
 struct fields {
     int force, progress, step;
     int64_t workers, seed;
-    uint64_t max_bytes, duration;
+    uint64_t max_bytes, duration, step_ns;
     double scale;
     const char *output;
     struct pp_opt_list inject;
@@ -32,7 +32,7 @@ static const struct pp_opt table[] = {
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "N", .dflt = "0", .help = "of the sample order"},
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration), .arg = "TIME", .dflt = "30s", .min = 1e9, .max = 3600e9, .help = "stop after this long"},
     {.name = "scale", .type = PP_OPT_DOUBLE, .offset = AT(scale), .arg = "X", .dflt = "1", .min = 0, .max = 2.5, .help = "a factor"},
-    {.name = "step", .type = PP_OPT_CHOICE, .offset = AT(step), .choices = steps, .dflt = "none", .help = "what the trainer does per batch"},
+    {.name = "step", .type = PP_OPT_CHOICE, .offset = AT(step), .length_offset = AT(step_ns), .choices = steps, .dflt = "none", .help = "what the trainer does per batch"},
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .help = "slow something down on purpose"},
     {.name = NULL},
 };
@@ -71,6 +71,20 @@ static void test_defaults(void **state)
     assert_int_equal(n_operands, 0);
     assert_null(operands[0]);
     assert_int_equal(set.source[4], PP_OPT_DEFAULT);
+}
+
+/* A length belongs to the choice it was given with. */
+static void test_choice_with_length(void **state)
+{
+    assert_int_equal(parse("--step spin:1.5ms"), PP_OK);
+    assert_int_equal(f.step, 2);
+    assert_true(f.step_ns == 1500000);
+    assert_int_equal(parse("--step spin:20ms --step sleep"), PP_OK);
+    assert_int_equal(f.step, 1);
+    assert_true(f.step_ns == 0);
+    static const char *const wrong[] = {"--step spin:", "--step spin:0", "--step spin:fast", "--step :2ms", "--step spinn:2ms"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(parse(wrong[i]), PP_E_USAGE);
 }
 
 static void test_forms(void **state)
@@ -355,7 +369,7 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_forms), cmocka_unit_test(test_sentences), cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_forms), cmocka_unit_test(test_choice_with_length), cmocka_unit_test(test_sentences), cmocka_unit_test(test_precedence),
         cmocka_unit_test(test_config_sentences), cmocka_unit_test(test_config_headings), cmocka_unit_test(test_unreadable_config), cmocka_unit_test(test_values_read_back),
         cmocka_unit_test(test_parsers), cmocka_unit_test(test_nearest), cmocka_unit_test(test_help),
     };

@@ -84,7 +84,8 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
             pp_text_bytes(t, sizeof(t), ((double)l->workers * l->prefetch + 1) * (double)l->batch_size * (double)p->row_bytes));
     if (p->transform)
-        fprintf(stderr, "transform  %s, %s\n", pp_transform_text(p->transform), pp_dtype_name((enum pp_dtype)o->dtype));
+        fprintf(stderr, "transform  %s, %s%s\n", pp_transform_text(p->delivered ? p->delivered : p->transform), pp_dtype_name((enum pp_dtype)o->dtype),
+                p->delivered ? "; copied as u8 and normalised on the device" : "");
     if (l->streaming)
         fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
                         "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",

@@ -19,6 +19,8 @@ static const struct pp_opt_choice sampler_choices[] = {
 };
 static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"}, {"f16", "float16 NCHW"}, {"u8", "uint8 NHWC, not normalised"}, {NULL, NULL}};
+static const struct pp_opt_choice wire_choices[] = {
+    {"dtype", "as they are delivered"}, {"u8", "bytes, normalised on the device: a quarter of f32 to copy"}, {NULL, NULL}};
 static const struct pp_opt_choice on_error_choices[] = {
     {"skip", "leave the sample out"}, {"substitute", "take the next sample instead"}, {"fail", "end the run"}, {NULL, NULL}};
 /* In the order of enum pp_detail. */
@@ -44,6 +46,8 @@ static const struct pp_opt_choice color_choices[] = {{"auto", "when stdout is a 
 
 #define AT(field) offsetof(struct run_opts, field)
 #define MANY 9e15
+#define STEP_MS_LEAST 0.001
+#define STEP_MS_MOST 1e7
 
 const struct pp_opt run_opt_table[] = {
     {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data",
@@ -66,6 +70,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
      .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
     {.name = "dtype", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices, .arg = "f32|f16|u8", .dflt = "f32", .help = "of the batches"},
+    {.name = "wire", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(wire), .choices = wire_choices, .arg = "dtype|u8", .dflt = "dtype", .help = "what of the batches is copied to the device"},
     {.name = "out-of-order", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(out_of_order), .dflt = "0", .help = "deliver batches as they are finished"},
     {.name = "drop-last", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0", .help = "drop the short last batch (and the ranks' padding)"},
 
@@ -86,9 +91,10 @@ const struct pp_opt run_opt_table[] = {
     {.name = "resume", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(resume), .arg = "FILE", .help = "go on from there"},
     {.name = "resume-cursor", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(resume_cursor), .dflt = "0", .help = "--stream: from its shard and offset, not through the epoch"},
 
-    {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = 0.001, .max = 1e7, .arg = "MS", .group = "Trainer and device",
+    {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = STEP_MS_LEAST, .max = STEP_MS_MOST, .arg = "MS", .group = "Trainer and device",
      .help = "what your GPU takes per batch, without waiting"},
-    {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .choices = step_choices, .arg = "KIND", .dflt = "auto", .help = "none, sleep, spin or cuda"},
+    {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step), .length_offset = AT(step_length_ns), .choices = step_choices, .arg = "KIND", .dflt = "auto",
+     .help = "none, sleep, spin or cuda; cuda:20ms gives its length too"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices, .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001, .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
     {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0", .help = "ordinary memory: every copy bounces"},
@@ -152,8 +158,25 @@ static pp_status check_destination(const char *option, const char *path, struct 
     return PP_OK;
 }
 
-pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
+/* --step KIND:TIME is --step KIND --step-ms TIME. */
+static pp_status take_step_length(struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
 {
+    double ms = (double)o->step_length_ns / 1e6;
+    if (!o->step_length_ns)
+        return PP_OK;
+    if (run_opt_given(set, "step-ms") && o->step_ms != ms)
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms and --step-ms %g give two lengths; leave out one", step_choices[o->step].name, ms, o->step_ms);
+    if (!(ms >= STEP_MS_LEAST && ms <= STEP_MS_MOST))
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms is out of range; allowed are %gms to %gms", step_choices[o->step].name, ms, STEP_MS_LEAST, STEP_MS_MOST);
+    o->step_ms = ms;
+    return PP_OK;
+}
+
+pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
+{
+    pp_status st = take_step_length(o, set, err);
+    if (st != PP_OK)
+        return st;
     if (!operands && !o->synthetic)
         return pp_fail(err, PP_E_USAGE, "which DATASET? Give a directory of images, tar shards, a token file, or --synthetic SPEC");
     if (operands && o->synthetic)
@@ -165,7 +188,7 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
     if (o->token_bytes == 3)
         return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
     if (o->step != RUN_STEP_AUTO && o->step != RUN_STEP_NONE && !(o->step_ms > 0))
-        return pp_fail(err, PP_E_USAGE, "--step %s needs its length: add --step-ms, for example --step-ms 20", step_choices[o->step].name);
+        return pp_fail(err, PP_E_USAGE, "--step %s needs its length: for example --step %s:20ms", step_choices[o->step].name, step_choices[o->step].name);
     if (o->step == RUN_STEP_NONE && o->step_ms > 0)
         return pp_fail(err, PP_E_USAGE, "--step none has no length; leave out --step-ms or use --step sleep");
     if (o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST)
@@ -194,6 +217,6 @@ pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set,
         return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
         return pp_fail(err, PP_E_USAGE, "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
-    pp_status st = check_destination("save-state", o->save_state, err);
+    st = check_destination("save-state", o->save_state, err);
     return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;
 }

@@ -5,6 +5,7 @@
 #include "probe/base/opts.h"
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
+enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
 enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
 
 struct run_opts {
@@ -14,7 +15,7 @@ struct run_opts {
     int64_t shuffle_buffer, window, token_bytes;
     /* loader */
     int64_t workers, batch_size, prefetch; /* -1: choose */
-    int out_of_order, drop_last, dtype;
+    int out_of_order, drop_last, dtype, wire;
     const char *transform;
     /* order */
     int sampler;
@@ -31,6 +32,7 @@ struct run_opts {
     double retry_backoff_ms;
     /* trainer and device */
     int step;
+    uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */
     double step_ms, link_gbps;
     int device, h2d; /* h2d 1: sync */
     int pageable, sync_every_step, gpu_activity;
@@ -50,7 +52,7 @@ extern const struct pp_opt run_opt_table[];
 
 /* Whether the user said something about option name (flag, environment or config file). */
 int run_opt_given(const struct pp_opt_set *set, const char *name);
-/* Checks what no single row can: combinations. */
-pp_status run_opts_check(const struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
+/* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
+pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
 
 #endif

@@ -69,7 +69,8 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
     pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
     pp_store_meta_text(s, "config", "step", pp_step_name(l->step));
-    pp_store_meta_text(s, "config", "transform", p->transform ? pp_transform_text(p->transform) : "none");
+    pp_store_meta_text(s, "config", "transform", p->delivered ? pp_transform_text(p->delivered) : p->transform ? pp_transform_text(p->transform) : "none");
+    pp_store_meta_text(s, "config", "wire", p->delivered ? "u8" : "dtype");
     pp_store_meta_text(s, "config", "simd", pp_transform_simd());
     static const char *const keys[] = {"workers", "batch_size", "prefetch"};
     for (int i = 0; i < 3; i++)

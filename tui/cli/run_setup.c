@@ -234,19 +234,41 @@ static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
     return st;
 }
 
+static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    static const char *const kinds[] = {[RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
+    struct pp_device_opts dev = {.kind = kinds[o->device], .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable,
+                                  .copy_buffers = (int)o->copy_buffers, .sync_copies = o->h2d};
+    struct pp_device_normalize normalize;
+    if (p->delivered) {
+        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) * (size_t)pp_transform_width(p->delivered),
+                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype), .table = pp_transform_values(p->delivered)};
+        dev.normalize = &normalize;
+    }
+    return pp_device_open(&dev, &p->device, err);
+}
+
+/* First of all: a typo should not cost a listing. */
+static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
+    if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
+        return st;
+    p->delivered = p->transform;
+    p->transform = NULL;
+    return pp_transform_until_normalize(p->delivered, &p->transform, err);
+}
+
 pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set, const char *path,
                          struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err)
 {
-    static const char *const kinds[] = {[RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
     struct opening opening = {progress, interrupted};
-    struct pp_device_opts dev = {.kind = kinds[o->device], .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable,
-                                  .copy_buffers = (int)o->copy_buffers, .sync_copies = o->h2d};
-    const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
-    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err); /* first: a typo should not cost a listing */
+    pp_status st = make_transform(p, o, err);
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
-        st = pp_device_open(&dev, &p->device, err);
+        st = open_device(p, o, err);
     if (st == PP_OK)
         st = choose_step(p, o, err);
     if (st == PP_OK)
@@ -259,6 +281,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
     if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {
         pp_transform_destroy(p->transform);
         p->transform = NULL;
+        if (p->delivered)
+            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds tokens; leave it out", path);
         if (run_opt_given(set, "transform"))
             return pp_fail(err, PP_E_USAGE, "--transform is for images, and %s holds tokens; leave it out", path);
     }
@@ -277,6 +301,7 @@ void run_parts_free(struct run_parts *p)
 {
     pp_sampler_destroy(p->sampler);
     pp_transform_destroy(p->transform);
+    pp_transform_destroy(p->delivered);
     pp_faults_destroy(p->faults);
     if (p->device)
         pp_device_close(p->device);

@@ -9,7 +9,8 @@
 struct run_parts {
     struct pp_dataset *dataset;
     struct pp_sampler *sampler; /* NULL when streaming */
-    struct pp_transform *transform; /* NULL for tokens */
+    struct pp_transform *transform; /* what workers do; NULL for tokens */
+    struct pp_transform *delivered; /* --wire u8: the same with the normalisation that the device does; else NULL */
     struct pp_device *device;
     struct pp_faults *faults;   /* NULL: none injected */
     struct pp_loader_opts loader; /* filled except session and events */
