@@ -109,6 +109,27 @@ void pp_span_put(struct pp_thread *t, const struct pp_span *span);
 /* A counter has this value now. */
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value);
 
+/* Recording switched off (t is NULL) is one test where the call stands, and no call. The names above stay functions of the library as well: for programs that look
+ * them up (dlsym, ctypes), and for compilers that do not know this attribute or do not optimise. */
+#ifdef __GNUC__
+#define PP_UNLESS_OFF(function, parameters, arguments)                                                 \
+    void function##_on parameters __asm__(#function);                                                  \
+    extern __inline__ __attribute__((__gnu_inline__)) void function parameters                         \
+    {                                                                                                  \
+        if (t)                                                                                         \
+            function##_on arguments;                                                                   \
+    }
+PP_UNLESS_OFF(pp_span_begin, (struct pp_thread *t, pp_phase phase, const struct pp_lap *lap), (t, phase, lap))
+PP_UNLESS_OFF(pp_span_end, (struct pp_thread *t, uint64_t bytes, unsigned flags), (t, bytes, flags))
+PP_UNLESS_OFF(pp_lap_start, (struct pp_thread *t), (t))
+PP_UNLESS_OFF(pp_lap_end, (struct pp_thread *t, pp_phase phase, const struct pp_lap *lap), (t, phase, lap))
+PP_UNLESS_OFF(pp_lap_skip, (struct pp_thread *t), (t))
+PP_UNLESS_OFF(pp_lap_expect, (struct pp_thread *t, pp_phase phase, const struct pp_lap *lap), (t, phase, lap))
+PP_UNLESS_OFF(pp_span_put, (struct pp_thread *t, const struct pp_span *span), (t, span))
+PP_UNLESS_OFF(pp_counter_put, (struct pp_thread *t, uint16_t name, uint64_t value), (t, name, value))
+#undef PP_UNLESS_OFF
+#endif
+
 #ifdef __cplusplus
 }
 #endif

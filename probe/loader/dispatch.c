@@ -95,7 +95,7 @@ static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);
     *wait_ns += pp_now_ns() - t0;
-    pp_lap_end(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = (uint32_t)d->next_batch, .epoch = (uint16_t)d->epoch,
+    pp_lap_close(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = (uint32_t)d->next_batch, .epoch = (uint16_t)d->epoch,
                                           .flags = d->next_batch < d->opts->warmup_steps ? PP_SPAN_WARMUP : 0});
 }
 
@@ -157,10 +157,10 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
     if (d->opts->max_epochs && d->epoch >= d->opts->max_epochs)
         return PP_END;
     if (!d->order) {
-        pp_lap_skip(t);
+        pp_lap_drop(t);
         pp_lap_open(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
         st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
-        pp_lap_end(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
+        pp_lap_close(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
         if (st != PP_OK)
             d->failure = st;
     }

@@ -100,14 +100,14 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
             pp_loader_fail(l, st, &err);
             stepped.flags |= PP_SPAN_ERROR;
         }
-        pp_lap_end(t, PP_PHASE_STEP, &stepped);
+        pp_lap_close(t, PP_PHASE_STEP, &stepped);
     }
     if (l->opts.sync_every_step) {
         pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_loader_fail(l, err.code, &err);
         pp_fault_sync(l->opts.faults);
-        pp_lap_end(t, PP_PHASE_DEVICE_SYNC, &lap);
+        pp_lap_close(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }
 
@@ -133,13 +133,13 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
         pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
-            pp_lap_end(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,
+            pp_lap_close(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,
                                                                .flags = st == PP_END ? 0 : PP_SPAN_UNFINISHED});
             if (st == PP_END)
                 break;
         } else {
             first_of_epoch = r->batches && b->epoch != r->epoch;
-            pp_lap_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
+            pp_lap_close(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
                        &(struct pp_lap){.sample = b->samples, .bytes = b->bytes, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
                                         .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
             if (!r->batches)

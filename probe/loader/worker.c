@@ -25,7 +25,7 @@ static void lap(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status
 {
     struct pp_lap copy = *l;
     copy.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
-    pp_lap_end(w->trace, phase, &copy);
+    pp_lap_close(w->trace, phase, &copy);
 }
 
 static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -228,7 +228,7 @@ void *pp_worker_main(void *arg)
     pp_lap_start(w->trace);
     if (l->opts.faults) { /* a worker that is slow to start, as a spawned process is */
         pp_fault_start(l->opts.faults);
-        pp_lap_end(w->trace, PP_PHASE_STARTUP, NULL);
+        pp_lap_close(w->trace, PP_PHASE_STARTUP, NULL);
     }
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {

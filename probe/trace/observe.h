@@ -1,8 +1,8 @@
 /* trace/observe.h: somebody who watches phases begin and end as they happen (our own NVTX ranges), beside their being recorded.
  *
- * A lap is known when it ends; an observer must hear of it when it begins. So a thread says pp_lap_open where a phase begins; the pp_lap_end or
- * pp_lap_skip that follows closes it. A phase that is opened when another is still open closes that one. Recording may be off (a NULL pp_thread):
- * the observer hears all the same. Without an observer an open costs one load. */
+ * A lap is known when it ends; an observer must hear of it when it begins. So whoever may be observed says pp_lap_open where a phase begins and
+ * pp_lap_close or pp_lap_drop, instead of pp_lap_end and pp_lap_skip, where it ends. A phase that is opened when another is still open closes that
+ * one. Recording may be off (a NULL pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
 #ifndef PP_TRACE_OBSERVE_H
 #define PP_TRACE_OBSERVE_H
 
@@ -16,7 +16,7 @@ struct pp_observer {
 /* For the process; set before its threads begin to record, NULL takes it away. The observer is borrowed. */
 void pp_trace_set_observer(const struct pp_observer *o);
 
-extern const struct pp_observer *pp_observer_now; /* atomic; only for the two below */
+extern const struct pp_observer *pp_observer_now; /* atomic; only for what is below */
 
 static inline const struct pp_observer *pp_observer_get(void)
 {
@@ -37,12 +37,24 @@ static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t bat
     pp_lap_open_sample(t, phase, batch, PP_NO_SAMPLE);
 }
 
-/* What pp_lap_end and pp_lap_skip call. */
-static inline void pp_lap_observed_end(void)
+static inline void pp_lap_tell_end(void)
 {
     const struct pp_observer *o = pp_observer_get();
     if (__builtin_expect(o != NULL, 0))
         o->end();
+}
+
+/* pp_lap_end and pp_lap_skip, observed. */
+static inline void pp_lap_close(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    pp_lap_tell_end();
+    pp_lap_end(t, phase, lap);
+}
+
+static inline void pp_lap_drop(struct pp_thread *t)
+{
+    pp_lap_tell_end();
+    pp_lap_skip(t);
 }
 
 #endif

@@ -1,5 +1,4 @@
 #include "probe/trace/join.h"
-#include "probe/trace/observe.h"
 #include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
 
@@ -73,7 +72,6 @@ void pp_lap_start(struct pp_thread *t)
 
 void pp_lap_skip(struct pp_thread *t)
 {
-    pp_lap_observed_end();
     if (!pp_is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
@@ -87,7 +85,6 @@ void pp_lap_skip(struct pp_thread *t)
 void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_lap_observed_end();
     if (!pp_is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);

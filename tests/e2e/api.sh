@@ -23,6 +23,25 @@ is "and shows nothing else" "$(grep -cE 'session|ring|fail|anchor' <<<"$shown")"
 needed=$(LC_ALL=C objdump -p "$T/stage/usr/lib/libpipeprobe.so" 2>/dev/null | awk '/NEEDED/ {print $2}')
 is "no SQLite comes with it" "$(grep -c sqlite <<<"$needed")" 0
 
+# Recording switched off costs the caller a test: with functions that count in the library's place, none is called. Told otherwise, each is.
+cat >"$T/off.c" <<'C'
+#include <pipeprobe/pipeprobe.h>
+extern int calls;
+int main(int argc, char **argv)
+{
+    struct pp_thread *volatile off = argc > 1 ? (struct pp_thread *)argv : 0;
+    pp_lap_start(off), pp_lap_expect(off, PP_PHASE_READ, 0), pp_lap_end(off, PP_PHASE_READ, &(struct pp_lap){.batch = 1, .sample = 2}), pp_lap_skip(off);
+    pp_span_begin(off, PP_PHASE_READ, 0), pp_span_end(off, 0, 0), pp_span_put(off, 0), pp_counter_put(off, 1, 2);
+    return calls;
+}
+C
+{ echo 'int calls;'; for f in lap_start lap_expect lap_end lap_skip span_begin span_end span_put counter_put; do echo "void pp_$f(void) { calls++; }"; done; } >"$T/calls.c"
+check "a program that counts the calls" "${CC:-cc}" -O2 -Wall -Wextra -Werror -I"$T/stage/usr/include" "$T/off.c" "$T/calls.c" -o "$T/off"
+run "$T/off"
+is "recording off makes no call" "$rc" 0
+run "$T/off" on
+is "on makes each" "$rc" 8
+
 export LD_LIBRARY_PATH=$T/stage/usr/lib
 export PIPEPROBE_COLLECTOR=$T/stage/usr/bin/pipeprobe
 run timeout 60 "$T/c_loader" "$T/run.sqlite"
