@@ -21,6 +21,7 @@ static void laps(struct pp_thread *t, uint64_t n)
     pp_lap_start(t);
     for (uint64_t i = 0; i < n; i++) {
         lap.batch = (uint32_t)(i >> 6);
+        __asm__ volatile("" : "+r"(t)); /* whether t is NULL is asked again each time */
         pp_lap_end(t, PP_PHASE_DECODE, &lap);
     }
 }
@@ -79,6 +80,39 @@ static double hot_path(body_fn *body, int resources, uint64_t n)
     return ns;
 }
 
+/* ---- spans per second ---- */
+
+/* What records: all NULL when nothing does. */
+struct recording {
+    char path[40];
+    struct pp_session *session;
+    struct pp_store *store;
+    struct pp_drain *drain;
+};
+
+static void start_recording(struct recording *r, size_t ring_spans)
+{
+    struct pp_err err;
+    *r = (struct recording){.path = "/tmp/pp-bench-XXXXXX.sqlite"};
+    int fd = mkstemps(r->path, 7);
+    if (fd < 0) {
+        perror("bench_trace: /tmp");
+        exit(4);
+    }
+    close(fd);
+    if (pp_session_open(&(struct pp_session_opts){.ring_spans = ring_spans}, &r->session, &err) || pp_store_create(&(struct pp_store_opts){.path = r->path, .force = 1}, &r->store, &err)
+        || pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, &err))
+        die("drain", &err);
+}
+
+static void drop_recording(struct recording *r)
+{
+    pp_store_close(r->store);
+    pp_session_close(r->session, 0);
+    if (r->session)
+        unlink(r->path);
+}
+
 struct stream {
     struct pp_session *session;
     uint64_t spans;
@@ -102,46 +136,35 @@ static void *stream(void *arg)
 
 static void sustained(int producers)
 {
-    char path[] = "/tmp/pp-bench-XXXXXX.sqlite";
-    struct pp_session *session;
-    struct pp_store *store;
-    struct pp_drain *drain;
+    struct recording r;
     struct pp_drain_stats stats;
     struct pp_store_cost cost;
-    struct pp_err err;
     pthread_t thread[8];
-    int fd = mkstemps(path, 7);
-    if (fd < 0)
-        return;
-    close(fd);
-    if (pp_session_open(&(struct pp_session_opts){.ring_spans = 1 << 17}, &session, &err) || pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &store, &err)
-        || pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store}, &drain, &err))
-        die("drain", &err);
-    struct stream s = {session, STREAM_SPANS / (uint64_t)producers};
+    start_recording(&r, 1 << 17);
+    struct stream s = {r.session, STREAM_SPANS / (uint64_t)producers};
     uint64_t start = pp_now_ns();
     for (int i = 0; i < producers; i++)
         pthread_create(&thread[i], NULL, stream, &s);
     for (int i = 0; i < producers; i++)
         pthread_join(thread[i], NULL);
-    pp_drain_stop(drain, &stats);
+    pp_drain_stop(r.drain, &stats);
     double seconds = (double)(pp_now_ns() - start) / 1e9;
-    pp_store_cost(store, &cost);
+    pp_store_cost(r.store, &cost);
     printf("%d producer%s into SQLite, lean    %8.2f M spans/s   lost %llu   drain CPU %.1f ns/span   %.2f B/span\n", producers, producers > 1 ? "s" : " ",
            (double)stats.spans / seconds / 1e6, (unsigned long long)stats.dropped, (double)stats.cpu_ns / (double)stats.spans, (double)cost.chunk_bytes / (double)cost.spans);
-    pp_store_close(store);
-    pp_session_close(session, 0);
-    unlink(path);
+    drop_recording(&r);
 }
 
 /* ---- what recording takes from a machine that has nothing to spare ---- */
 
-enum { PHASE_NS = 10000, ROUND_NS = 150000000, ROUNDS = 9, THREADS = 2 };
+enum { PHASE_NS = 10000, WINDOW_NS = 950000000, SETTLE_NS = 50000000, ROUNDS = 15, THREADS = 2 };
 
 struct busy {
     uint64_t work, phases;
     pthread_t id;
     const char *name;
     struct pp_session *session;
+    const int *stop;
 };
 
 /* Dependent arithmetic, so that nothing overlaps with the recording. */
@@ -157,32 +180,42 @@ static void *busy(void *arg)
     struct busy *b = arg;
     volatile uint64_t sink = 1;
     struct pp_thread *t = pp_thread_register(b->session, PP_LANE_WORKER, b->name); /* no session: off */
-    uint64_t until = pp_now_ns() + ROUND_NS, n = 0;
     pp_lap_start(t);
-    while (n % 16 || pp_now_ns() < until) {
+    while (!__atomic_load_n(b->stop, __ATOMIC_RELAXED)) {
         sink = toil(sink, b->work);
-        pp_lap_end(t, PP_PHASE_DECODE, &(struct pp_lap){.sample = n, .batch = (uint32_t)(n >> 6)});
-        n++;
+        pp_lap_end(t, PP_PHASE_DECODE, &(struct pp_lap){.sample = b->phases, .batch = (uint32_t)(b->phases >> 6)});
+        b->phases++;
     }
     pp_thread_retire(t);
-    b->phases = n;
     return NULL;
 }
 
-/* Phases of both threads in one round. */
-static double busy_round(struct pp_session *session, uint64_t work)
+/* Phases per second of both threads. What the drain does for the phases of the window it does within the window: it is stopped, and so commits,
+ * before the threads are told to stop. */
+static double busy_window(int on, uint64_t work)
 {
+    struct recording r = {.session = NULL};
     struct busy b[THREADS];
+    int stop = 0;
     double phases = 0;
+    if (on)
+        start_recording(&r, 1 << 17);
+    pp_sleep_until_ns(pp_now_ns() + SETTLE_NS); /* the drain's memory is there, the last window's file is on the disk */
+    uint64_t start = pp_now_ns();
     for (int i = 0; i < THREADS; i++) {
-        b[i] = (struct busy){.work = work, .name = "busy", .session = session};
+        b[i] = (struct busy){.work = work, .name = "busy", .session = r.session, .stop = &stop};
         pthread_create(&b[i].id, NULL, busy, &b[i]);
     }
+    pp_sleep_until_ns(start + WINDOW_NS);
+    pp_drain_stop(r.drain, NULL);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(b[i].id, NULL);
         phases += (double)b[i].phases;
     }
-    return phases;
+    double seconds = (double)(pp_now_ns() - start) / 1e9;
+    drop_recording(&r);
+    return phases / seconds;
 }
 
 static int by_size(const void *a, const void *b)
@@ -191,36 +224,28 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Off and on in turn, the median of the rounds' ratios: a slow moment hits both. */
+static void show_rounds(const char *what, const char *goal, double *v)
+{
+    qsort(v, ROUNDS, sizeof(*v), by_size);
+    printf("%-34s %6.2f %%   %s   range %.2f .. %.2f, middle half %.2f .. %.2f, over %d rounds\n", what, v[ROUNDS / 2], goal, v[0], v[ROUNDS - 1], v[ROUNDS / 4],
+           v[ROUNDS - 1 - ROUNDS / 4], ROUNDS);
+}
+
+/* Off, on, on, off in each round: what drifts within a round falls on both. What the two offs differ by is what this machine alone does. */
 static void saturated(void)
 {
-    char path[] = "/tmp/pp-bench-XXXXXX.sqlite";
-    double lost[ROUNDS];
-    struct pp_session *session;
-    struct pp_store *store;
-    struct pp_drain *drain;
-    struct pp_err err;
+    double lost[ROUNDS], noise[ROUNDS];
     volatile uint64_t sink = toil(1, 1000000);
     uint64_t start = pp_now_ns();
     sink = toil(sink, 10000000);
     uint64_t work = (uint64_t)(PHASE_NS * 1e7 / (double)(pp_now_ns() - start));
-    int fd = mkstemps(path, 7);
-    if (fd < 0)
-        return;
-    close(fd);
-    if (pp_session_open(&(struct pp_session_opts){.ring_spans = 1 << 16}, &session, &err) || pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &store, &err)
-        || pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store}, &drain, &err))
-        die("drain", &err);
     for (int i = 0; i < ROUNDS; i++) {
-        double off = busy_round(NULL, work), on = busy_round(session, work);
-        lost[i] = 100 * (1 - on / off);
+        double off = busy_window(0, work), on = busy_window(1, work), on_again = busy_window(1, work), off_again = busy_window(0, work);
+        lost[i] = 100 * (1 - (on + on_again) / (off + off_again));
+        noise[i] = 100 * (1 - off_again / off);
     }
-    qsort(lost, ROUNDS, sizeof(*lost), by_size);
-    pp_drain_stop(drain, NULL);
-    pp_store_close(store);
-    pp_session_close(session, 0);
-    unlink(path);
-    printf("overhead, 2 threads of 10 us phases %6.2f %%   <= 0.5   range %.2f .. %.2f over %d rounds\n", lost[ROUNDS / 2], lost[0], lost[ROUNDS - 1], ROUNDS);
+    show_rounds("overhead, 2 threads, 10 us phases", "<= 0.5", lost);
+    show_rounds("  the same of off against off", "      ", noise);
 }
 
 int main(void)
