@@ -66,6 +66,11 @@ struct pp_report_fix {
     double samples_per_s;
 };
 
+/* A cause that the verdict does not name, and what it misses. */
+struct pp_report_rejected {
+    const char *l1, *l2, *why;
+};
+
 struct pp_report_verdict {
     const char *l0;  /* "input-bound", "not-input-bound", "inconclusive" */
     const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
@@ -83,6 +88,8 @@ struct pp_report_verdict {
     const char *why_no_fixes;
     const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
     size_t n_ruled_out;
+    struct pp_report_rejected *rejected; /* every other cause of the table of rules */
+    size_t n_rejected;
     double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 

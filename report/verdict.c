@@ -1,6 +1,6 @@
 #include "report/verdict.h"
 
-#include "probe/base/text.h"
+#include "report/causes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,19 +11,6 @@ struct judge {
     struct pp_report_arena *arena;
     struct pp_report_verdict *out;
 };
-
-static const char *show(enum pp_unit unit, double v, char *buf, size_t size)
-{
-    switch (unit) {
-    case PP_UNIT_SHARE: return pp_text_percent(buf, size, v);
-    case PP_UNIT_COUNT: return pp_text_count(buf, size, v);
-    case PP_UNIT_RATE: return pp_text_rate(buf, size, v);
-    case PP_UNIT_TIME: return pp_text_duration(buf, size, v);
-    case PP_UNIT_NUMBER: break;
-    }
-    snprintf(buf, size, "%.3g", v);
-    return isnan(v) ? "-" : buf;
-}
 
 enum { LAWS = 3 };
 static const enum pp_metric law_metrics[LAWS] = {PP_METRIC_LAW_UTILISATION, PP_METRIC_LAW_SERVICE, PP_METRIC_LAW_LITTLE};
@@ -53,7 +40,7 @@ static const char *value_of(const struct pp_facts *f, const char *name, size_t l
         return f->gpu_not_measured;
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         if (strcmp(pp_metric_infos[m].name, text) == 0) {
-            show(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
+            pp_unit_text(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
             snprintf(buf, size, "%s%s%s", value, many ? " " : "", !many ? "" : f->metric[m] == 1 ? one : many);
             return buf;
         }
@@ -88,7 +75,7 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
         return;
     v->evidence[v->evidences++] = (struct pp_report_evidence){
         .name = pp_metric_infos[m].text,
-        .value = pp_report_arena_copy(j->arena, show(pp_metric_infos[m].unit, j->facts->metric[m], value, sizeof(value))),
+        .value = pp_report_arena_copy(j->arena, pp_unit_text(pp_metric_infos[m].unit, j->facts->metric[m], value, sizeof(value))),
         .threshold = threshold,
         .supports = supports,
     };
@@ -128,7 +115,7 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
 {
     char limit[48];
     enum pp_unit unit = pp_metric_infos[g->metric].unit;
-    show(unit, g->limit, limit, sizeof(limit));
+    pp_unit_text(unit, g->limit, limit, sizeof(limit));
     j->out->l0 = "inconclusive";
     say_why(j, g);
     j->out->sentence = pp_report_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
@@ -137,36 +124,10 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
 
 /* ---- what the owner is bound by ---- */
 
-enum truth { NO, YES, UNKNOWN };
-
-static enum truth holds(const struct pp_facts *f, enum pp_condition_id id)
-{
-    double v = f->metric[pp_conditions[id].metric];
-    return isnan(v) ? UNKNOWN : v >= pp_conditions[id].at_least ? YES : NO;
-}
-
-static int cause_matches(const struct pp_facts *f, const struct pp_cause_rule *rule)
-{
-    if (!(rule->owners & (1u << f->owner)))
-        return 0; /* PP_PHASE_NONE: the hand-off, or nobody known */
-    for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++)
-        if (holds(f, rule->when[k].id) != (rule->when[k].holds ? YES : NO))
-            return 0;
-    return 1;
-}
-
-static const struct pp_cause_rule *first_match(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (cause_matches(f, &rules[i]))
-            return &rules[i];
-    return NULL;
-}
-
 /* Without an owner of the stalls, the replay may still know what stretches the steps. */
 static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
-    return f->owner_known || f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least ? first_match(f, pp_cause_rules, pp_cause_rules_n) : NULL;
+    return f->owner_known || f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
@@ -176,7 +137,7 @@ static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
     for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++) {
         const struct pp_condition *c = &pp_conditions[rule->when[k].id];
         char limit[48];
-        show(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
+        pp_unit_text(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
         add_evidence(j, c->metric, pp_report_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit, c->source), 1);
     }
 }
@@ -191,7 +152,7 @@ static void show_laws(const struct judge *j)
         for (int k = 0; k < LAWS; k++)
             if (pp_guard_rules[i].metric == law_metrics[k] && f->metric[law_metrics[k]] <= pp_guard_rules[i].limit) {
                 char limit[48];
-                show(PP_UNIT_SHARE, pp_guard_rules[i].limit, limit, sizeof(limit));
+                pp_unit_text(PP_UNIT_SHARE, pp_guard_rules[i].limit, limit, sizeof(limit));
                 add_evidence(j, law_metrics[k], pp_report_arena_printf(j->arena, "<= %s: the recording agrees with itself", limit), 0);
             }
 }
@@ -264,7 +225,7 @@ static void judge_level(const struct judge *j)
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
-    const struct pp_cause_rule *outside = bound ? NULL : first_match(f, pp_outside_rules, pp_outside_rules_n);
+    const struct pp_cause_rule *outside = bound ? NULL : pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
     if (outside) {
         v->l0 = "input-bound";
         v->level = pp_level_rules[pp_level_rules_n - 2].level;
@@ -313,4 +274,5 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *aren
     else
         judge_level(&j);
     show_laws(&j);
+    pp_causes_reject(facts, arena, out);
 }

@@ -62,11 +62,12 @@ bench: deps-test
 bench-built: all bench-bins helpers $(B)/tests/unit/test_store_recover
 	$(Q)bash tests/bench/bench.sh
 
-# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md).
+# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
+# TRUTH as the script says.
 .PHONY: bench-diagnosis
 bench-diagnosis: deps
-	$(Q)$(MAKE) $(JOBS) SAN= all
-	$(Q)bash tests/bench/diagnosis.sh
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(foreach v,BUDGET HALF SEEDS ONLY TRUTH,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/diagnosis.sh
 
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif

@@ -1,9 +1,22 @@
 #!/bin/bash
-# The diagnosis against labelled runs: every scenario, three severities, SEEDS seeds that no threshold was looked at with (20 and up). About
-# 5 minutes a seed. TRUTH=1: turns every knob for real too, once (about 12 minutes), which shows that the labels are causal and predictions hold.
+# tests/bench/diagnosis.sh: the diagnosis against labelled runs, every figure of docs/DIAGNOSIS.md's tables from one command.
+#
+#   HALF=held-out   which seeds: tune (odd), report (even), held-out (20 to 24), any      SEEDS=5   how many of them
+#   BUDGET=0        minutes; 0: the whole plan, about 45 with TRUTH=1                      ONLY=a,b  these scenarios
+#   TRUTH=1         turns every knob of every scenario for real, once: labels, efficacy, predictions; 0: verdicts alone
 set -eu
 cd "$(dirname "$0")/../.."
-PP=${PP:-build/release/pipeprobe}
-echo "$(date -u +%F), $(nproc) CPUs ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), load $(cut -d' ' -f1-3 /proc/loadavg)"
-[ "${TRUTH:-0}" = 0 ] || "$PP" selftest --truth --first-seed 20
-"$PP" selftest --full --first-seed 20 --seeds "${SEEDS:-5}"
+B=${BUILD:-build/release}
+PP=${PP:-$B/pipeprobe}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -d .git ] || [ -f .git ]; then commit=$(git describe --always --dirty 2>/dev/null || true); fi
+echo "$(date -u '+%F %H:%M UTC'), pipeprobe ${commit:-of no repository}, Linux $(uname -r), $(nproc) CPUs ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), load $(cut -d' ' -f1-3 /proc/loadavg)"
+truth=
+[ "${TRUTH:-1}" = 0 ] || truth=--truth
+"$PP" selftest --full $truth --half "${HALF:-held-out}" --seeds "${SEEDS:-5}" --budget "${BUDGET:-0}" ${ONLY:+--only "$ONLY"}
+
+# What ten minutes of a run with eight workers record: 770,000 samples.
+"$B/tests/tools/long_recording" "$work/long.sqlite" 2400000
+TIMEFORMAT='analysis of 2.4 million spans (ten minutes of eight workers): %R s, %U s of CPU'
+time "$PP" report "$work/long.sqlite" >"$work/report" || [ $? -eq 3 ]

@@ -238,6 +238,29 @@ static void test_costs_are_cpu_and_blocked_time(void **state)
     fake_free(f);
 }
 
+static const char *why_not(const struct pp_report *r, const char *l2)
+{
+    for (size_t i = 0; i < r->verdict.n_rejected; i++)
+        if (strcmp(r->verdict.rejected[i].l2, l2) == 0)
+            return r->verdict.rejected[i].why;
+    return NULL;
+}
+
+/* Two causes look alike in a table of means: what the other one misses is said in numbers. */
+static void test_every_other_cause_says_what_it_misses(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_report *r = report_of(f);
+    assert_null(why_not(r, r->verdict.l2));
+    assert_non_null(strstr(why_not(r, "cpu-saturated"), "replay: weight of CPU work is "));
+    assert_non_null(strstr(why_not(r, "cpu-saturated"), " %, not >= 40.0 %"));
+    assert_non_null(strstr(why_not(r, "bandwidth"), "gaps between reads follow bytes is "));
+    assert_string_equal(why_not(r, "warm-up"), "time to the first batch is unknown, not >= 15.0 %");
+    assert_non_null(why_not(r, "pageable"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
 /* What was injected is in the file, for people; the verdict must come from its effects alone. */
 static void test_the_injected_fault_is_not_looked_at(void **state)
 {
@@ -360,7 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen),
-        cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
+        cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
     };
