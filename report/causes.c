@@ -28,9 +28,10 @@ static enum truth holds(const struct pp_facts *f, enum pp_condition_id id)
     return isnan(v) ? UNKNOWN : v >= pp_conditions[id].at_least ? YES : NO;
 }
 
+/* A rule for any owner needs none; one for the hand-off (PP_PHASE_NONE) needs to know that it is the hand-off. */
 static int owner_fits(const struct pp_facts *f, const struct pp_cause_rule *rule)
 {
-    return (rule->owners & (1u << f->owner)) != 0; /* PP_PHASE_NONE: the hand-off, or nobody known */
+    return rule->owners == PP_ANY_OWNER || (f->owner_known && (rule->owners & (1u << f->owner)) != 0);
 }
 
 /* Index of the first condition that does not come out as the rule wants it; MOST_CONDITIONS: all do. */

@@ -95,7 +95,7 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
 #define COMPUTE (BIT(DECODE) | BIT(TRANSFORM) | BIT(COLLATE) | BIT(SAMPLER))
 #define WORK (COMPUTE | BIT(READ))
 
-#define ANY 0xffffffffu
+#define ANY PP_ANY_OWNER
 #define ALL(...) {__VA_ARGS__}
 
 const struct pp_cause_rule pp_cause_rules[] = {

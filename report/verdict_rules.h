@@ -126,6 +126,7 @@ extern const struct pp_condition pp_conditions[PP_CONDITIONS];
 
 /* In this order; the first whose owner and conditions match is the cause. Those that need a replay come first; without one (a streamed run, too few
  * samples, no CPU accounting) their metrics are unknown, they abstain, and the shares of the stalls decide below them. */
+#define PP_ANY_OWNER 0xffffffffu
 struct pp_cause_rule {
     const char *l1, *l2;  /* l2 may be NULL */
     unsigned owners;      /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
