@@ -314,7 +314,7 @@ pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_s
 pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     int64_t id = 0;
-    struct query q = query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY id");
+    struct query q = query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY +id"); /* +: by the index, then sorted */
     sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
     sqlite3_bind_int64(q.st, 2, (sqlite3_int64)to_ns);
     return walk_chunks(&q, &id, fn, ctx, bad_chunks, err);

@@ -18,6 +18,8 @@ const char pp_schema_tables[] =
     /* body and checksum: store/chunk.h */
     "CREATE TABLE chunk(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq0 INTEGER NOT NULL, n INTEGER NOT NULL,"
     " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL, next_seq INTEGER);"
+    /* A live view asks for the chunks of a moment, however long the run. */
+    "CREATE INDEX chunk_by_end ON chunk(last_end_ns, first_start_ns);"
     "CREATE TABLE span(id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, phase INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
     " dur_ns INTEGER NOT NULL, epoch INTEGER NOT NULL, batch INTEGER, sample INTEGER, samples INTEGER, bytes INTEGER NOT NULL,"
     " cpu_ns INTEGER, run_delay_ns INTEGER, cache_hit_kib INTEGER, name INTEGER, flags INTEGER NOT NULL);"
