@@ -61,9 +61,31 @@ static struct live_second *second_of(struct pp_live *l, uint64_t s)
     while (l->n_seconds <= s - l->base_s) {
         if (!live_room(l, (void **)&l->seconds, l->n_seconds, &l->cap_seconds, sizeof(*l->seconds)))
             return NULL;
+        if (!live_room(l, (void **)&l->stalled, l->n_seconds, &l->cap_stalled, sizeof(*l->stalled)))
+            return NULL;
+        l->stalled[l->n_seconds] = 0;
         l->seconds[l->n_seconds++] = (struct live_second){0};
     }
     return &l->seconds[s - l->base_s];
+}
+
+static void note_stall(struct pp_live *l, const struct live_second *s)
+{
+    size_t i = (size_t)(s - l->seconds);
+    l->stalled[i] = live_wait_share(l, l->base_s + i) >= PP_LIVE_STALL_SHARE; /* false for NAN */
+}
+
+static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_second_row *row)
+{
+    switch ((pp_phase)row->phase) {
+    case PP_PHASE_DATA_WAIT: case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
+    case PP_PHASE_STEP: s->step_ns += row->total_ns; break;
+    case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->n; return;
+    case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->n; return;
+    case PP_PHASE_READ: s->work_n[LIVE_READ] += row->n; return;
+    default: return;
+    }
+    note_stall(l, s);
 }
 
 static void add_part(void *ctx, const struct pp_second_row *row)
@@ -78,10 +100,7 @@ static void add_part(void *ctx, const struct pp_second_row *row)
         .thread = row->thread, .phase = row->phase, .n = row->n, .total_ns = row->total_ns, .max_ns = row->max_ns,
         .cpu_ns = row->cpu_ns, .run_delay_ns = row->run_delay_ns, .bytes = row->bytes,
     };
-    if (row->phase == PP_PHASE_DATA_WAIT || row->phase == PP_PHASE_DEVICE_SYNC)
-        s->wait_ns += row->total_ns;
-    else if (row->phase == PP_PHASE_STEP)
-        s->step_ns += row->total_ns;
+    add_sums(l, s, row);
     live_event_of_part(l, row);
 }
 
@@ -101,8 +120,10 @@ static void add_open_phase(void *ctx, const struct pp_open_phase_row *row)
     long thread = live_thread_row(l, row->thread);
     uint64_t from = row->t_ns / LIVE_SECOND_NS * LIVE_SECOND_NS;
     l->open_ns = row->t_ns > l->open_ns ? row->t_ns : l->open_ns;
-    if (s && thread >= 0 && l->threads[thread].lane == PP_LANE_TRAINER && row->phase == PP_PHASE_DATA_WAIT)
-        s->open_wait_ns = row->t_ns - (row->since_ns > from ? row->since_ns : from);
+    if (!s || thread < 0 || l->threads[thread].lane != PP_LANE_TRAINER || row->phase != PP_PHASE_DATA_WAIT)
+        return;
+    s->open_wait_ns = row->t_ns - (row->since_ns > from ? row->since_ns : from);
+    note_stall(l, s);
 }
 
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
@@ -309,6 +330,7 @@ void pp_live_close(struct pp_live *l)
         return;
     forget(l);
     free(l->seconds);
+    free(l->stalled);
     free(l->events);
     free(l->errors);
     free(l->facts);

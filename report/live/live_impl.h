@@ -10,6 +10,9 @@
 
 #define LIVE_SECOND_NS UINT64_C(1000000000)
 
+/* Work on single samples; the last of it that there is counts the samples. */
+enum { LIVE_TRANSFORMED, LIVE_DECODED, LIVE_READ, LIVE_WORKS };
+
 /* What one thread spent in one phase, of spans that ended in one second. */
 struct live_part {
     uint32_t thread;
@@ -20,7 +23,9 @@ struct live_part {
 struct live_second {
     struct live_part *parts;
     uint32_t n, cap;
-    uint64_t wait_ns, step_ns; /* of the trainer, of all parts: looking for a stall walks over hours of seconds */
+    /* of all parts, so that a curve of many seconds need not go through them */
+    uint64_t wait_ns, step_ns; /* of the trainer */
+    uint64_t work_n[LIVE_WORKS];
     uint64_t open_wait_ns;     /* of a wait of the trainer's that had not ended when the recorder looked */
 };
 
@@ -73,6 +78,8 @@ struct pp_live {
     uint64_t base_s;                /* second[0] */
     struct live_second *seconds;
     size_t n_seconds, cap_seconds;
+    unsigned char *stalled;         /* per second, 0 or 1: looking for a stall goes over hours of them */
+    size_t cap_stalled;
     int no_memory;
 
     struct live_usual usual[PP_PHASE_COUNT];
@@ -93,7 +100,11 @@ struct pp_live {
     struct pp_live_bar *bars;
     size_t n_bars, cap_bars;
 
-    struct pp_live_stage *stages;   /* of the last snapshot */
+    /* The last snapshot, what it was asked for, and whether it still says what there is: most frames show what the one before did. */
+    struct pp_live_snapshot last;
+    unsigned last_window_s;
+    int last_holds;
+    struct pp_live_stage *stages;
     size_t cap_stages;
     struct pp_live_worker *worker_rows;
 };

@@ -20,6 +20,7 @@ struct walk {
 void live_near_forget(struct pp_live *l)
 {
     l->near_s = UINT64_MAX;
+    l->last_holds = 0;
     free(l->seen);
     l->seen = NULL;
     l->n_queues = l->n_bars = 0;

@@ -250,25 +250,25 @@ double live_wait_share(const struct pp_live *l, uint64_t s)
 static double rate_of(const struct pp_live *l, uint64_t s)
 {
     const struct live_second *sec = second_at(l, s);
-    struct sums sum[PP_PHASE_COUNT] = {0};
     double seconds = covered(l, s);
-    for (uint32_t i = 0; i < sec->n; i++)
-        add(&sum[sec->parts[i].phase], &sec->parts[i]);
-    return seconds > 0 ? (double)samples_of(sum) / seconds : NAN;
+    uint64_t samples = 0;
+    for (int i = 0; i < LIVE_WORKS && !samples; i++)
+        samples = sec->work_n[i];
+    return seconds > 0 ? (double)samples / seconds : NAN;
 }
 
-static int stalled(const struct pp_live *l, uint64_t s)
+static int stall_begins(const struct pp_live *l, uint64_t s, uint64_t first_s)
 {
-    return live_wait_share(l, s) >= PP_LIVE_STALL_SHARE; /* false for NAN */
+    return l->stalled[s - l->base_s] && (s == first_s || !l->stalled[s - 1 - l->base_s]);
 }
 
 /* Where the nearest stretch of stalled seconds begins, looking back (step -1) or on (step 1). */
 static uint64_t stall_from(const struct pp_live *l, const struct pp_live_snapshot *out, int step)
 {
-    uint64_t steps = step < 0 ? out->at_s - out->first_s : out->last_s - out->at_s;
-    for (uint64_t i = 1; i <= steps; i++) {
-        uint64_t s = step < 0 ? out->at_s - i : out->at_s + i;
-        if (stalled(l, s) && (s == out->first_s || !stalled(l, s - 1)))
+    uint64_t s = out->at_s;
+    while (step < 0 ? s > out->first_s : s < out->last_s) {
+        s += step < 0 ? UINT64_MAX : 1;
+        if (stall_begins(l, s, out->first_s))
             return s;
     }
     return out->at_s;
@@ -315,19 +315,9 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->events = l->events;
 }
 
-pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
+/* Everything of *out that a second and the window before it decide. */
+static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
 {
-    memset(out, 0, sizeof(*out));
-    live_range(l, &out->first_s, &out->last_s);
-    out->state = l->state;
-    out->deleted = l->deleted;
-    out->quiet_s = (double)(pp_now_ns() - l->last_change_mono_ns) / 1e9;
-    out->origin_ns = l->origin_ns ? l->origin_ns : out->first_s * LIVE_SECOND_NS;
-    out->batch = PP_NO_BATCH;
-    out->samples_per_s = out->batches_per_s = out->wait_share = out->step_ns = out->read_bytes_per_s = NAN;
-    if (out->last_s < out->first_s)
-        return PP_OK;
-    out->at_s = at_s > out->last_s ? out->last_s : at_s < out->first_s ? out->first_s : at_s;
     struct window w = {.to_s = out->at_s, .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s : out->first_s};
     pp_status status = live_near(l, out->at_s, err);
     sum_window(l, &w);
@@ -345,4 +335,34 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
     out->bars = l->bars;
     out->n_bars = l->n_bars;
     return status != PP_OK ? status : workers;
+}
+
+static int same_as_last(const struct pp_live *l, unsigned window_s, const struct pp_live_snapshot *now)
+{
+    const struct pp_live_snapshot *last = &l->last;
+    return l->last_holds && l->last_window_s == window_s && last->at_s == now->at_s && last->first_s == now->first_s && last->last_s == now->last_s;
+}
+
+pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    struct pp_live_snapshot now = {.batch = PP_NO_BATCH, .samples_per_s = NAN, .batches_per_s = NAN, .wait_share = NAN, .step_ns = NAN, .read_bytes_per_s = NAN};
+    live_range(l, &now.first_s, &now.last_s);
+    now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;
+    if (now.last_s >= now.first_s) {
+        now.at_s = at_s > now.last_s ? now.last_s : at_s < now.first_s ? now.first_s : at_s;
+        if (same_as_last(l, window_s, &now)) {
+            now = l->last;
+        } else {
+            status = look_back(l, window_s, &now, err);
+            l->last = now;
+            l->last_window_s = window_s;
+            l->last_holds = status == PP_OK;
+        }
+    }
+    now.state = l->state;
+    now.deleted = l->deleted;
+    now.quiet_s = (double)(pp_now_ns() - l->last_change_mono_ns) / 1e9;
+    *out = now;
+    return status;
 }
