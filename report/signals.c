@@ -335,7 +335,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.sync = 0;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    f = offer(s, "link", 1, "half the bytes to copy (--dtype f16 or u8), or a faster link");
+    f = offer(s, "link", 1, "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link");
     f->knobs.copy = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
     f = offer(s, "storage", 1, "cached, staged or packed data: reads that do not block");

@@ -24,6 +24,7 @@ struct pp_export_source {
     pp_status (*each_chunk)(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err);
     pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_gpu)(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: nothing of a GPU */
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
 };
 
@@ -46,6 +47,7 @@ struct pp_export_run {
     uint64_t utc_ns;            /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
     int utc_known;
     uint64_t spans;             /* to be delivered; counters are not among them */
+    uint64_t gpu_rows;          /* what CUPTI recorded */
     uint64_t phase_spans[256];
     enum pp_flow phase_flow[256];
     struct pp_thread_row *threads; /* every thread that spans name, in the order of their ids; one the file does not declare is "thread N" */
@@ -81,7 +83,7 @@ struct pp_export_counter {
     double value;
 };
 
-/* One format. Calls come as open, thread*, error*, counter*, then spans with counters between them, close. A hook that is NULL means
+/* One format. Calls come as open, thread*, error*, counter*, gpu*, then spans with counters between them, close. A hook that is NULL means
  * the format has no place for it. */
 struct pp_exporter {
     const char *name;
@@ -93,6 +95,7 @@ struct pp_exporter {
     pp_status (*thread)(void *self, const struct pp_thread_row *t, struct pp_err *err);
     pp_status (*error)(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err);
     pp_status (*counter)(void *self, const struct pp_export_counter *c, struct pp_err *err);
+    pp_status (*gpu)(void *self, const struct pp_gpu_row *row, struct pp_err *err); /* row and its strings: during the call */
     pp_status (*span)(void *self, const struct pp_export_span *s, struct pp_err *err);
     /* Completes the output when complete is set, and frees self (NULL is fine). */
     pp_status (*close)(void *self, int complete, struct pp_err *err);
@@ -125,6 +128,7 @@ struct pp_export_opts {
 
 struct pp_export_result {
     uint64_t spans, counters, errors;
+    uint64_t gpu_rows;          /* what the GPU did, in formats with a place for it */
     uint64_t losses;            /* loss rows carried along or, in formats without a place for them, only counted here */
     uint64_t overlapping;       /* spans that went to a track of their own */
 };

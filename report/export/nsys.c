@@ -7,6 +7,7 @@
 #include "report/export/export.h"
 #include "report/export/nsight.h"
 #include "report/export/nsys.h"
+#include "report/export/nsys_gpu.h"
 #include "report/export/place.h"
 
 #include "probe/base/err.h"
@@ -42,35 +43,10 @@ struct nsys {
     struct range pending[ROWS];
     int n_pending;
     int64_t range_id, correlation_id;
-    uint32_t strings;                 /* in StringIds so far; ids from 1 */
     uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
     uint32_t call_name;
+    struct nsys_gpu *gpu;             /* NULL: CUPTI recorded nothing */
 };
-
-/* ---- identities and times -------------------------------------------------------------------------------------------------- */
-
-/* hw 8 | vm 8 | pid 24 | tid 24 bits; nsys numbers the only virtual machine 1. */
-static int64_t global_pid(const struct pp_thread_row *t)
-{
-    return 1ll << 48 | (int64_t)pp_nsight_pid(t) << 24;
-}
-
-static int64_t global_tid(const struct pp_thread_row *t)
-{
-    return global_pid(t) | pp_nsight_tid(t);
-}
-
-static int64_t relative(const struct nsys *n, uint64_t t_ns)
-{
-    uint64_t since = t_ns > n->run->origin_ns ? t_ns - n->run->origin_ns : 0;
-    return since > INT64_MAX ? INT64_MAX : (int64_t)since;
-}
-
-static pp_status add_string(struct nsys *n, const char *text, uint32_t *id, struct pp_err *err)
-{
-    *id = ++n->strings;
-    return nsys_row(&n->db, err, "INSERT INTO StringIds(id, value) VALUES(?,?)", "is", (int64_t)*id, text);
-}
 
 /* ---- what the file says about itself --------------------------------------------------------------------------------------- */
 
@@ -91,7 +67,7 @@ static pp_status put_versions(struct nsys *n, struct pp_err *err)
 static pp_status put_session(struct nsys *n, struct pp_err *err)
 {
     const struct pp_export_run *run = n->run;
-    int64_t duration = relative(n, run->end_ns);
+    int64_t duration = nsys_time(n->run, run->end_ns);
     char utc[64] = "", local[64] = "";
     time_t seconds = (time_t)(run->utc_ns / 1000000000u);
     struct tm tm;
@@ -161,17 +137,15 @@ static pp_status prepare_ranges(struct nsys *n, struct pp_err *err)
 
 static pp_status prepare_device(struct nsys *n, struct pp_err *err)
 {
-    const char *name = n->run->device_name ? n->run->device_name : "CUDA device";
     pp_status st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue)"
                                         " VALUES(?,?,0,?,?,?,0)", &n->call, err);
     if (st == PP_OK)
         st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes,"
                                   " copyKind, srcKind, dstKind, copyCount) VALUES(?,?,?,?,?,?,?,?,?,?,?,1)", &n->copy, err);
     if (st == PP_OK)
-        st = add_string(n, "cudaMemcpyAsync", &n->call_name, err);
+        st = nsys_string(&n->db, "cudaMemcpyAsync", &n->call_name, err);
     if (st == PP_OK)
-        st = nsys_row(&n->db, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)", "iisi", (int64_t)1 << 48,
-                      (int64_t)DEVICE_ID, name, (int64_t)DEVICE_ID);
+        st = nsys_device(&n->db, n->run->device_name, DEVICE_ID, err);
     return st;
 }
 
@@ -181,12 +155,14 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
     n->run = run;
-    pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows, err);
+    pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows || run->gpu_rows, err);
     if (st == PP_OK)
         st = prepare_ranges(n, err);
     if (st == PP_OK)
         st = nsys_prepare(&n->db, "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)", &n->counter, err);
-    if (st == PP_OK && run->device_rows)
+    if (st == PP_OK && run->gpu_rows)
+        st = nsys_gpu_open(&n->db, run, &n->gpu, err);
+    else if (st == PP_OK && run->device_rows)
         st = prepare_device(n, err);
     if (st == PP_OK)
         st = put_versions(n, err);
@@ -201,13 +177,13 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 static pp_status put_text_event(struct nsys *n, int64_t start, int type, int category, const struct pp_thread_row *t, const char *text, struct pp_err *err)
 {
     return nsys_row(&n->db, err, "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)", "iiiiis",
-                    start, (int64_t)type, (int64_t)category, global_tid(t), (int64_t)DOMAIN_ID, text);
+                    start, (int64_t)type, (int64_t)category, nsys_global_tid(t), (int64_t)DOMAIN_ID, text);
 }
 
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
-    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis", global_pid(t), (int64_t)pp_nsight_pid(t),
+    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis", nsys_global_pid(t), (int64_t)pp_nsight_pid(t),
                             n->run->program);
     if (st == PP_OK)
         st = put_text_event(n, 0, NSYS_DOMAIN, CATEGORY_NONE, t, "pipeprobe", err);
@@ -217,6 +193,15 @@ static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, stru
     return st;
 }
 
+/* The main thread trains, too: it is known by two names, and reports that join the names would count its rows twice. The later one counts. */
+static int named_later(const struct pp_export_run *run, const struct pp_thread_row *t)
+{
+    for (const struct pp_thread_row *u = t + 1; u < run->threads + run->n_threads; u++)
+        if (nsys_global_tid(u) == nsys_global_tid(t))
+            return 1;
+    return 0;
+}
+
 static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
     struct nsys *n = self;
@@ -224,13 +209,14 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
     uint32_t name;
     pp_status st = PP_OK;
     for (const struct pp_thread_row *u = n->run->threads; u < t; u++)
-        first &= global_pid(u) != global_pid(t);
+        first &= nsys_global_pid(u) != nsys_global_pid(t);
     if (first)
         st = put_process(n, t, err);
+    if (st != PP_OK || named_later(n->run, t))
+        return st;
+    st = nsys_string(&n->db, t->name, &name, err);
     if (st == PP_OK)
-        st = add_string(n, t->name, &name, err);
-    if (st == PP_OK)
-        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii", (int64_t)name, global_tid(t));
+        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii", (int64_t)name, nsys_global_tid(t));
     return st == PP_OK ? put_text_event(n, 0, NSYS_THREAD_NAME, CATEGORY_NONE, t, t->name, err) : st;
 }
 
@@ -242,7 +228,7 @@ static pp_status nsys_error(void *self, const struct pp_error_row *e, const stru
     if (!at)
         return PP_OK;
     snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?", e->reason ? e->reason : "");
-    return put_text_event(n, relative(n, e->t_ns), NSYS_MARK, CATEGORY_NONE, at, text, err);
+    return put_text_event(n, nsys_time(n->run, e->t_ns), NSYS_MARK, CATEGORY_NONE, at, text, err);
 }
 
 static pp_status nsys_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
@@ -250,14 +236,20 @@ static pp_status nsys_counter(void *self, const struct pp_export_counter *c, str
     struct nsys *n = self;
     if (!isfinite(c->value))
         return PP_OK;
-    sqlite3_bind_int64(n->counter, 1, relative(n, c->t_ns));
+    sqlite3_bind_int64(n->counter, 1, nsys_time(n->run, c->t_ns));
     sqlite3_bind_text(n->counter, 2, c->name, -1, SQLITE_TRANSIENT);
     if (c->thread)
-        sqlite3_bind_int64(n->counter, 3, global_tid(c->thread));
+        sqlite3_bind_int64(n->counter, 3, nsys_global_tid(c->thread));
     else
         sqlite3_bind_null(n->counter, 3);
     sqlite3_bind_double(n->counter, 4, c->value);
     return nsys_step(&n->db, n->counter, err);
+}
+
+static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
+{
+    struct nsys *n = self;
+    return n->gpu ? nsys_gpu_put(n->gpu, row, err) : PP_OK; /* NULL: they began after the scan, the file is being written */
 }
 
 /* ---- spans ----------------------------------------------------------------------------------------------------------------- */
@@ -316,7 +308,7 @@ static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, const 
     st = nsys_step(&n->db, n->call, err);
     if (st != PP_OK)
         return st;
-    const int64_t values[] = {r->start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, global_pid(e->thread), (int64_t)e->span->bytes,
+    const int64_t values[] = {r->start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, nsys_global_pid(e->thread), (int64_t)e->span->bytes,
                               NSYS_COPY_HTOD, memory, NSYS_MEMORY_DEVICE};
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
         sqlite3_bind_int64(n->copy, (int)i + 1, values[i]);
@@ -327,22 +319,22 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
 {
     struct nsys *n = self;
     uint32_t *string = &n->string_of[e->key];
-    pp_status st = *string ? PP_OK : add_string(n, e->name, string, err);
+    pp_status st = *string ? PP_OK : nsys_string(&n->db, e->name, string, err);
     if (st != PP_OK)
         return st;
     struct range *r = &n->pending[n->n_pending++];
     *r = (struct range){
-        .start = relative(n, e->span->start_ns),
-        .end = relative(n, e->end_ns),
+        .start = nsys_time(n->run, e->span->start_ns),
+        .end = nsys_time(n->run, e->end_ns),
         .range_id = e->track ? ++n->range_id : 0,
-        .global_tid = global_tid(e->thread),
+        .global_tid = nsys_global_tid(e->thread),
         .payload = e->span->batch == PP_NO_BATCH ? -1 : (int64_t)e->span->batch,
         .text_id = *string,
         .colour = pp_nsight_colour(e->span->phase),
         .type = e->track ? NSYS_START_END : NSYS_PUSH_POP,
         .category = e->span->phase,
     };
-    if (e->span->phase == PP_PHASE_H2D && n->run->device_rows && !(e->span->flags & PP_SPAN_ERROR))
+    if (e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu && !(e->span->flags & PP_SPAN_ERROR))
         st = put_copy(n, e, r, err);
     return st == PP_OK && n->n_pending == ROWS ? put_pending(n, err) : st;
 }
@@ -360,6 +352,7 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     sqlite3_finalize(n->counter);
     sqlite3_finalize(n->call);
     sqlite3_finalize(n->copy);
+    nsys_gpu_free(n->gpu);
     if (complete && st == PP_OK)
         st = nsys_db_finish(&n->db, err);
     nsys_db_close(&n->db);
@@ -375,6 +368,7 @@ const struct pp_exporter pp_export_nsys = {
     .thread = nsys_thread,
     .error = nsys_error,
     .counter = nsys_counter,
+    .gpu = put_gpu_row,
     .span = nsys_span,
     .close = nsys_close,
 };

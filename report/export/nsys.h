@@ -2,7 +2,8 @@
 #ifndef PP_EXPORT_NSYS_H
 #define PP_EXPORT_NSYS_H
 
-#include <pipeprobe/status.h>
+#include "report/export/export.h"
+#include "report/export/nsight.h"
 
 #include <sqlite3.h>
 #include <stdint.h>
@@ -14,11 +15,13 @@ extern const char nsys_schema_gpu[]; /* only with device rows */
 
 /* Values of eventType, copyKind and memory kinds as nsys writes them (the memory kinds are not CUPTI's: one less). */
 enum { NSYS_CATEGORY = 33, NSYS_MARK = 34, NSYS_THREAD_NAME = 39, NSYS_PUSH_POP = 59, NSYS_START_END = 60, NSYS_DOMAIN = 75 };
-enum { NSYS_COPY_HTOD = 1, NSYS_MEMORY_PAGEABLE = 0, NSYS_MEMORY_PINNED = 1, NSYS_MEMORY_DEVICE = 2, NSYS_MEMORY_UNKNOWN = 7 };
+enum { NSYS_COPY_UNKNOWN = 0, NSYS_COPY_HTOD = 1, NSYS_COPY_DTOH = 2, NSYS_COPY_DTOD = 8, NSYS_COPY_HTOH = 9 };
+enum { NSYS_MEMORY_PAGEABLE = 0, NSYS_MEMORY_PINNED = 1, NSYS_MEMORY_DEVICE = 2, NSYS_MEMORY_UNKNOWN = 7 };
 
 struct nsys_db {
     sqlite3 *db;
     const char *label; /* the output, for sentences */
+    uint32_t strings;  /* in StringIds so far; ids from 1 */
 };
 
 /* The file exists and is empty. No journal: it has a temporary name and is thrown away when anything fails. */
@@ -32,5 +35,33 @@ pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, s
 pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err);
 /* One insert of a plain row. types: i int64_t, s const char * (NULL is NULL), n no argument, NULL. */
 pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...);
+/* A new row of StringIds. */
+pp_status nsys_string(struct nsys_db *d, const char *text, uint32_t *id, struct pp_err *err);
+/* A row of TARGET_INFO_GPU; name NULL: unknown. */
+pp_status nsys_device(struct nsys_db *d, const char *name, uint32_t id, struct pp_err *err);
+
+/* hw 8 | vm 8 | pid 24 | tid 24 bits; nsys numbers the only virtual machine 1. */
+static inline int64_t nsys_global_pid(const struct pp_thread_row *t)
+{
+    return 1ll << 48 | (int64_t)pp_nsight_pid(t) << 24;
+}
+
+static inline int64_t nsys_global_tid(const struct pp_thread_row *t)
+{
+    return nsys_global_pid(t) | pp_nsight_tid(t);
+}
+
+/* The process that device rows belong to: a run drives its device from one. */
+static inline int64_t nsys_process(const struct pp_export_run *run)
+{
+    return run->n_threads ? nsys_global_pid(&run->threads[0]) : 1ll << 48;
+}
+
+/* Since the start of the run: the reports index times in 32-bit floats. */
+static inline int64_t nsys_time(const struct pp_export_run *run, uint64_t t_ns)
+{
+    uint64_t since = t_ns > run->origin_ns ? t_ns - run->origin_ns : 0;
+    return since > INT64_MAX ? INT64_MAX : (int64_t)since;
+}
 
 #endif

@@ -65,6 +65,18 @@ pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err)
     return status;
 }
 
+pp_status nsys_string(struct nsys_db *d, const char *text, uint32_t *id, struct pp_err *err)
+{
+    *id = ++d->strings;
+    return nsys_row(d, err, "INSERT INTO StringIds(id, value) VALUES(?,?)", "is", (int64_t)*id, text);
+}
+
+pp_status nsys_device(struct nsys_db *d, const char *name, uint32_t id, struct pp_err *err)
+{
+    return nsys_row(d, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)", "iisi", (int64_t)1 << 48, (int64_t)id,
+                    name ? name : "CUDA device", (int64_t)id);
+}
+
 pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...)
 {
     sqlite3_stmt *st = NULL;

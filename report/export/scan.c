@@ -110,6 +110,13 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
     }
 }
 
+static void on_gpu(void *ctx, const struct pp_gpu_row *g)
+{
+    struct scan *s = ctx;
+    see(s->run, g->start_ns, g->start_ns + g->dur_ns);
+    s->run->gpu_rows++;
+}
+
 /* The chain a batch is followed along; a run without one of the links (no step, a foreign program) is followed along the others. */
 static void choose_flow(struct pp_export_run *run)
 {
@@ -177,6 +184,8 @@ pp_status pp_scan(const struct pp_export_source *src, struct pp_export_run *run,
         st = src->each_error(src->ctx, on_error, &s, err);
     if (st == PP_OK)
         st = src->each_counter(src->ctx, on_time, &s, err);
+    if (st == PP_OK && src->each_gpu)
+        st = src->each_gpu(src->ctx, on_gpu, &s, err);
     if (st == PP_OK)
         st = src->each_loss(src->ctx, on_loss, &s, err);
     if (st == PP_OK && bad_chunks)

@@ -41,6 +41,11 @@ static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct
     return pp_reader_each_counter(ctx, fn, fn_ctx, err);
 }
 
+static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return pp_reader_each_gpu(ctx, fn, fn_ctx, err);
+}
+
 static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     return pp_reader_each_loss(ctx, fn, fn_ctx, err);
@@ -50,5 +55,5 @@ void pp_export_from_reader(struct pp_reader *r, const char *path, struct pp_expo
 {
     *out = (struct pp_export_source){.ctx = r, .path = path, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads,
                                      .name = name, .each_chunk = each_chunk, .each_error = each_error, .each_counter = each_counter,
-                                     .each_loss = each_loss};
+                                     .each_gpu = each_gpu, .each_loss = each_loss};
 }

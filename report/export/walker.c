@@ -131,6 +131,15 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         w->status = deliver_counter(w, &(struct pp_export_counter){.name = name, .t_ns = t_ns, .value = value});
 }
 
+static void on_gpu(void *ctx, const struct pp_gpu_row *row)
+{
+    struct walk *w = ctx;
+    if (w->status != PP_OK)
+        return;
+    w->status = w->to->gpu(w->self, row, w->err);
+    w->done.gpu_rows++;
+}
+
 static pp_status deliver(struct walk *w)
 {
     const struct pp_export_source *src = w->source;
@@ -141,6 +150,8 @@ static pp_status deliver(struct walk *w)
         st = src->each_error(src->ctx, on_error, w, w->err);
     if (st == PP_OK && w->status == PP_OK)
         st = src->each_counter(src->ctx, on_counter, w, w->err);
+    if (st == PP_OK && w->status == PP_OK && w->to->gpu && src->each_gpu)
+        st = src->each_gpu(src->ctx, on_gpu, w, w->err);
     if (st == PP_OK && w->status == PP_OK)
         st = src->each_chunk(src->ctx, on_chunk, w, NULL, w->err);
     return w->status != PP_OK ? w->status : st;

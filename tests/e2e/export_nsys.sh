@@ -56,6 +56,27 @@ is "every copy projects onto its range" "$(wc -l <"$T/rows")" 50
 rows "$(name_of gputrace cuda_gpu_trace)" host >"$T/rows"
 check "host: no GPU was there, and the report says so" grep -q SKIPPED "$OUT"
 
+# A run on the fake device, whose fake CUPTI told what it did.
+FAKES=$PWD/$BUILD/tests/fake
+run env LD_LIBRARY_PATH="$FAKES" "$PP" run --synthetic n=400,size=64x64 --transform rrc:32,normalize=imagenet --workers 2 --batch-size 8 --steps 40 --step cuda:2ms --wire u8 --sync-every-step --quiet \
+    --force -o "$T/gpu.sqlite"
+run "$PP" export "$T/gpu.sqlite" --to nsys
+is "gpu: exported" "$rc" 0
+count() { sql "$T/gpu.sqlite" "SELECT count(*) FROM gpu WHERE $1"; }
+copies=$(count "kind = 'memcpy'") calls=$(count "kind = 'api' AND name = 'cuLaunchKernel'")
+report gpu cudaapisum cuda_api_sum ",$calls,.*,cuLaunchKernel"
+like "gpu: and the synchronising calls" "$(cat "$T/rows")" ',40,.*,cuCtxSynchronize'
+report gpu gpumemtimesum cuda_gpu_mem_time_sum ",$copies,.*HtoD|,$copies,.*Host-to-Device"
+report gpu gpukernsum cuda_gpu_kern_sum ',40,.*,pp_spin'
+like "gpu: and those that normalise" "$(cat "$T/rows")" ",$copies,.*,pp_normalize_f32"
+report gpu gputrace cuda_gpu_trace 'Pinned,Device,"?Fake GPU 0'
+report gpu cudaapitrace cuda_api_trace 'cuMemcpyHtoDAsync_v2,.*pp-copy'
+is "gpu: every call is traced once" "$(grep -c cuLaunchKernel "$T/rows")" "$calls"
+report gpu nvtxgpuproj nvtx_gpu_proj_trace 'pipeprobe:step,'
+is "gpu: every step projects onto its kernel" "$(grep -c 'pipeprobe:step,' "$T/rows")" 40
+is "gpu: every copy onto its range" "$(grep -c 'pipeprobe:h2d,' "$T/rows")" "$copies"
+report gpu nvtxkernsum nvtx_kern_sum 'pipeprobe:step,.*pp_spin'
+
 analyze() { nsys analyze --force-export=false --rule "$1" --format csv "$T/$2.nsys.sqlite" >"$OUT" 2>&1 </dev/null; }
 analyze "$(name_of gpu-low-util gpu_time_util)" fake
 check "nsys analyze finds the idle GPU" grep -Eq '^10\.2,|,10\.2|^[0-9]+,10' "$OUT"

@@ -15,6 +15,8 @@ struct fake_export {
     const char *name[FAKE_NAMES];
     struct { uint64_t t_ns; const char *name; double value; } counter[FAKE_COUNTERS];
     size_t n_counters;
+    const struct pp_gpu_row *gpu;
+    size_t n_gpu;
     uint32_t id_offset; /* of threads in chunks: what the file does not declare */
 };
 
@@ -55,6 +57,13 @@ static inline pp_status fx_each_counter(void *ctx, pp_counter_fn *fn, void *fn_c
         fn(fn_ctx, f->counter[i].t_ns, f->counter[i].name, f->counter[i].value);
     return PP_OK;
 }
+static inline pp_status fx_each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    struct fake_export *f = ctx;
+    for (size_t i = 0; i < f->n_gpu; i++)
+        fn(fn_ctx, &f->gpu[i]);
+    return PP_OK;
+}
 static inline pp_status fx_each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     return fake_each_loss(((struct fake_export *)ctx)->run, fn, fn_ctx, err);
@@ -64,7 +73,7 @@ static inline struct pp_export_source fx_source(struct fake_export *f)
 {
     return (struct pp_export_source){.ctx = f, .path = "recorded run", .meta = fx_meta, .meta_num = fx_num, .each_meta = fx_each_meta,
                                      .threads = fx_threads, .name = fx_name, .each_chunk = fx_each_chunk, .each_error = fx_each_error,
-                                     .each_counter = fx_each_counter, .each_loss = fx_each_loss};
+                                     .each_counter = fx_each_counter, .each_gpu = fx_each_gpu, .each_loss = fx_each_loss};
 }
 
 /* ---- a small run with one of everything ---- */

@@ -128,6 +128,43 @@ static void copies_of_a_device_run_are_rows(void **state)
     close_export(&f);
 }
 
+static void what_cupti_recorded_is_in_its_tables(void **state)
+{
+#define NO UINT32_MAX
+    /* kind, name, source, target, start, length, bytes, batch, correlation, device, context, stream, thread, asynchronous, result */
+    const struct pp_gpu_row rows[] = {
+        {"api", "cuMemcpyHtoDAsync_v2", NULL, NULL, FX_T0 + 310 * FX_US, 5000, 0, 0, 21, NO, NO, NO, 4301, -1, 0},
+        {"memcpy", NULL, "pageable", "device", FX_T0 + 320 * FX_US, 60000, 4096, 0, 21, 1, 3, 13, NO, 1, -1},
+        {"memcpy", NULL, "device", "pinned", FX_T0 + 330 * FX_US, 0, 7, 0, 22, 1, 3, 13, NO, 1, -1},
+        {"memset", NULL, NULL, NULL, FX_T0 + 340 * FX_US, 100, 64, 0, 23, 1, 3, 13, NO, -1, -1},
+        {"api", "cuLaunchKernel", NULL, NULL, FX_T0 + 410 * FX_US, 3000, 0, 0, 24, NO, NO, NO, 4302, -1, 719},
+        {"kernel", "pp_spin", NULL, NULL, FX_T0 + 415 * FX_US, 500000, 0, 0, 24, 0, 3, 14, NO, -1, -1},
+        {"sync", "context synchronize", NULL, NULL, FX_T0 + 920 * FX_US, 50000, 0, 0, 25, NO, 3, NO, NO, -1, -1},
+        {"overhead", "CUPTI buffer flush", NULL, NULL, FX_T0 + 930 * FX_US, 50000, 0, NO, NO, NO, NO, NO, NO, -1, -1},
+    };
+    struct fake_export f;
+    three_batches(&f);
+    fake_text(f.run, "config", "device_kind", "cuda");
+    fake_text(f.run, "config", "device_name", "a GPU");
+    f.gpu = rows;
+    f.n_gpu = sizeof(rows) / sizeof(rows[0]);
+    f.run->thread[FX_WORKER].tid = 4302; /* one thread by two names, as the main thread is that trains */
+    open_export(&f);
+    assert_string_equal(ask("SELECT start, end, deviceId, contextId, streamId, correlationId, bytes, copyKind, srcKind, dstKind FROM CUPTI_ACTIVITY_KIND_MEMCPY"),
+                        "320000|380000|1|3|13|21|4096|1|0|2 330000|330001|1|3|13|22|7|2|2|1"); /* none made of h2d spans */
+    assert_string_equal(ask("SELECT start, end, bytes, correlationId FROM CUPTI_ACTIVITY_KIND_MEMSET"), "340000|340100|64|23");
+    assert_string_equal(ask("SELECT start, end, deviceId, streamId, value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName"), "415000|915000|0|14|pp_spin");
+    assert_string_equal(ask("SELECT start, end, syncType, correlationId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"), "920000|970000|4|25");
+    assert_string_equal(ask("SELECT r.start, r.end, eventClass, value, returnValue, globalTid % 0x1000000 FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds ON id = nameId"),
+                        "310000|315000|1|cuMemcpyHtoDAsync_v2|0|4301 410000|413000|1|cuLaunchKernel|719|4302");
+    /* What nvtxgpuproj does: the call inside a range of its thread, its work on the device by correlation and process. */
+    assert_string_equal(ask("SELECT n.category, k.start FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING(correlationId) JOIN NVTX_EVENTS n"
+                            " ON n.globalTid = r.globalTid AND n.start <= r.start AND n.end >= r.end AND k.globalPid = r.globalTid & ~0xFFFFFF WHERE n.category = 12"), "12|415000");
+    assert_string_equal(ask("SELECT id, name FROM TARGET_INFO_GPU ORDER BY 1"), "0|a GPU 1|a GPU");
+    assert_string_equal(ask("SELECT count(*), count(DISTINCT globalTid) FROM ThreadNames"), "2|2");
+    close_export(&f);
+}
+
 static void pageable_copies_are_told_apart(void **state)
 {
     static const struct { const char *pinned, *kind_and_call_ns; } rows[] = {{"0", "0|100000"}, {"1", "1|1"}, {NULL, "7|1"}};
@@ -208,6 +245,7 @@ int main(void)
         cmocka_unit_test(each_process_has_one_domain_row),
         cmocka_unit_test(no_gpu_row_is_made_up),
         cmocka_unit_test(copies_of_a_device_run_are_rows),
+        cmocka_unit_test(what_cupti_recorded_is_in_its_tables),
         cmocka_unit_test(pageable_copies_are_told_apart),
         cmocka_unit_test(overlapping_spans_are_start_end_ranges),
         cmocka_unit_test(the_rest_lies_beside),

@@ -123,6 +123,8 @@ static void say_done(const struct pp_export_source *source, const struct pp_expo
     char text[32];
     int to_stdout = strcmp(out, "-") == 0;
     fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans), to_stdout ? "standard output" : out);
+    if (r->gpu_rows)
+        fprintf(stderr, "%s rows of what the GPU did with them\n", pp_text_count(text, sizeof(text), (double)r->gpu_rows));
     say_losses(source);
     if (to->next && !to_stdout) {
         fputs("next: ", stderr);
