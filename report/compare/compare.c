@@ -16,7 +16,7 @@ const char *pp_answer_name(enum pp_answer a)
 
 void pp_compare_defaults(struct pp_compare_opts *o)
 {
-    *o = (struct pp_compare_opts){.alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .looks = 1, .gate_verdict = 1};
+    *o = (struct pp_compare_opts){.alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .look_share = 1, .gate_verdict = 1};
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         o->threshold[i] = pp_cmp_metric((enum pp_cmp_id)i)->threshold;
         o->gated[i] = 1;
@@ -71,12 +71,20 @@ pp_status pp_compare_check_environment(const struct pp_runs *base, const struct 
 
 static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
 {
-    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) || o->looks < 1)
-        return pp_fail(err, PP_E_USAGE, "alpha (%g) and confidence (%g) must be between 0 and 1", o->alpha, o->confidence);
+    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) || !(o->look_share > 0 && o->look_share <= 1))
+        return pp_fail(err, PP_E_USAGE, "alpha (%g), confidence (%g) and a look's share of them (%g) must be between 0 and 1", o->alpha, o->confidence, o->look_share);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
             return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more", pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
     return PP_OK;
+}
+
+static pp_status check_pairs(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *o, struct pp_err *err)
+{
+    if (!o->paired || base->runs->n == head->runs->n)
+        return PP_OK;
+    return pp_fail(err, PP_E_USAGE, "pairs need as many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing ones", base->label, base->runs->n,
+                   head->label, head->runs->n);
 }
 
 static void note_differences(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
@@ -89,6 +97,7 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
                            struct pp_compare *out, struct pp_err *err)
 {
     *out = (struct pp_compare){.base_label = base->label, .head_label = head->label, .n_base = base->runs->n, .n_head = head->runs->n, .opts = *opts,
+                               .level = opts->alpha * opts->look_share, .confidence = 1 - (1 - opts->confidence) * opts->look_share,
                                .base_batch_s = NAN, .head_batch_s = NAN};
     pp_status st = check_opts(opts, err);
     if (st == PP_OK)
@@ -96,13 +105,16 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
     if (st == PP_OK)
         st = pp_compare_check_side(head, err);
     if (st == PP_OK)
+        st = check_pairs(base, head, opts, err);
+    if (st == PP_OK)
         st = pp_compare_check_environment(base->runs, head->runs, opts, err);
     if (st != PP_OK)
         return st;
     note_differences(out, base->runs, head->runs);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
         st = pp_compare_measure(out, base->runs, head->runs, (enum pp_cmp_id)i, err);
-    pp_compare_classes(out, base->runs, head->runs);
+    if (st == PP_OK)
+        st = pp_compare_classes(out, base->runs, head->runs, err);
     if (st == PP_OK)
         st = pp_compare_judge(out, err);
     if (st == PP_OK)
@@ -117,9 +129,12 @@ void pp_compare_free(struct pp_compare *c)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         free(c->metric[i].base);
         free(c->metric[i].head);
-        c->metric[i].base = c->metric[i].head = NULL;
+        free(c->metric[i].pair);
+        c->metric[i].base = c->metric[i].head = c->metric[i].pair = NULL;
     }
+    free(c->verdict.pair);
     free(c->part);
+    c->verdict.pair = NULL;
     c->part = NULL;
     c->n_parts = 0;
 }

@@ -1,12 +1,14 @@
 /* compare/compare.h: repeated runs of BASE against repeated runs of HEAD: one model, computed once; renderers compute nothing.
  *
- * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its clock. Per metric there are three answers.
- *   regressed      the lower end of the bootstrap interval of the ratio of medians, turned so that more is worse, is above 1 + threshold,
- *                  and Mann-Whitney's p, adjusted by Holm over all gated questions, is below alpha
+ * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its clock. Or the pair of runs is, when run k of
+ * both sides was made side by side (ci run --ab). Per metric there are three answers.
+ *   regressed      the lower end of the interval of the ratio, turned so that more is worse, is above 1 + threshold, and p over all gated
+ *                  questions is below alpha. Runs: bootstrap interval of the ratio of medians, Mann-Whitney's p adjusted by Holm (stats/bootstrap.h,
+ *                  tests.h). Pairs: signed-rank interval of the ratios within pairs, sign-flip p over all questions at once (stats/paired.h)
  *   not regressed  the upper end is below 1 + threshold
  *   inconclusive   anything else, with the reason; always when so few runs could never show a regression
  * A COUNT metric that is the same in all runs of a side is compared exactly: there is no noise to test against, one run is enough.
- * A change of the verdict's class is a question of its own (Fisher's exact test over runs), in the same family of Holm. */
+ * A change of the verdict's class is a question of its own (Fisher's exact test over runs, sign flips over pairs), in the same family. */
 #ifndef PP_COMPARE_COMPARE_H
 #define PP_COMPARE_COMPARE_H
 
@@ -24,9 +26,10 @@ struct pp_compare_opts {
     double confidence;  /* 0.95, of the intervals */
     uint32_t resamples; /* 10000 */
     uint64_t seed;
-    /* How often this comparison may look at growing data: alpha and 1 - confidence are divided by it (Bonferroni), so that buying more runs when
-     * the first look was inconclusive does not buy false alarms. */
-    unsigned looks;
+    /* Of alpha and of 1 - confidence, when this comparison may look again at more data: the shares of all looks add up to 1 (Bonferroni), so that
+     * buying more runs when the first look was inconclusive does not buy false alarms. 1: this is the only look. */
+    double look_share;
+    int paired; /* run k of BASE and run k of HEAD were made side by side; PP_E_USAGE when the sides differ in number */
     int refuse_below_noise; /* a threshold below the A/A noise floor gives no "not regressed", and "regressed" only beyond the floor */
     int gate_verdict;       /* a verdict that changed for the worse is a regression */
     const char *const *allow; /* fields of the environment that may differ; ends with NULL; may be NULL */
@@ -43,9 +46,12 @@ struct pp_compare_metric {
     double base_median, head_median;
     double change;         /* head_median / base_median - 1, as shown; NAN when base is zero or one side is missing */
     double ratio, low, high; /* times worse, with its interval; NAN when not computed */
-    double u, p, p_holm;   /* NAN when not tested; p_holm is p for what is not gated */
+    double u;              /* of Mann-Whitney; NAN for pairs, and when not tested */
+    double p, p_all;       /* NAN when not tested; p_all: over all gated questions together, p for what is not gated */
+    double p_better;       /* as p_all, that it got better; the same as p_all where the test is two-sided */
     double threshold;      /* as a share */
     double noise_floor;    /* what A/A of these runs shows, as a share; NAN when not computed */
+    double *pair;          /* of pairs: log of times worse, one per pair; NULL when not tested pair by pair; owned by the comparison */
     double *base, *head;   /* raw values, one per run, NAN where missing; n_base and n_head of the comparison; owned by it */
     size_t measured_base, measured_head;
     enum pp_why base_why, head_why; /* of the first run of the side that has no value */
@@ -59,7 +65,8 @@ struct pp_compare_verdict {
     int changed;           /* beyond chance */
     char base[56], head[56];     /* the commonest class of each side */
     size_t base_runs, head_runs; /* runs that show their side's class */
-    double p, p_holm;
+    double p, p_all;
+    double *pair; /* 1: HEAD alone shows another class than BASE's commonest, -1: BASE alone; NULL when not paired; owned by the comparison */
     char sentence[240];
 };
 
@@ -76,6 +83,7 @@ struct pp_compare_part {
 struct pp_compare {
     const char *base_label, *head_label; /* the caller's */
     size_t n_base, n_head;
+    double level, confidence; /* alpha and confidence of this look */
     size_t runs_needed; /* on each side, for a regression to be shown at all */
     struct pp_compare_opts opts;
     struct pp_compare_metric metric[PP_CMP_COUNT_OF_METRICS];

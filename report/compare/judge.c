@@ -1,60 +1,10 @@
 #include "report/compare/parts.h"
 
 #include "probe/base/text.h"
-#include "report/stats/tests.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define RUNS_MAX 1000
-
-static int complete(const struct pp_compare *c, const struct pp_compare_metric *m)
-{
-    return m->measured_base == c->n_base && m->measured_head == c->n_head;
-}
-
-static int tested(const struct pp_compare *c, const struct pp_compare_metric *m)
-{
-    return complete(c, m) && !m->exact;
-}
-
-/* How many questions share alpha. */
-static size_t family(const struct pp_compare *c)
-{
-    size_t n = c->opts.gate_verdict;
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        n += c->metric[i].gated && tested(c, &c->metric[i]);
-    return n;
-}
-
-static double level(const struct pp_compare *c)
-{
-    return c->opts.alpha / c->opts.looks;
-}
-
-/* Runs on each side below which even samples that do not overlap at all would not pass Holm's first, strictest step. */
-static size_t runs_needed(const struct pp_compare *c)
-{
-    double share = level(c) / (double)family(c);
-    size_t n = 1;
-    while (n < RUNS_MAX && pp_mann_whitney_floor(n, n) >= share)
-        n++;
-    return n;
-}
-
-static pp_status adjust(struct pp_compare *c, struct pp_err *err)
-{
-    double p[PP_CMP_COUNT_OF_METRICS + 1];
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        p[i] = c->metric[i].gated ? c->metric[i].p : NAN;
-    p[PP_CMP_COUNT_OF_METRICS] = c->opts.gate_verdict ? c->verdict.p : NAN;
-    pp_status st = pp_holm(p, PP_CMP_COUNT_OF_METRICS + 1, p, err);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        c->metric[i].p_holm = c->metric[i].gated ? p[i] : c->metric[i].p;
-    c->verdict.p_holm = c->opts.gate_verdict ? p[PP_CMP_COUNT_OF_METRICS] : c->verdict.p;
-    return st;
-}
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------- */
 
@@ -105,12 +55,12 @@ static enum pp_answer answer_tested(const struct pp_compare *c, struct pp_compar
     char text[200], floor_text[32], threshold_text[32];
     int below_noise = c->opts.refuse_below_noise && m->threshold < m->noise_floor;
     double limit = 1 + (below_noise ? m->noise_floor : m->threshold);
-    if (pp_mann_whitney_floor(c->n_base, c->n_head) * (double)family(c) >= level(c) && m->gated) {
+    if (m->gated && !pp_compare_can_show(c, c->n_base, c->n_head)) {
         snprintf(text, sizeof(text), "need at least %zu runs on each side, have %zu and %zu", c->runs_needed, c->n_base, c->n_head);
         return say(m, PP_INCONCLUSIVE, text);
     }
-    m->improved = m->high < 1 && m->p_holm < level(c);
-    if (m->low > limit && m->p_holm < level(c))
+    m->improved = m->high < 1 && m->p_better < c->level;
+    if (m->low > limit && m->p_all < c->level)
         return PP_REGRESSED;
     if (below_noise && !m->improved) {
         snprintf(text, sizeof(text), "threshold %s is below the noise floor %s of these runs: quieter machine, more runs or a higher threshold",
@@ -120,7 +70,7 @@ static enum pp_answer answer_tested(const struct pp_compare *c, struct pp_compar
     if (m->high < 1 + m->threshold)
         return PP_NOT_REGRESSED;
     if (m->low > limit)
-        snprintf(text, sizeof(text), "worse by the interval, but p %.2g is not below %.2g", m->p_holm, level(c));
+        snprintf(text, sizeof(text), "worse by the interval, but p %.2g is not below %.2g", m->p_all, c->level);
     else
         snprintf(text, sizeof(text), "the interval spans the threshold: more runs would narrow it");
     return say(m, PP_INCONCLUSIVE, text);
@@ -128,7 +78,7 @@ static enum pp_answer answer_tested(const struct pp_compare *c, struct pp_compar
 
 static enum pp_answer answer(const struct pp_compare *c, struct pp_compare_metric *m)
 {
-    if (!complete(c, m))
+    if (m->measured_base < c->n_base || m->measured_head < c->n_head)
         return answer_incomplete(c, m);
     return m->exact ? answer_exact(m) : answer_tested(c, m);
 }
@@ -173,10 +123,10 @@ static void conclude(struct pp_compare *c)
 
 pp_status pp_compare_judge(struct pp_compare *c, struct pp_err *err)
 {
-    pp_status st = adjust(c, err);
+    pp_status st = pp_compare_adjust(c, err);
     if (st != PP_OK)
         return st;
-    c->runs_needed = runs_needed(c);
+    c->runs_needed = pp_compare_runs_needed(c);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         c->metric[i].answer = answer(c, &c->metric[i]);
         if (c->metric[i].gated)

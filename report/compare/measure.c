@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/stats/bootstrap.h"
+#include "report/stats/paired.h"
 #include "report/stats/tests.h"
 
 #include <math.h>
@@ -51,19 +52,13 @@ static pp_status noise_floor(const struct pp_compare *c, const double *base, con
     return st;
 }
 
-static pp_status test(const struct pp_compare *c, struct pp_compare_metric *m, struct pp_err *err)
+/* Side against side. */
+static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base, const double *head, struct pp_err *err)
 {
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
-    struct pp_bootstrap_opts o = {.confidence = 1 - (1 - c->opts.confidence) / c->opts.looks, .resamples = c->opts.resamples, .seed = c->opts.seed};
+    struct pp_bootstrap_opts o = {.confidence = c->confidence, .resamples = c->opts.resamples, .seed = c->opts.seed};
     struct pp_mann_whitney mw;
     struct pp_ratio r;
-    double *base = malloc(c->n_base * sizeof(*base)), *head = malloc(c->n_head * sizeof(*head));
-    pp_status st = base && head ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
-    if (st != PP_OK)
-        goto out;
-    burdens(row, m->base, c->n_base, base);
-    burdens(row, m->head, c->n_head, head);
-    st = pp_bootstrap_median_ratio(head, c->n_head, base, c->n_base, &o, &r, err);
+    pp_status st = pp_bootstrap_median_ratio(head, c->n_head, base, c->n_base, &o, &r, err);
     if (st == PP_OK)
         st = pp_mann_whitney(head, c->n_head, base, c->n_base, &mw, err);
     if (st == PP_OK)
@@ -75,7 +70,39 @@ static pp_status test(const struct pp_compare *c, struct pp_compare_metric *m, s
         m->u = mw.u;
         m->p = mw.p;
     }
-out:
+    return st;
+}
+
+/* Run k of BASE against run k of HEAD; p is found with all the other questions (adjust.c). */
+static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base, const double *head, struct pp_err *err)
+{
+    struct pp_bootstrap_opts noise = {.confidence = NOISE_CONFIDENCE, .resamples = c->opts.resamples, .seed = c->opts.seed};
+    struct pp_shift shift;
+    if (!(m->pair = malloc(c->n_base * sizeof(*m->pair))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", c->n_base);
+    for (size_t i = 0; i < c->n_base; i++)
+        m->pair[i] = log(head[i] / base[i]);
+    pp_status st = pp_signed_rank_interval(m->pair, c->n_base, c->confidence, &shift, err);
+    if (st == PP_OK)
+        st = pp_paired_noise_floor(m->pair, c->n_base, &noise, &m->noise_floor, err);
+    if (st == PP_OK) {
+        m->ratio = exp(shift.estimate);
+        m->low = exp(shift.low);
+        m->high = exp(shift.high);
+    }
+    return st;
+}
+
+static pp_status test(const struct pp_compare *c, struct pp_compare_metric *m, struct pp_err *err)
+{
+    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    double *base = malloc(c->n_base * sizeof(*base)), *head = malloc(c->n_head * sizeof(*head));
+    pp_status st = base && head ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
+    if (st == PP_OK) {
+        burdens(row, m->base, c->n_base, base);
+        burdens(row, m->head, c->n_head, head);
+        st = c->opts.paired ? test_pairs(c, m, base, head, err) : test_runs(c, m, base, head, err);
+    }
     free(base);
     free(head);
     return st;
@@ -87,7 +114,8 @@ pp_status pp_compare_measure(struct pp_compare *c, const struct pp_runs *base, c
     struct pp_compare_metric *m = &c->metric[id];
     *m = (struct pp_compare_metric){
         .id = id, .gated = c->opts.gated[id], .threshold = c->opts.threshold[id], .answer = PP_INCONCLUSIVE,
-        .base_median = NAN, .head_median = NAN, .change = NAN, .ratio = NAN, .low = NAN, .high = NAN, .u = NAN, .p = NAN, .p_holm = NAN, .noise_floor = NAN,
+        .base_median = NAN, .head_median = NAN, .change = NAN, .ratio = NAN, .low = NAN, .high = NAN, .u = NAN, .p = NAN, .p_all = NAN, .p_better = NAN,
+        .noise_floor = NAN,
     };
     m->base = values_of(base, id, &m->measured_base, &m->base_why);
     m->head = values_of(head, id, &m->measured_head, &m->head_why);

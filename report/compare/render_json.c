@@ -43,7 +43,8 @@ static void put_settings(struct pp_json *j, const struct pp_compare *c)
     pp_json_object(j);
     num(j, "alpha", c->opts.alpha);
     num(j, "confidence", c->opts.confidence);
-    whole(j, "looks", c->opts.looks);
+    num(j, "look_share", c->opts.look_share);
+    boolean(j, "paired", c->opts.paired);
     whole(j, "resamples", c->opts.resamples);
     whole(j, "seed", c->opts.seed);
     boolean(j, "refuse_below_noise", c->opts.refuse_below_noise);
@@ -90,9 +91,10 @@ static void put_metric(struct pp_json *j, const struct pp_compare *c, const stru
     num(j, "noise_floor_share", m->noise_floor);
     num(j, "mann_whitney_u", m->u);
     num(j, "p", m->p);
-    num(j, "p_holm", m->p_holm);
+    num(j, "p_all", m->p_all);
     put_values(j, "base", m->base, c->n_base);
     put_values(j, "head", m->head, c->n_head);
+    put_values(j, "pair_log_times_worse", m->pair, m->pair ? c->n_base : 0);
     put_outliers(j, "base_outliers", &m->base_outliers);
     put_outliers(j, "head_outliers", &m->head_outliers);
     pp_json_object_end(j);
@@ -111,7 +113,7 @@ static void put_verdict(struct pp_json *j, const struct pp_compare *c)
     whole(j, "base_runs", v->base_runs);
     whole(j, "head_runs", v->head_runs);
     num(j, "p", v->p);
-    num(j, "p_holm", v->p_holm);
+    num(j, "p_all", v->p_all);
     str(j, "sentence", v->sentence);
     pp_json_object_end(j);
 }

@@ -18,10 +18,10 @@ char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_m
 
 char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m)
 {
-    if (m->exact || isnan(m->p_holm))
+    if (m->exact || isnan(m->p_all))
         snprintf(buf, size, "%s", m->exact ? "exact" : "-");
     else
-        snprintf(buf, size, m->p_holm < 0.001 ? "%.0e" : "%.3f", m->p_holm);
+        snprintf(buf, size, m->p_all < 0.001 ? "%.0e" : "%.3f", m->p_all);
     return buf;
 }
 
@@ -148,8 +148,9 @@ static void put_sides(const struct pp_compare *c, FILE *out)
 static void put_rule(const struct pp_compare *c, const struct pp_page *page)
 {
     char text[320];
-    snprintf(text, sizeof(text), "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
-             100 * (1 - (1 - c->opts.confidence) / c->opts.looks), c->opts.alpha / c->opts.looks);
+    snprintf(text, sizeof(text), c->opts.paired ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
+                                                : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
+             100 * c->confidence, c->level);
     put_sentence(page, "", text);
 }
 
@@ -173,7 +174,7 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, "", unmeasured);
-    put_list(c, &page, "p after Holm", name_p);
+    put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
     put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
     put_rule(c, &page);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;

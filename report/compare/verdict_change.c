@@ -1,8 +1,11 @@
 #include "report/compare/parts.h"
 
+#include "probe/base/err.h"
 #include "report/stats/tests.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void class_of(const struct pp_run *r, char *buf, size_t size)
@@ -13,14 +16,18 @@ static void class_of(const struct pp_run *r, char *buf, size_t size)
         snprintf(buf, size, "%s%s%s", r->l0, r->l1[0] ? "/" : "", r->l1);
 }
 
-static size_t with_class(const struct pp_runs *runs, const char *class)
+static int shows(const struct pp_run *r, const char *class)
 {
     char own[56];
+    class_of(r, own, sizeof(own));
+    return strcmp(own, class) == 0;
+}
+
+static size_t with_class(const struct pp_runs *runs, const char *class)
+{
     size_t n = 0;
-    for (size_t i = 0; i < runs->n; i++) {
-        class_of(&runs->run[i], own, sizeof(own));
-        n += strcmp(own, class) == 0;
-    }
+    for (size_t i = 0; i < runs->n; i++)
+        n += (size_t)shows(&runs->run[i], class);
     return n;
 }
 
@@ -40,12 +47,19 @@ static size_t commonest(const struct pp_runs *runs, char *class, size_t size)
     return most;
 }
 
-void pp_compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
+pp_status pp_compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head, struct pp_err *err)
 {
     struct pp_compare_verdict *v = &c->verdict;
     v->base_runs = commonest(base, v->base, sizeof(v->base));
     v->head_runs = commonest(head, v->head, sizeof(v->head));
-    v->p = pp_fisher_exact(v->base_runs, base->n, with_class(head, v->base), head->n);
+    v->p = NAN; /* of pairs: found with all the other questions (adjust.c) */
+    if (!c->opts.paired)
+        v->p = pp_fisher_exact(v->base_runs, base->n, with_class(head, v->base), head->n);
+    else if (!(v->pair = malloc(base->n * sizeof(*v->pair))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", base->n);
+    for (size_t i = 0; v->pair && i < base->n; i++)
+        v->pair[i] = shows(&base->run[i], v->base) - shows(&head->run[i], v->base);
+    return PP_OK;
 }
 
 static int is_input_bound(const char *class)
@@ -57,7 +71,7 @@ void pp_compare_answer_verdict(struct pp_compare *c)
 {
     struct pp_compare_verdict *v = &c->verdict;
     int differ = strcmp(v->base, v->head) != 0, worse = is_input_bound(v->head) && !is_input_bound(v->base);
-    v->changed = differ && v->p_holm < c->opts.alpha / c->opts.looks;
+    v->changed = differ && v->p_all < c->level;
     v->answer = !worse || !differ ? PP_NOT_REGRESSED : v->changed ? PP_REGRESSED : PP_INCONCLUSIVE;
     if (!differ)
         snprintf(v->sentence, sizeof(v->sentence), "the verdict is %s on both sides", v->base);

@@ -1,41 +1,57 @@
 #!/bin/bash
-# tests/bench/bench_ci.sh [--runs N] [--seconds S] [--trials N] [--splits N]: how good the gate is, as tables: simulated, and on real runs of this machine:
-# A against A, and against the same work with decoding made slower on purpose.
+# tests/bench/bench_ci.sh [--quick] [--rounds N] [--seconds S] [--trials N] [--draws N]: how good the gate is, as tables: on runs made up, and on real
+# runs of this machine, of one loader bound by storage and one by decoding: against the same thing, and against the same thing made 10 % slower.
+# About 11 minutes: 18 rounds x 3 runs x 5 s for each loader, and a minute for the simulation. --quick: about 2.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-runs=28 seconds=4 trials=1000 splits=400
-while [ $# -gt 1 ]; do
+rounds=18 seconds=5 trials=200 draws=400
+while [ $# -gt 0 ]; do
     case $1 in
-    --runs) runs=$2 ;;
-    --seconds) seconds=$2 ;;
-    --trials) trials=$2 ;;
-    --splits) splits=$2 ;;
+    --quick) rounds=7 seconds=2 trials=40 ;;
+    --rounds) rounds=$2 && shift ;;
+    --seconds) seconds=$2 && shift ;;
+    --trials) trials=$2 && shift ;;
+    --draws) draws=$2 && shift ;;
     *) echo "bench_ci.sh: unknown option $1" >&2; exit 2 ;;
     esac
-    shift 2
+    shift
 done
 B=build/release
 W=build/bench/ci
 DATA=$W/images
-rm -rf $W/a $W/b
-mkdir -p $W/a $W/b
+mkdir -p $W
 [ -e $DATA.made ] || { rm -rf $DATA && $B/samples/make_dataset $DATA --n 200 --classes 4 && touch $DATA.made; } || exit 1
 
-# A, B, B, A: what drifts hits both sides alike. No step: the loader's own rate is what is slowed, so all of it shows.
-record() { # SIDE NUMBER OPTIONS...
-    local side=$1 number=$2
-    shift 2
-    $B/pipeprobe run $DATA --workers 1 --batch-size 16 --step none --warmup 8 --seed 1 --duration "$seconds" --quiet --force -o "$W/$side/$number.sqlite" "$@" >$W/out 2>&1
+# No step: the loader's own rate is what is slowed, so all of it shows. One worker leaves the second CPU of a small machine to everything else.
+record() { # LOADER SIDE NUMBER OPTIONS...
+    local file=$W/$1/$2/$3.sqlite
+    shift 3
+    $B/pipeprobe run $DATA --workers 1 --batch-size 8 --step none --warmup 4 --seed 1 --duration "$seconds" --quiet --force -o "$file" "$@" >$W/out 2>&1
     [ $? -le 3 ] || { echo "bench_ci.sh: a run failed: $(tail -n 1 $W/out)" >&2; exit 1; }
 }
-for i in $(seq "$runs"); do
-    [ -t 2 ] && printf '\rpair %d of %d' "$i" "$runs" >&2
-    if [ $((i % 2)) = 1 ]; then record a "$i"; record b "$i" --inject decode-cost=1.15; else record b "$i" --inject decode-cost=1.15; record a "$i"; fi
-done
-[ -t 2 ] && printf '\r%20s\r' '' >&2
+# The middle run of a round is BASE; before it and after it, by turns, the same once more and the slower one. So both pairs are made side by side, and
+# neither always comes first.
+rounds_of() { # LOADER "OPTIONS OF BASE" "OPTIONS OF SLOW"
+    local i
+    rm -rf "${W:?}/$1" && mkdir -p "$W/$1/base" "$W/$1/same" "$W/$1/slow"
+    for i in $(seq -w "$rounds"); do
+        [ -t 2 ] && printf '\r%s: round %s of %d' "$1" "$i" "$rounds" >&2
+        if [ $((10#$i % 2)) = 1 ]; then record "$1" same "$i" $2; else record "$1" slow "$i" $3; fi
+        record "$1" base "$i" $2
+        if [ $((10#$i % 2)) = 1 ]; then record "$1" slow "$i" $3; else record "$1" same "$i" $2; fi
+    done
+    [ -t 2 ] && printf '\r%40s\r' '' >&2
+    return 0
+}
+tables_of() { # LOADER "NAME"
+    echo
+    $B/tests/bench/bench_ci runs "$2" "$W/$1/base" "$W/$1/same" "$W/$1/slow" "$draws" || exit 1
+}
+rounds_of storage "--inject read-latency=8ms" "--inject read-latency=9ms"
+rounds_of decode "" "--inject decode-cost=1.13"
 
-echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs; $(date -u +%Y-%m-%d\ %H:%M) UTC; load $(cut -d' ' -f1 /proc/loadavg)"
+echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs; $(date -u +%Y-%m-%d\ %H:%M) UTC; load $(cut -d' ' -f1 /proc/loadavg); runs of $seconds s"
+tables_of storage "Bound by storage"
+tables_of decode "Bound by decoding"
 echo
 $B/tests/bench/bench_ci sim "$trials" || exit 1
-echo
-$B/tests/bench/bench_ci runs $W/a $W/b "$splits" || exit 1

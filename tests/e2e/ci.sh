@@ -74,9 +74,15 @@ is "no recordings are left behind" "$(ls -d "${TMPDIR:-/tmp}"/pipeprobe-ci-* 2>/
 # ---- ABBA ----
 run "$PP" ci run -q --runs 7 --max-runs 7 --warmup-runs 0 --keep ab --ab "$PP run ${OPTIONS[*]} --inject read-latency=10ms" --no-noise-check --ungate verdict --threshold 900% --json -- "${OPTIONS[@]}"
 is "A/B: exit code" "$rc" 0
+cp "$OUT" "$T/ab.json"
+is "A/B: pair by pair" "$(json "$OUT" '$.settings.paired'), $(json "$OUT" '$.metrics[0].pair_log_times_worse' | tr -cd , | wc -c)" "1, 6"
 is "A/B: HEAD is the faster one" "$(json "$OUT" '$.metrics[0].improved')" 1
 like "A/B: attributed" "$(json "$OUT" '$.attribution.sentence')" '^-.*of which read blocked -'
 is "A/B: in turn" "$(for f in ab/*.sqlite; do echo "$(sqlite3 "$f" "SELECT value FROM meta WHERE section = 'run' AND key = 'started_mono_ns'") $(basename "$f" .sqlite)"; done | sort -n | sed 's/.* \(.\).*/\1/' | tr -d '\n')" bhhbbhhbbhhbbh
+
+run "$PP" compare "ab/base-*.sqlite" "ab/head-*.sqlite" --paired --threshold 900% --ungate verdict --json
+is "A/B: compare --paired says the same of the kept runs" "$rc, $(json "$OUT" '$.metrics[0].times_worse')" "0, $(json "$T/ab.json" '$.metrics[0].times_worse')"
+refuses "A/B: pairs without a partner" 2 "as many runs on each side.*has 7 and .* has 1" "$PP" compare "ab/base-*.sqlite" ab/head-01.sqlite --paired
 
 # ---- the examples ----
 # The command of an example: the folded text after "pipeprobe ci run" up to a line that is not part of it, as a shell would get it.

@@ -77,11 +77,46 @@ def quantile():
     rows("quantile_rows", "size_t n; double x[25], median, q25, q75, q90;", out)
 
 
+def sign_flip():
+    """Two questions about the same pairs: SciPy's exact permutation test for one, all ways by hand for the largest of both."""
+    out = []
+    def r(d):
+        return d.mean(axis=-1) / np.sqrt((d ** 2).mean(axis=-1))
+    for n in (1, 3, 7, 8, 12):
+        for shift in (0, 0.6, 3):
+            d = np.round(rng.normal([[shift], [0]], 1, (2, n)), 6)
+            p_one = [stats.permutation_test((x,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", alternative="greater", n_resamples=np.inf, vectorized=True).pvalue
+                     if n > 1 else (1.0 if x[0] <= 0 else 0.5) for x in d]
+            ways = np.array(list(itertools.product((1, -1), repeat=n)))
+            largest = np.max([r(ways * x) for x in d], axis=0)
+            p_all = [(largest >= r(x) - 1e-12).mean() for x in d]
+            out.append(f"{n}, {c_list(d[0])}, {c_list(d[1])}, {c_list(p_one)}, {c_list(p_all)}")
+    rows("sign_flip_rows", "size_t n; double a[12], b[12], p_one[2], p_all[2];", out)
+
+
+def signed_rank():
+    """The interval as what SciPy's exact Wilcoxon test does not reject: it is tried on both sides of every Walsh average."""
+    out = []
+    for n in (4, 6, 7, 7, 10, 14):
+        for confidence in (0.9, 0.95, 0.96, 0.99):
+            d = np.round(rng.normal(0.5, 1, n), 6)
+            walsh = np.unique([(d[i] + d[k]) / 2 for i in range(n) for k in range(i, n)])
+            middle = np.median([(d[i] + d[k]) / 2 for i in range(n) for k in range(i, n)])
+            kept = lambda theta: stats.wilcoxon(d - theta, method="exact").pvalue > 1 - confidence + 1e-12
+            low = next((w for w in walsh if kept(w + 1e-9)), np.nan) if not kept(walsh[0] - 1e-9) else np.nan
+            high = next((w for w in walsh[::-1] if kept(w - 1e-9)), np.nan) if not kept(walsh[-1] + 1e-9) else np.nan
+            text = ["NAN" if np.isnan(v) else repr(float(v)) for v in (middle, low, high)]
+            out.append(f"{n}, {c_list(d)}, {confidence}, {', '.join(text)}")
+    rows("signed_rank_rows", "size_t n; double d[14], confidence, estimate, low, high;", out)
+
+
 print(f"/* Written by tests/tools/stats_golden.py with SciPy {scipy.__version__} and NumPy {np.__version__}: not to be edited. */")
-print("#ifndef STATS_GOLDEN_H\n#define STATS_GOLDEN_H\n\n#include <stddef.h>\n")
+print("#ifndef STATS_GOLDEN_H\n#define STATS_GOLDEN_H\n\n#include <math.h>\n#include <stddef.h>\n")
 mann_whitney()
 student()
 beta()
 fisher()
 quantile()
+sign_flip()
+signed_rank()
 print("#endif")

@@ -65,6 +65,23 @@ static inline struct pp_runs fake_side(const char *name, size_t n, double slow, 
     return runs;
 }
 
+/* Run k of both sides on a machine that is by chance faster or slower just then: what two runs made side by side share. spread: of its log. */
+static inline void fake_drift(struct pp_runs *base, struct pp_runs *head, double spread, uint64_t seed)
+{
+    for (size_t i = 0; i < base->n && i < head->n; i++) {
+        struct pp_rng rng = pp_rng_key(seed, i, 0, 78);
+        double by = exp(spread * fake_normal(&rng));
+        for (int side = 0; side < 2; side++) {
+            struct pp_run *r = side ? &head->run[i] : &base->run[i];
+            r->metric[PP_CMP_SAMPLES_PER_S] /= by;
+            r->metric[PP_CMP_DATA_WAIT_P99_S] *= by;
+            r->metric[PP_CMP_FIRST_BATCH_S] *= by;
+            r->metric[PP_CMP_CPU_S_PER_SAMPLE] *= by;
+            r->batch_s *= by;
+        }
+    }
+}
+
 static inline void fake_quick(struct pp_compare_opts *o)
 {
     pp_compare_defaults(o);

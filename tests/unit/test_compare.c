@@ -66,14 +66,14 @@ static void answers_follow_the_effect(void **state)
         struct pp_compare c = compare(&base, &head, NULL);
         const struct pp_compare_metric *m = &c.metric[PP_CMP_SAMPLES_PER_S];
         if (m->answer != rows[i].rate || c.answer != rows[i].all)
-            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_name(m->answer), m->low, m->high, m->p_holm, c.sentence);
+            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_name(m->answer), m->low, m->high, m->p_all, c.sentence);
         if (rows[i].rate != PP_INCONCLUSIVE) /* between the two, noise decides for each metric */
             assert_int_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].answer, rows[i].rate);
         assert_int_equal(m->improved, rows[i].improved);
         assert_int_equal(pp_compare_exit_code(&c, 0), rows[i].exit_code);
         assert_int_equal(pp_compare_exit_code(&c, 1), rows[i].exit_code == 3 ? 1 : rows[i].exit_code);
         if (m->answer == PP_REGRESSED)
-            assert_true(m->low > 1.05 && m->p_holm < 0.01);
+            assert_true(m->low > 1.05 && m->p_all < 0.01);
         if (m->answer == PP_NOT_REGRESSED)
             assert_true(m->high < 1.05);
         done(&c, &base, &head);
@@ -329,7 +329,7 @@ static void verdict_changes_are_findings(void **state)
         verdict_of(&head, rows[i].head_from, rows[i].head0, rows[i].head1);
         struct pp_compare c = compare(&base, &head, NULL);
         if (c.verdict.changed != rows[i].changed || c.verdict.answer != rows[i].answer)
-            fail_msg("row %zu: %s (p %.3g)", i, c.verdict.sentence, c.verdict.p_holm);
+            fail_msg("row %zu: %s (p %.3g)", i, c.verdict.sentence, c.verdict.p_all);
         assert_int_equal(pp_compare_exit_code(&c, 0), rows[i].answer == PP_REGRESSED ? 1 : rows[i].answer == PP_INCONCLUSIVE ? 3 : 0);
         if (rows[i].answer == PP_REGRESSED)
             contains(c.sentence, "the verdict changed from not-input-bound (7 of 7 runs) to input-bound/storage (7 of 7)");
@@ -382,17 +382,88 @@ static void looks_share_alpha(void **state)
     struct pp_runs base = fake_side("base", 7, 1, 0.01, 1), head = fake_side("head", 7, 1.1, 0.01, 2);
     fake_quick(&o);
     struct pp_compare one = compare(&base, &head, &o);
-    o.looks = 2;
+    o.look_share = 0.5;
     struct pp_compare two = compare(&base, &head, &o);
     assert_int_equal(two.metric[0].answer, PP_REGRESSED);
     assert_true(two.metric[0].low <= one.metric[0].low && two.metric[0].high >= one.metric[0].high);
-    o.looks = 10;
+    o.look_share = 0.1;
     struct pp_compare ten = compare(&base, &head, &o);
     assert_true(ten.runs_needed > one.runs_needed);
     assert_int_equal(ten.metric[0].answer, PP_INCONCLUSIVE);
     pp_compare_free(&one);
     pp_compare_free(&two);
     done(&ten, &base, &head);
+}
+
+/* A machine whose speed drifts by 15 % between pairs: side against side nobody can tell, pair against pair the drift is gone. */
+static void what_pairs_share_is_no_noise(void **state)
+{
+    static const struct {
+        double slow;
+        enum pp_answer runs, pairs;
+        int improved;
+    } rows[] = {{1, PP_INCONCLUSIVE, PP_NOT_REGRESSED, 0}, {1.1, PP_INCONCLUSIVE, PP_REGRESSED, 0}, {0.9, PP_NOT_REGRESSED, PP_NOT_REGRESSED, 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        for (int paired = 0; paired < 2; paired++) {
+            struct pp_compare_opts o;
+            struct pp_runs base = fake_side("base", 7, 1, 0.01, 4), head = fake_side("head", 7, rows[i].slow, 0.01, 5);
+            fake_drift(&base, &head, 0.15, 6);
+            fake_quick(&o);
+            o.paired = paired;
+            struct pp_compare c = compare(&base, &head, &o);
+            const struct pp_compare_metric *m = &c.metric[PP_CMP_CPU_S_PER_SAMPLE];
+            if (m->answer != (paired ? rows[i].pairs : rows[i].runs))
+                fail_msg("row %zu, %s: %s (%.4f .. %.4f, p %.2g)", i, paired ? "pairs" : "runs", pp_answer_name(m->answer), m->low, m->high, m->p_all);
+            assert_int_equal(m->improved, paired && rows[i].improved);
+            if (paired) {
+                assert_true(fabs(m->ratio - rows[i].slow) < 0.017); /* three standard errors of 1 % noise in seven pairs */
+                assert_true(m->low < m->ratio && m->ratio < m->high);
+                assert_true(m->noise_floor < 0.02);
+                for (size_t k = 0; k < 7; k++)
+                    assert_true(fabs(m->pair[k] - log(m->head[k] / m->base[k])) < 1e-12);
+            }
+            done(&c, &base, &head);
+        }
+}
+
+static void pairs_need_as_many_on_each_side_and_seven(void **state)
+{
+    struct pp_compare_opts o;
+    struct pp_compare c;
+    struct pp_err err;
+    fake_quick(&o);
+    o.paired = 1;
+    for (size_t n = 1; n <= 8; n++) {
+        struct pp_runs base = fake_side("base", n, 1, 0.01, 1), head = fake_side("head", n, 1.5, 0.01, 2);
+        c = compare(&base, &head, &o);
+        assert_int_equal(c.runs_needed, 7);
+        assert_int_equal(c.metric[PP_CMP_SAMPLES_PER_S].answer, n < 7 ? PP_INCONCLUSIVE : PP_REGRESSED);
+        if (n < 7)
+            contains(c.metric[PP_CMP_SAMPLES_PER_S].reason, "need at least 7 runs");
+        done(&c, &base, &head);
+    }
+    struct pp_runs base = fake_side("base", 7, 1, 0.01, 1), head = fake_side("head", 8, 1, 0.01, 2);
+    assert_int_equal(try_compare(&base, &head, &o, &c, &err), PP_E_USAGE);
+    contains(err.text, "base has 7 and head has 8");
+    pp_runs_free(&base);
+    pp_runs_free(&head);
+}
+
+static void verdict_changes_in_pairs_are_findings(void **state)
+{
+    for (size_t from = 0; from <= 7; from++) { /* the runs of head before it show base's class */
+        struct pp_compare_opts o;
+        struct pp_runs base = fake_side("base", 7, 1, 0.01, 1), head = fake_side("head", 7, 1, 0.01, 2);
+        verdict_of(&base, 0, "not-input-bound", "");
+        verdict_of(&head, 0, "not-input-bound", "");
+        verdict_of(&head, from, "input-bound", "storage");
+        fake_quick(&o);
+        o.paired = 1;
+        struct pp_compare c = compare(&base, &head, &o);
+        assert_int_equal(c.verdict.changed, from == 0);
+        assert_int_equal(c.verdict.answer, from == 0 ? PP_REGRESSED : from <= 3 ? PP_INCONCLUSIVE : PP_NOT_REGRESSED);
+        done(&c, &base, &head);
+    }
 }
 
 static void options_are_checked(void **state)
@@ -441,7 +512,8 @@ int main(void)
         cmocka_unit_test(counts_are_exact), cmocka_unit_test(counts_that_vary_are_tested_like_timings), cmocka_unit_test(small_shares_and_waits_do_not_triple),
         cmocka_unit_test(missing_metrics_are_said), cmocka_unit_test(ungated_metrics_do_not_decide), cmocka_unit_test(other_samples_are_refused),
         cmocka_unit_test(other_environments_are_refused), cmocka_unit_test(verdict_changes_are_findings), cmocka_unit_test(differences_are_attributed),
-        cmocka_unit_test(thresholds_below_the_noise_are_refused), cmocka_unit_test(looks_share_alpha), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(thresholds_below_the_noise_are_refused), cmocka_unit_test(looks_share_alpha), cmocka_unit_test(what_pairs_share_is_no_noise),
+        cmocka_unit_test(pairs_need_as_many_on_each_side_and_seven), cmocka_unit_test(verdict_changes_in_pairs_are_findings), cmocka_unit_test(options_are_checked),
         cmocka_unit_test(gate_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,7 +151,8 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
 static pp_status measure(struct job *j, struct pp_err *err)
 {
     size_t runs = (size_t)j->o->runs, max = j->o->max_runs < 0 ? 2 * runs : (size_t)j->o->max_runs;
-    j->settings.looks = pp_ci_looks(runs, max);
+    j->settings.paired = j->two_sided;
+    j->settings.look_share = pp_ci_look_share(runs, max, 0);
     pp_status st = warm_up(j, err);
     if (st == PP_OK)
         st = make_runs(j, runs, err);
@@ -161,6 +162,7 @@ static pp_status measure(struct job *j, struct pp_err *err)
         return st;
     if (!j->o->quiet)
         fprintf(stderr, "pipeprobe ci: inconclusive after %zu runs a side; going on to %zu, as fixed beforehand\n", runs, max);
+    j->settings.look_share = pp_ci_look_share(runs, max, 1);
     st = make_runs(j, max, err);
     return st == PP_OK ? compare(j, err) : st;
 }

@@ -8,10 +8,13 @@
 
 struct options {
     struct gate_opts gate;
+    int paired;
 };
 
 static const struct pp_opt opts[] = {
     GATE_OPT_ROWS(struct options, gate, "no"),
+    {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired), .group = "Gate",
+     .help = "run k of BASE was made beside run k of HEAD (ci run --keep): pair by pair"},
     {.name = NULL},
 };
 
@@ -48,6 +51,7 @@ static int run(int argc, char **argv)
         st = check_operands(operands, n, &err);
     if (st == PP_OK)
         st = gate_settings(&o.gate, allow, &settings, &err);
+    settings.paired = o.paired;
     if (st == PP_OK)
         st = gate_check_outputs(&o.gate, &err);
     if (st == PP_OK)
