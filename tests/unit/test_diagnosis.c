@@ -309,7 +309,7 @@ static void test_rivals_judge_the_same_recording(void **state)
         if (strstr(name, "nsys"))
             nsys = !v.input_bound; /* 36 ms gaps are silent under its 500 ms */
     }
-    assert_int_equal(n, 10);
+    assert_int_equal(n, 13);
     assert_true(nsys);
     pp_report_free(r);
     fake_free(f);
