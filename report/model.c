@@ -5,6 +5,7 @@
 #include "report/attribute.h"
 #include "report/checks.h"
 #include "report/diagnose.h"
+#include "report/findings.h"
 #include "report/gpu.h"
 #include "report/proof.h"
 #include "report/rows.h"
@@ -323,6 +324,7 @@ static void compute(struct build *b)
     add_losses(b);
     set_overhead(b);
     judge(b);
+    pp_findings_add(&b->timeline, &b->checks, ended_by_itself(b), b->arena, b->r);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

@@ -93,6 +93,22 @@ struct pp_report_verdict {
     double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 
+/* Something that is looked for in every run, beside the wait (report/findings.h): found; looked for and not there; or not measured, which is neither. */
+enum pp_finding_state { PP_FINDING_FOUND, PP_FINDING_NOT_FOUND, PP_FINDING_NOT_MEASURED };
+enum { PP_FINDING_NUMBERS = 8 };
+struct pp_report_finding {
+    const char *kind;       /* "periodic-stalls" */
+    enum pp_finding_state state;
+    const char *state_name; /* "found", "not-found", "not-measured" */
+    const char *sentence;   /* what was found, what was seen instead, or why it is not known */
+    const char *next_step;  /* NULL unless found */
+    struct {
+        const char *name;   /* unit in the name */
+        double value;
+    } number[PP_FINDING_NUMBERS];
+    size_t numbers;
+};
+
 /* A prediction that was run for real (run --prove). Rates are samples/s. */
 struct pp_report_proof {
     const char *kind;       /* "fix": one knob turned; "headroom": input made free */
@@ -198,6 +214,7 @@ struct pp_report {
     const struct pp_report_gpu *gpu; /* NULL: the run had no CUDA device */
     struct pp_report_verdict verdict;
     struct pp_report_proof *proofs; size_t n_proofs;
+    struct pp_report_finding *findings; size_t n_findings; /* one row per thing looked for, in a fixed order */
 
     /* the pictures: of the whole run, in a fixed number of parts whatever its length (report/series.h) */
     struct pp_report_slice *slices; size_t n_slices;

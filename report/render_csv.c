@@ -209,6 +209,20 @@ static void put_proofs(struct csv *c, const struct pp_report *r)
     }
 }
 
+static void put_findings(struct csv *c, const struct pp_report *r)
+{
+    c->section = "findings";
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        c->item = f->kind;
+        text(c, "state", f->state_name);
+        text(c, "sentence", f->sentence);
+        text(c, "next_step", f->next_step);
+        for (size_t k = 0; k < f->numbers; k++)
+            num(c, f->number[k].name, f->number[k].value);
+    }
+}
+
 static void put_rest(struct csv *c, const struct pp_report *r)
 {
     c->section = "errors";
@@ -290,6 +304,7 @@ int pp_render_csv(const struct pp_report *r, FILE *out)
     fputs("section,item,field,value\r\n", out);
     put_run(&c, r);
     put_verdict(&c, r);
+    put_findings(&c, r);
     put_proofs(&c, r);
     put_phases(&c, r);
     put_workers(&c, r);

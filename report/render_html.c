@@ -218,6 +218,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     put_tiles(out, r);
     put_run(out, r);
     pp_html_headroom(out, r);
+    pp_html_findings(out, r);
     pp_html_proofs(out, r);
     pp_html_curves(out, r);
     pp_html_steps(out, r);

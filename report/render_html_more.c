@@ -116,6 +116,27 @@ void pp_html_proofs(FILE *out, const struct pp_report *r)
     pp_html_figure_end(out);
 }
 
+/* Each thing that is looked for beside the wait, found or not. */
+void pp_html_findings(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL}, *const states[] = {"found", "not there", "not measured"};
+    if (!r->n_findings)
+        return;
+    pp_html_figure_begin(out, "findings", "Beside the wait", "What is looked for in every run, whether or not the trainer waits.");
+    pp_html_table_begin(out, "Looked for", 1, heads);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, f->kind);
+        pp_html_cell(out, states[f->state]);
+        pp_html_cell(out, f->sentence);
+        pp_html_cell(out, f->next_step);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    pp_html_figure_end(out);
+}
+
 void pp_html_headroom(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;

@@ -475,6 +475,27 @@ static void put_proofs(struct pp_json *j, const struct pp_report *r)
     pp_json_array_end(j);
 }
 
+static void put_findings(struct pp_json *j, const struct pp_report *r)
+{
+    pp_json_key(j, "findings");
+    pp_json_array(j);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        pp_json_object(j);
+        str(j, "kind", f->kind);
+        str(j, "state", f->state_name);
+        str(j, "sentence", f->sentence);
+        str(j, "next_step", f->next_step);
+        pp_json_key(j, "numbers");
+        pp_json_object(j);
+        for (size_t k = 0; k < f->numbers; k++)
+            num(j, f->number[k].name, f->number[k].value);
+        pp_json_object_end(j);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
 int pp_render_json(const struct pp_report *r, FILE *out)
 {
     struct pp_json j;
@@ -482,6 +503,7 @@ int pp_render_json(const struct pp_report *r, FILE *out)
     pp_json_object(&j);
     put_totals(&j, r);
     put_verdict(&j, r);
+    put_findings(&j, r);
     put_proofs(&j, r);
     put_phases(&j, r);
     put_workers(&j, r);

@@ -152,6 +152,27 @@ static void put_proofs(FILE *out, const struct pp_report *r)
     }
 }
 
+/* What was found; the rest is in the other formats. */
+static void put_findings(FILE *out, const struct pp_report *r)
+{
+    int any = 0;
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        if (f->state != PP_FINDING_FOUND)
+            continue;
+        fputs(any ? "- **" : "**Also found:**\n\n- **", out);
+        any = 1;
+        put_text(out, f->kind);
+        fputs(":** ", out);
+        put_text(out, f->sentence);
+        fputs(". ", out);
+        put_text(out, f->next_step);
+        fputc('\n', out);
+    }
+    if (any)
+        fputc('\n', out);
+}
+
 static void put_evidence(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -289,6 +310,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_verdict(out, r);
     put_numbers(out, r);
     put_fixes(out, r);
+    put_findings(out, r);
     put_proofs(out, r);
     put_evidence(out, r);
     put_phases(out, r);

@@ -440,12 +440,32 @@ static void put_proofs(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
 }
 
+/* What was found, then in one line each what was not, and what is not known. */
+static void put_findings(const struct pp_page *p, const struct pp_report *r)
+{
+    static const char *const marks[] = {"  ! ", "  - ", "  ? "};
+    if (r->n_findings)
+        pp_page_heading(p, "Looked for (! found, - not there, ? not measured)");
+    for (int state = PP_FINDING_FOUND; state <= PP_FINDING_NOT_MEASURED; state++)
+        for (size_t i = 0; i < r->n_findings; i++) {
+            const struct pp_report_finding *f = &r->findings[i];
+            if ((int)f->state != state)
+                continue;
+            char lead[CELL];
+            int n = snprintf(lead, sizeof(lead), "%s%-18s", marks[state], f->kind);
+            pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, f->sentence);
+            if (f->next_step)
+                pp_page_text(p, PP_TONE_PLAIN, "                      ", 22, 0, f->next_step);
+        }
+}
+
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     put_verdict(&p, r);
     put_fixes(&p, r);
     put_proofs(&p, r);
+    put_findings(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
     put_window(&p, r);

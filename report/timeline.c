@@ -19,7 +19,7 @@ struct batch {
 struct pass {
     struct pp_timeline *tl;
     const struct pp_thread_row *threads;
-    size_t n_threads, room;
+    size_t n_threads, room, cycle_room;
     struct batch batch;
     uint64_t run_start_ns, run_end_ns; /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
@@ -59,6 +59,24 @@ static void add_stall(struct pass *p, const struct pp_span *s)
     p->batch.stalls++;
 }
 
+static void add_cycle(struct pass *p, uint64_t end_ns)
+{
+    struct pp_timeline *tl = p->tl;
+    if (tl->n_cycles == PP_TIMELINE_CYCLES)
+        return;
+    if (tl->n_cycles == p->cycle_room) {
+        size_t room = p->cycle_room ? 2 * p->cycle_room : 1024;
+        uint64_t *grown = realloc(tl->cycle_end_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        tl->cycle_end_ns = grown;
+        p->cycle_room = room;
+    }
+    tl->cycle_end_ns[tl->n_cycles++] = end_ns;
+}
+
 /* The batch is complete: into the window, or apart. */
 static void close_batch(struct pass *p)
 {
@@ -82,10 +100,13 @@ static void close_batch(struct pass *p)
     if (tl->window_batches == 0)
         tl->start_ns = b->start_ns;
     tl->end_ns = b->end_ns;
+    add_cycle(p, b->end_ns);
     tl->window_batches++;
     tl->window_samples += b->samples;
     if (b->boundary) {
         tl->boundary_ns += b->wait_ns + b->sync_ns;
+        tl->epoch_ns += b->wait_ns + b->sync_ns;
+        tl->boundaries++;
         return;
     }
     double w = (double)(b->wait_ns + b->sync_ns), t = w + (double)b->step_ns;
@@ -125,8 +146,10 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     struct batch *b = &p->batch;
     int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
     if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
-        if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP))
+        if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
             tl->boundary_ns += s->dur_ns;
+            tl->epoch_ns += boundary ? s->dur_ns : 0;
+        }
         return;
     }
     if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
@@ -156,7 +179,23 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     }
 }
 
-static void add_any_span(struct pp_timeline *tl, const struct pp_span *s)
+static void add_startup(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
+    if (s->batch != PP_NO_BATCH) { /* a worker that starts again for another epoch */
+        tl->restarts++;
+        tl->restart_ns += s->dur_ns;
+        return;
+    }
+    if (s->start_ns < tl->startup_start_ns)
+        tl->startup_start_ns = s->start_ns;
+    if (end > tl->startup_end_ns)
+        tl->startup_end_ns = end;
+    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
+    *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
+}
+
+static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
 {
     uint64_t end = s->start_ns + s->dur_ns;
     if (s->phase == PP_PHASE_COUNTER)
@@ -165,22 +204,27 @@ static void add_any_span(struct pp_timeline *tl, const struct pp_span *s)
         tl->first_ns = s->start_ns;
     if (end > tl->last_ns)
         tl->last_ns = end;
-    if (s->phase == PP_PHASE_STARTUP && s->batch == PP_NO_BATCH) { /* with a batch: a worker that starts again for another epoch */
-        if (s->start_ns < tl->startup_start_ns)
-            tl->startup_start_ns = s->start_ns;
-        if (end > tl->startup_end_ns)
-            tl->startup_end_ns = end;
-    }
+    if (s->phase == PP_PHASE_STARTUP)
+        add_startup(tl, lane, s);
+}
+
+static pp_lane lane_of(const struct pass *p, uint32_t thread)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].id == thread && (unsigned)p->threads[i].lane < PP_LANE_COUNT)
+            return p->threads[i].lane;
+    return PP_LANE_MAIN;
 }
 
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
     int trainer = is_trainer(p, thread);
+    pp_lane lane = lane_of(p, thread);
     p->tl->spans += n;
     p->tl->chunks++;
     for (size_t i = 0; i < n; i++)
-        add_any_span(p->tl, &spans[i]);
+        add_any_span(p->tl, lane, &spans[i]);
     for (size_t i = 0; trainer && i < n; i++)
         add_trainer_span(p, &spans[i]);
     return p->no_memory;
@@ -209,8 +253,10 @@ pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *
 void pp_timeline_free(struct pp_timeline *t)
 {
     free(t->stalls);
+    free(t->cycle_end_ns);
     t->stalls = NULL;
-    t->n_stalls = 0;
+    t->cycle_end_ns = NULL;
+    t->n_stalls = t->n_cycles = 0;
 }
 
 double pp_timeline_wait_share(const struct pp_timeline *t)

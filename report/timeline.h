@@ -4,7 +4,7 @@
  * Window: from the start of the first batch that is neither warm-up (PP_SPAN_WARMUP) nor the run's first, to the end of the last
  * batch. The wait for the first batch of an epoch is epoch boundary, as are the epoch_boundary and checkpoint phases: kept
  * apart, in boundary_ns, because it says how often epochs end, not how fast data comes.
- * Memory: 24 bytes per batch that waited. */
+ * Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES batches of the window. */
 #ifndef PP_REPORT_TIMELINE_H
 #define PP_REPORT_TIMELINE_H
 
@@ -15,12 +15,16 @@ struct pp_stall {
     uint64_t before_ns; /* stalled time before start_ns */
 };
 
+enum { PP_TIMELINE_CYCLES = 1 << 22 };
+
 struct pp_timeline {
     /* the whole run */
     uint64_t spans, first_ns, last_ns; /* all threads; first_ns is UINT64_MAX when there is no span */
     uint64_t batches, samples, epochs;
     uint64_t first_batch_ns;           /* when the trainer had its first batch; 0: never */
     uint64_t startup_start_ns, startup_end_ns;
+    uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads (workers, readers), the longest one's */
+    uint64_t restarts, restart_ns;      /* workers that started again for a later epoch, and how long that took them in all */
     uint64_t chunks, bad_chunks;
     int has_trainer, has_step;         /* has_step: a step took time, in whatever batch */
     uint32_t trainer; /* thread */
@@ -31,9 +35,12 @@ struct pp_timeline {
     uint64_t window_batches, window_samples;
     uint64_t judged_batches; /* those whose wait counts: not the first of an epoch */
     uint64_t wait_ns, sync_ns, step_ns, boundary_ns;
+    uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
     double sum_ww, sum_wt, sum_tt; /* per batch: w = wait + sync, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;
     size_t n_stalls;
+    uint64_t *cycle_end_ns; /* when each batch of the window was done with, epoch boundaries and checkpoints before it included */
+    size_t n_cycles;
 };
 
 /* Free with pp_timeline_free, also after a failure. */

@@ -115,6 +115,8 @@ static void test_csv_has_the_documents_numbers(void **state)
         snprintf(item, sizeof(item), "%s/%s", text_of(part, "kind"), text_of(part, "action"));
         check_object(part, "errors", item);
     }
+    json_array_foreach(json_object_get(doc, "findings"), i, part)
+        check_object(json_object_get(part, "numbers"), "findings", text_of(part, "kind"));
     json_decref(doc);
     free(text);
     pp_report_free(r);

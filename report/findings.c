@@ -1,0 +1,161 @@
+#include "report/findings.h"
+
+#include "probe/base/text.h"
+#include "report/verdict_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CELL = 40 };
+
+#define LONG_START_S 10.0  /* of any run: longer than people wait without asking */
+#define BOUNDARY_SHARE 0.05 /* the smallest share that counts */
+
+static struct pp_report_finding *add(struct pp_report *r, struct pp_report_arena *arena, const char *kind, enum pp_finding_state state, const char *sentence)
+{
+    static const char *const names[] = {"found", "not-found", "not-measured"};
+    static struct pp_report_finding nowhere; /* without memory: the arena remembers */
+    struct pp_report_finding *f = pp_report_arena_push(arena, (void **)&r->findings, &r->n_findings, sizeof(*f));
+    if (!f)
+        f = &nowhere;
+    *f = (struct pp_report_finding){.kind = kind, .state = state, .state_name = names[state], .sentence = sentence};
+    return f;
+}
+
+static void add_number(struct pp_report_finding *f, const char *name, double value)
+{
+    if (f->numbers < PP_FINDING_NUMBERS) {
+        f->number[f->numbers].name = name;
+        f->number[f->numbers++].value = value;
+    }
+}
+
+/* ---- stalls at a fixed interval ---- */
+
+/* What to look at, by what takes the time in the stalls. The first row that fits. */
+static const struct {
+    pp_phase phase; /* PP_PHASE_NONE: any */
+    int io;         /* 1: and tasks waited for I/O (PSI) */
+    const char *next_step;
+} periodic_causes[] = {
+    {PP_PHASE_CHECKPOINT, 0, "Save checkpoints in the background or less often, or on faster storage."},
+    {PP_PHASE_EPOCH_BOUNDARY, 0, "Prefetch across the epoch boundary, and keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
+    {PP_PHASE_STARTUP, 0, "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
+    {PP_PHASE_NONE, 1, "Look for what writes or reads at that interval: a flush, a snapshot, logging, another job on the same storage; a deeper --prefetch bridges short ones."},
+    {PP_PHASE_READ, 0, "Look for what uses the storage at that interval: a flush, a snapshot, another job; a deeper --prefetch bridges short ones."},
+    {PP_PHASE_RETRY, 0, "Reads fail at that interval: the errors below name the files."},
+    {PP_PHASE_STEP, 0, "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval."},
+    {PP_PHASE_DEVICE_SYNC, 0, "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item())."},
+    {PP_PHASE_NONE, 0, "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation."},
+};
+
+static const char *periodic_next_step(const struct pp_periodic *p)
+{
+    size_t i = 0;
+    while ((periodic_causes[i].phase != PP_PHASE_NONE && periodic_causes[i].phase != p->phase) || (periodic_causes[i].io && !(p->psi_io_share >= 0.5)))
+        i++;
+    return periodic_causes[i].next_step;
+}
+
+static const char *coincides(const struct pp_periodic *p, struct pp_report_arena *arena)
+{
+    const struct pp_phase_info *phase = pp_phase_info(p->phase);
+    const char *io = p->psi_io_share >= 0.5 ? ", while tasks waited for I/O (PSI)" : "";
+    if (p->phase == PP_PHASE_NONE)
+        return p->psi_io_share >= 0.5 ? "coincides with no recorded span, but with tasks that waited for I/O (PSI)" : "coincides with nothing that was recorded";
+    if (p->phase == PP_PHASE_CHECKPOINT || p->phase == PP_PHASE_EPOCH_BOUNDARY)
+        return pp_report_arena_printf(arena, "coincides with %s spans%s", phase->name, io);
+    return pp_report_arena_printf(arena, "coincides with longer %s of the %s%s", phase->name, p->in_trainer ? "trainer" : "workers", io);
+}
+
+static void add_periodic(const struct pp_timeline *tl, const struct pp_periodic *p, struct pp_report_arena *arena, struct pp_report *r)
+{
+    char every[CELL], long_[CELL], share[CELL], batches[CELL];
+    static const char kind[] = "periodic-stalls";
+    if (!p->measured) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "fewer than 20 batches in steady state");
+        return;
+    }
+    if (!p->found) {
+        add(r, arena, kind, PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena, "no interval at which stalls come again, among %s batches", pp_text_count(batches, CELL, (double)tl->n_cycles)));
+        return;
+    }
+    struct pp_report_finding *f = add(r, arena, kind, PP_FINDING_FOUND, pp_report_arena_printf(arena, "every %s (%s batches) a stall of %s, %zu times, %s of the time: %s",
+        pp_text_duration(every, CELL, p->period_ns), pp_text_count(batches, CELL, round(p->period_batches)), pp_text_duration(long_, CELL, p->stall_ns), p->stalls,
+        pp_text_percent(share, CELL, p->share), coincides(p, arena)));
+    f->next_step = periodic_next_step(p);
+    add_number(f, "period_s", p->period_ns / 1e9);
+    add_number(f, "stall_s", p->stall_ns / 1e9);
+    add_number(f, "stalls", (double)p->stalls);
+    add_number(f, "expected_stalls", (double)p->expected);
+    add_number(f, "time_share", p->share);
+    add_number(f, "phase_share", p->phase_share);
+    add_number(f, "psi_io_share", p->psi_io_share);
+    add_number(f, "p_value", p->p);
+}
+
+/* ---- the first batch ---- */
+
+static void add_first_batch(const struct pp_timeline *tl, int given_length, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "first-batch";
+    char first[CELL], share_text[CELL], part_text[CELL];
+    if (isnan(r->first_batch_s)) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "the trainer's wait for a batch was not recorded");
+        return;
+    }
+    double opening = (double)(tl->startup_ns[PP_LANE_MAIN] + tl->startup_ns[PP_LANE_TRAINER]) / 1e9, share = r->duration_s > 0 ? r->first_batch_s / r->duration_s : NAN;
+    double workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER]) / 1e9, rest = fmax(r->first_batch_s - opening - workers, 0);
+    const struct {
+        double s;
+        const char *what, *next_step;
+    } parts[] = {
+        {opening, "opening the data set", "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file."},
+        {workers, "starting the workers", "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each."},
+        {rest, "making the first batch", "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller."},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < 3; i++)
+        most = parts[i].s > parts[most].s ? i : most;
+    int found = (given_length && share >= pp_conditions[PP_IF_STARTUP].at_least) || r->first_batch_s >= LONG_START_S;
+    struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena, "the first batch came after %s, %s of the run; %s of it %s",
+        pp_text_duration(first, CELL, r->first_batch_s * 1e9), pp_text_percent(share_text, CELL, share), pp_text_duration(part_text, CELL, parts[most].s * 1e9), parts[most].what));
+    f->next_step = found ? parts[most].next_step : NULL;
+    add_number(f, "first_batch_s", r->first_batch_s);
+    add_number(f, "run_share", share);
+    add_number(f, "opening_s", opening);
+    add_number(f, "workers_s", workers);
+    add_number(f, "rest_s", rest);
+}
+
+/* ---- epoch boundaries ---- */
+
+static void add_boundaries(const struct pp_timeline *tl, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "epoch-boundaries";
+    char each[CELL], usual[CELL], count[CELL], share_text[CELL];
+    if (!tl->boundaries || !(r->window_s > 0)) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "no epoch began in the steady state");
+        return;
+    }
+    double n = (double)tl->boundaries, wait = tl->judged_batches ? (double)(tl->wait_ns + tl->sync_ns) / (double)tl->judged_batches : 0, mean = (double)tl->epoch_ns / n;
+    double beyond = fmax(mean - wait, 0), share = beyond * n / (r->window_s * 1e9), restart = tl->restarts ? (double)tl->restart_ns / (double)tl->restarts : 0;
+    int found = share >= BOUNDARY_SHARE, restarts = restart > beyond / 2;
+    struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena,
+        "%s at each of %s, where other batches wait %s: %s of the time%s", pp_text_duration(each, CELL, mean), pp_text_counted(count, CELL, n, "epoch boundary", "epoch boundaries"),
+        pp_text_duration(usual, CELL, wait), pp_text_percent(share_text, CELL, share), found && restarts ? "; the workers start again for every epoch" : ""));
+    if (found)
+        f->next_step = restarts ? "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)." : "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.";
+    add_number(f, "boundaries", n);
+    add_number(f, "wait_s", mean / 1e9);
+    add_number(f, "usual_wait_s", wait / 1e9);
+    add_number(f, "time_share", share);
+    add_number(f, "worker_restart_s", tl->restarts ? restart / 1e9 : NAN);
+}
+
+void pp_findings_add(const struct pp_timeline *tl, const struct pp_checks *checks, int given_length, struct pp_report_arena *arena, struct pp_report *r)
+{
+    add_periodic(tl, &checks->periodic, arena, r);
+    add_first_batch(tl, given_length, arena, r);
+    add_boundaries(tl, arena, r);
+}
