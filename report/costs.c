@@ -340,6 +340,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 {
     struct pass p = {.c = out, .tl = tl};
     memset(out, 0, sizeof(*out));
+    out->glance = source->glance;
     p.n_threads = source->threads(source->ctx, &p.threads);
     read_config(source, out);
     pp_status st = read_counters(source, out, err);

@@ -43,6 +43,7 @@ struct pp_costs {
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */
+    int glance;                   /* the source's: intervals are not asked for */
     uint64_t dataset_samples;
     double memory_available;      /* bytes; NAN: unknown */
 };

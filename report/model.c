@@ -308,7 +308,7 @@ static void judge(struct build *b)
     pp_gpu_facts(b->r->gpu, t, &f);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
-    if (d.replayed && b->r->has_step)
+    if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&d.costs, b->arena, b->r);
     pp_diagnosis_free(&d);
 }
@@ -351,9 +351,9 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
     if (status == PP_OK)
         compute(&b);
-    if (status == PP_OK)
+    if (status == PP_OK && !source->glance)
         status = pp_series_build(source, &b.timeline, &b.tally, b.arena, b.r, &targets, err);
-    if (status == PP_OK)
+    if (status == PP_OK && !source->glance)
         status = pp_series_follow(source, &targets, b.arena, b.r, err);
     if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);

@@ -9,6 +9,7 @@
 struct pp_source {
     const char *path; /* as shown */
     void *ctx;
+    int glance; /* for who looks again and again: the same verdict, but predictions without intervals, and no series */
     const char *(*meta)(void *ctx, const char *section, const char *key);
     int (*meta_num)(void *ctx, const char *section, const char *key, double *value);
     pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);

@@ -38,6 +38,7 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err);
 /* How far the replay as recorded is from the recording: its rate over the measured one, minus 1. */
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err);
+/* With the interval; NAN where the costs were read at a glance. */
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err);
 
 /* "workers=8", "cache=warm", ... into knobs, given what was recorded. PP_E_USAGE for what is no knob; PP_E_UNSUPPORTED, with the reason, for what a replay

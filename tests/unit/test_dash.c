@@ -591,6 +591,25 @@ static void test_json(void **state)
     free(out);
 }
 
+/* What is judged at a glance is judged the same; only intervals and series are left out. */
+static void test_glance_is_the_verdict(void **state)
+{
+    struct pp_report *whole, *glance;
+    assert_int_equal(pp_report_build(run->path, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_all(run->path, &glance, NULL), PP_OK);
+    assert_string_equal(glance->verdict.sentence, whole->verdict.sentence);
+    assert_string_equal(glance->verdict.next_step, whole->verdict.next_step);
+    assert_true(glance->verdict.confidence == whole->verdict.confidence);
+    assert_true(whole->verdict.n_fixes > 0);
+    assert_int_equal(glance->verdict.n_fixes, whole->verdict.n_fixes);
+    for (size_t i = 0; i < whole->verdict.n_fixes; i++) {
+        assert_string_equal(glance->verdict.fixes[i].knob, whole->verdict.fixes[i].knob);
+        assert_true(glance->verdict.fixes[i].gain == whole->verdict.fixes[i].gain && isnan(glance->verdict.fixes[i].low) && isfinite(whole->verdict.fixes[i].low));
+    }
+    pp_report_free(whole);
+    pp_report_free(glance);
+}
+
 /* The two threads beside the display: verdict and prediction come, and an answer says which question it is for. */
 static void test_threads_beside(void **state)
 {
@@ -644,7 +663,7 @@ int main(void)
         cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_clicks), cmocka_unit_test(test_clicks_everywhere), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
-        cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_threads_beside),
+        cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_glance_is_the_verdict), cmocka_unit_test(test_threads_beside),
     };
     return cmocka_run_group_tests_name("dash", tests, setup, teardown);
 }

@@ -67,16 +67,17 @@ static void take_snapshot(struct dash *d)
     d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
 }
 
-/* What the verdict of the moment covers; 0: it is that of the whole run, which has ended and is looked at from its end. */
+/* What the verdict of the moment covers; 0: it is that of the whole run, which is looked at from its end and has ended or is not longer than a moment. */
 static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
 {
     const struct pp_live_snapshot *s = &d->snap;
     uint64_t most = pp_windows[d->state.window] > MOMENT_S ? pp_windows[d->state.window] : MOMENT_S;
-    if (s->last_s < s->first_s || (d->state.mode == PP_MODE_FOLLOW && s->state != PP_LIVE_RUNNING))
+    if (s->last_s < s->first_s)
         return 0;
     *to_ns = (s->at_s + 1) * SECOND_NS;
-    *from_ns = *to_ns - s->origin_ns > most * SECOND_NS ? *to_ns - most * SECOND_NS : s->origin_ns;
-    return 1;
+    int longer = *to_ns - s->origin_ns > most * SECOND_NS;
+    *from_ns = longer ? *to_ns - most * SECOND_NS : s->origin_ns;
+    return d->state.mode != PP_MODE_FOLLOW || (s->state == PP_LIVE_RUNNING && longer);
 }
 
 static int refresh(struct dash *d)
@@ -146,7 +147,7 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
     struct pp_report *report = NULL, *moment = NULL;
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
-        pp_report_build(o->path, &report, NULL); /* without one the frame says so */
+        pp_verdict_of_all(o->path, &report, NULL); /* without one the frame says so */
         d.model.report = report;
         take_moment(&d, &moment);
         status = write_frame(&d, json, o->color, out, err);
@@ -182,7 +183,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
             goto out;
         }
     }
-    if (d.snap.state != PP_LIVE_RUNNING && pp_report_build(o->path, &last, NULL) == PP_OK)
+    if (d.snap.state != PP_LIVE_RUNNING && pp_verdict_of_all(o->path, &last, NULL) == PP_OK)
         d.model.report = last;
     pp_line_text(&d.state, &d.model, line, sizeof(line));
     fprintf(out, "%s\n", line);

@@ -6,9 +6,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
-#define COST_TIMES 100
+#define SHARE 0.001 /* of the CPUs of the machine: a dashboard has two of these, and may slow the run it watches by less than 0.5 % */
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -28,14 +29,27 @@ struct pp_verdicts {
     struct part with_caller_of;
 };
 
+static pp_status judge(pp_status opened, struct pp_source *source, struct pp_report **out, struct pp_err *err)
+{
+    pp_status status = opened;
+    *out = NULL;
+    source->glance = 1;
+    if (status == PP_OK)
+        status = pp_report_from(source, out, err);
+    pp_source_close(source);
+    return status;
+}
+
 pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;
-    pp_status status = pp_source_open_part(path, from_ns, to_ns, &source, err);
-    if (status == PP_OK)
-        status = pp_report_from(&source, out, err);
-    pp_source_close(&source);
-    return status;
+    return judge(pp_source_open_part(path, from_ns, to_ns, &source, err), &source, out, err);
+}
+
+pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err)
+{
+    struct pp_source source;
+    return judge(pp_source_open(path, &source, err), &source, out, err);
 }
 
 static int nothing_to_do(const struct pp_verdicts *v)
@@ -43,18 +57,24 @@ static int nothing_to_do(const struct pp_verdicts *v)
     return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
 }
 
+static uint64_t pause_after(uint64_t cost_ns)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    double pause = (double)cost_ns / (SHARE * (cpus > 0 ? (double)cpus : 1));
+    return pause > (double)LEAST_PAUSE_NS ? (uint64_t)pause : LEAST_PAUSE_NS;
+}
+
 /* Without the lock; returns until when to rest. */
 static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
 {
     uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL) : pp_report_build(v->path, out, NULL);
+    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL) : pp_verdict_of_all(v->path, out, NULL);
     if (status != PP_OK) {
         *out = NULL;
         return began + LEAST_PAUSE_NS;
     }
-    uint64_t pause = (pp_thread_cpu_ns() - cpu) * COST_TIMES;
     int final = !v->parts && strcmp((*out)->outcome, "unfinished") != 0;
-    return final ? UINT64_MAX : began + (pause > LEAST_PAUSE_NS ? pause : LEAST_PAUSE_NS);
+    return final ? UINT64_MAX : began + pause_after(pp_thread_cpu_ns() - cpu);
 }
 
 static void *build_main(void *arg)
