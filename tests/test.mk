@@ -62,6 +62,13 @@ bench: deps-test
 bench-built: all bench-bins helpers $(B)/tests/unit/test_store_recover
 	$(Q)bash tests/bench/bench.sh
 
+# What a frame of the dashboard costs, and what watching takes from a run (docs/TOP.md).
+.PHONY: bench-top
+bench-top: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all bench-bins helpers
+	$(Q)$(B)/tests/bench/bench_dash
+	$(Q)bash tests/bench/watch.sh
+
 # Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
 # TRUTH as the script says.
 .PHONY: bench-diagnosis
@@ -124,6 +131,7 @@ help:
 	'make check-layers only the include plan and the public headers' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
+	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make portable     one binary with its libraries linked in, to carry to another machine' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \

@@ -168,6 +168,8 @@ done
 printf '\nkills at random moments\n'
 PP_TEST_KILLS=${PP_BENCH_KILLS:-1000} $B/tests/unit/test_store_recover 2>&1 | sed -n 's/^# \([0-9]* kills.*\)/\1/p; /FAILED/p'
 bash tests/bench/peers_trace.sh
+printf '\n'
+bash tests/bench/watch.sh --images "$images"
 for source in tests/bench/bench_*.c; do
     part=$(basename "$source" .c)
     case $part in bench_raw | bench_ci) continue ;; bench_decode) arguments=$DATA ;; *) arguments= ;; esac

@@ -13,6 +13,7 @@ struct pp_screen {
     SCREEN *screen;
     int color;
     int click_row, click_col;
+    struct pp_grid shown;
 };
 
 static void make_colors(struct pp_screen *s)
@@ -65,6 +66,7 @@ void pp_screen_close(struct pp_screen *s)
         return;
     endwin();
     delscreen(s->screen);
+    pp_grid_free(&s->shown);
     free(s);
 }
 
@@ -78,24 +80,52 @@ static attr_t attributes(unsigned attr)
     return (attr & PP_ATTR_BOLD ? A_BOLD : 0) | (attr & PP_ATTR_REVERSE ? A_REVERSE : 0);
 }
 
+static void put_row(const struct pp_screen *s, const struct pp_cell *row, int r, int cols)
+{
+    move(r, 0);
+    clrtoeol();
+    for (int c = 0; c < cols; c++) {
+        wchar_t text[2] = {(wchar_t)row[c].c, 0};
+        cchar_t wide;
+        if (row[c].c == 0 || (row[c].c == ' ' && row[c].style == PP_STYLE_PLAIN))
+            continue;
+        setcchar(&wide, text, attributes(pp_styles[row[c].style].attr), (short)(s->color ? row[c].style + 1 : 0), NULL);
+        mvadd_wch(r, c, &wide);
+    }
+}
+
+static int same_row(const struct pp_cell *a, const struct pp_cell *b, int cols)
+{
+    int c = 0;
+    while (c < cols && a[c].c == b[c].c && a[c].style == b[c].style)
+        c++;
+    return c == cols;
+}
+
+/* Only rows that changed: most frames change a few. */
 void pp_screen_show(struct pp_screen *s, const struct pp_grid *g)
 {
-    erase();
-    for (int r = 0; r < g->rows; r++)
-        for (int c = 0; c < g->cols; c++) {
-            const struct pp_cell *cell = &g->cell[(size_t)r * (size_t)g->cols + (size_t)c];
-            wchar_t text[2] = {(wchar_t)cell->c, 0};
-            cchar_t wide;
-            if (cell->c == 0 || (cell->c == ' ' && cell->style == PP_STYLE_PLAIN))
-                continue;
-            setcchar(&wide, text, attributes(pp_styles[cell->style].attr), (short)(s->color ? cell->style + 1 : 0), NULL);
-            mvadd_wch(r, c, &wide);
-        }
+    int anew = s->shown.rows != g->rows || s->shown.cols != g->cols;
+    if (anew) {
+        erase();
+        if (!pp_grid_resize(&s->shown, g->rows, g->cols))
+            s->shown.rows = 0; /* without memory to compare with, all rows are drawn each time */
+    }
+    for (int r = 0; r < g->rows; r++) {
+        const struct pp_cell *row = g->cell + (size_t)r * (size_t)g->cols;
+        struct pp_cell *was = s->shown.rows ? s->shown.cell + (size_t)r * (size_t)g->cols : NULL;
+        if (!anew && was && same_row(row, was, g->cols))
+            continue;
+        put_row(s, row, r, g->cols);
+        if (was)
+            memcpy(was, row, (size_t)g->cols * sizeof(*row));
+    }
     refresh();
 }
 
 void pp_screen_redraw(struct pp_screen *s)
 {
+    s->shown.rows = 0;
     clearok(stdscr, TRUE);
 }
 
@@ -128,6 +158,8 @@ int pp_screen_key(struct pp_screen *s, int timeout_ms)
 {
     timeout(timeout_ms);
     int key = getch();
+    if (key == KEY_RESIZE)
+        s->shown.rows = 0; /* a window that shrank and grew again has lost what was there */
     return key == KEY_MOUSE ? mouse_key(s) : translate(key);
 }
 
