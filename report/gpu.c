@@ -1,5 +1,6 @@
 #include "report/gpu.h"
 
+#include "report/gpu_counters.h"
 #include "report/gpu_rows.h"
 
 #include <math.h>
@@ -215,7 +216,7 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
     double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
     size_t kernels = 0;
     for (size_t i = 0; i < rows->n_kernels; i++)
-        kernels += rows->kernels[i].start_ns >= tl->start_ns && rows->kernels[i].start_ns < tl->end_ns;
+        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns && rows->kernels[i].start_ns < tl->end_ns;
     if (!activity)
         return "the recording does not say whether the GPU was looked at";
     if (strncmp(activity, "not recorded", 12) == 0)
@@ -223,7 +224,7 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
     if (dropped > MOST_DROPPED * (kept + dropped))
         return pp_report_arena_printf(arena, "%.0f of %.0f records were dropped, more than the 1 %% that leaves shares intact", dropped, kept + dropped);
     if (!tl->has_trainer || tl->end_ns <= tl->start_ns || !kernels)
-        return "no kernel ran in the steady state (a step of --step cuda runs one)";
+        return "no kernel of a step ran in the steady state (--step cuda runs one)";
     return NULL;
 }
 
@@ -259,6 +260,7 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
         g->not_measured = pp_report_arena_copy(arena, why_not(source, tl, &rows, activity, arena));
         if (!g->not_measured)
             measure(tl, &rows, copies, g);
+        st = pp_gpu_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
         *out = g;
     }
     pp_gpu_rows_free(&rows);

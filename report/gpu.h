@@ -1,4 +1,4 @@
-/* report/gpu.h: what the GPU did in the steady-state window, and why it idled when it did, from CUPTI's rows joined to batches.
+/* report/gpu.h: what the GPU did in the steady-state window, and why it idled when it did, from CUPTI's rows joined to batches; beside it what NVML read.
  *
  * The GPU is busy while a kernel runs. Every idle stretch lies before the trainer's next kernel, and is divided by what that kernel's batch was
  * doing meanwhile:
@@ -48,6 +48,11 @@ struct pp_report_gpu {
     double syncs_per_step;      /* context and stream synchronisations by the threads that launch */
     double kernel_ns;           /* mean time of the trainer's kernels, per step */
     double clock_error_ns;      /* of the rows' times against spans */
+    /* NVML's readings in the window, about one a second; known or not whatever CUPTI did */
+    const char *counters_missing; /* NULL: read; else why not, and the following are NAN. What a device does not tell (MIG) is NAN as well */
+    double utilization_share;   /* mean of what nvidia-smi shows: a kernel was running */
+    double memory_used_bytes;   /* most */
+    double pcie_rx_bytes_per_s, pcie_tx_bytes_per_s; /* mean; rx: to the GPU */
 };
 
 /* *out NULL with PP_OK: the run had no CUDA device. Memory: about 40 bytes per row of the window. */
@@ -61,16 +66,19 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *timel
 
 /* What renderers show, in order: a name, a number and its unit. NAN is unknown. */
 enum pp_gpu_unit { PP_GPU_SHARE, PP_GPU_COUNT, PP_GPU_NUMBER, PP_GPU_BYTES, PP_GPU_BYTES_PER_S, PP_GPU_TIME };
+enum pp_gpu_part { PP_GPU_ACTIVITY, PP_GPU_IDLE_PART, PP_GPU_COUNTER }; /* of CUPTI; of CUPTI, why it idled; of NVML */
 struct pp_gpu_item {
     const char *key;  /* in JSON and CSV, units in it; idle parts are under "idle" in JSON */
     const char *name; /* for people */
     enum pp_gpu_unit unit;
     double value;
-    int idle;         /* a part of the idle time */
+    enum pp_gpu_part part;
 };
-enum { PP_GPU_ITEMS = 11 + PP_GPU_IDLES };
+enum { PP_GPU_ITEMS = 15 + PP_GPU_IDLES };
 /* Fills item and returns how many; all values are NAN when nothing was measured. */
 size_t pp_gpu_items(const struct pp_report_gpu *g, struct pp_gpu_item item[PP_GPU_ITEMS]);
+/* Whether it is a line of its own for people: of what was not measured as a whole they read once why. */
+int pp_gpu_item_shown(const struct pp_report_gpu *g, const struct pp_gpu_item *i);
 /* An item's value as people read it. */
 const char *pp_gpu_item_text(const struct pp_gpu_item *i, char *buf, size_t size);
 

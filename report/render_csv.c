@@ -259,8 +259,9 @@ static void put_gpu(struct csv *c, const struct pp_report_gpu *g)
     text(c, "name", g->name);
     text(c, "activity", g->activity);
     text(c, "not_measured", g->not_measured);
+    text(c, "nvml_not_measured", g->counters_missing);
     for (size_t i = 0; i < n; i++) {
-        c->item = item[i].idle ? "idle" : "";
+        c->item = item[i].part == PP_GPU_IDLE_PART ? "idle" : "";
         num(c, item[i].key, item[i].value);
     }
 }

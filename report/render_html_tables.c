@@ -116,6 +116,15 @@ static enum pp_html_form form_of(enum pp_gpu_unit unit)
     return PP_HTML_RATE;
 }
 
+static void put_not_measured(FILE *out, const char *what, const char *why)
+{
+    if (!why)
+        return;
+    fprintf(out, "<p><strong>%sNOT MEASURED:</strong> ", what);
+    pp_html_text(out, why);
+    fputs("</p>\n", out);
+}
+
 void pp_html_gpu(FILE *out, const struct pp_report *r)
 {
     static const char *const heads[] = {"GPU", "#value", NULL};
@@ -124,16 +133,16 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
         return;
     size_t n = pp_gpu_items(r->gpu, item);
     pp_html_figure_begin(out, "gpu", "What the GPU did", "Shares are of the steady state. Idle time is divided by what the awaited batch was doing meanwhile.");
-    if (r->gpu->not_measured) {
-        fputs("<p><strong>NOT MEASURED:</strong> ", out);
-        pp_html_text(out, r->gpu->not_measured);
-        fputs("</p>\n", out);
-    } else {
+    put_not_measured(out, "", r->gpu->not_measured);
+    put_not_measured(out, "NVML ", r->gpu->counters_missing);
+    if (!r->gpu->not_measured || !r->gpu->counters_missing) {
         pp_html_table_begin(out, "Busy, idle and why", 1, heads);
         for (size_t i = 0; i < n; i++) {
+            if (!pp_gpu_item_shown(r->gpu, &item[i]))
+                continue;
             fputs("<tr>", out);
             pp_html_cell(out, item[i].name);
-            pp_html_cell_num(out, form_of(item[i].unit), item[i].value, "gpu.%s%s", item[i].idle ? "idle." : "", item[i].key);
+            pp_html_cell_num(out, form_of(item[i].unit), item[i].value, "gpu.%s%s", item[i].part == PP_GPU_IDLE_PART ? "idle." : "", item[i].key);
             fputs(item[i].unit == PP_GPU_BYTES_PER_S ? "<td>per second</td></tr>\n" : "</tr>\n", out);
         }
         pp_html_table_end(out);

@@ -408,7 +408,7 @@ static void put_curves(struct pp_json *j, const struct pp_report *r)
 static void put_gpu_items(struct pp_json *j, const struct pp_gpu_item *item, size_t n, int idle)
 {
     for (size_t i = 0; i < n; i++)
-        if (item[i].idle == idle)
+        if ((item[i].part == PP_GPU_IDLE_PART) == idle)
             num(j, item[i].key, item[i].value);
 }
 
@@ -425,6 +425,7 @@ static void put_gpu(struct pp_json *j, const struct pp_report *r)
     str(j, "name", r->gpu->name);
     str(j, "activity", r->gpu->activity);
     str(j, "not_measured", r->gpu->not_measured);
+    str(j, "nvml_not_measured", r->gpu->counters_missing);
     put_gpu_items(j, item, n, 0);
     pp_json_key(j, "idle");
     pp_json_object(j);

@@ -264,6 +264,15 @@ static void put_errors(FILE *out, const struct pp_report *r)
     unfold(out);
 }
 
+static void put_not_measured(FILE *out, const char *what, const char *why)
+{
+    if (!why)
+        return;
+    fprintf(out, "**%s: NOT MEASURED:** ", what);
+    put_text(out, why);
+    fputs("\n\n", out);
+}
+
 static void put_gpu(FILE *out, const struct pp_report_gpu *g)
 {
     struct pp_gpu_item item[PP_GPU_ITEMS];
@@ -271,16 +280,15 @@ static void put_gpu(FILE *out, const struct pp_report_gpu *g)
     if (!g)
         return;
     size_t n = pp_gpu_items(g, item);
-    if (g->not_measured) {
-        fputs("**GPU: NOT MEASURED:** ", out);
-        put_text(out, g->not_measured);
-        fputs("\n\n", out);
+    put_not_measured(out, "GPU", g->not_measured);
+    put_not_measured(out, "NVML", g->counters_missing);
+    if (g->not_measured && g->counters_missing)
         return;
-    }
     fold(out, "What the GPU did");
     fputs("| GPU | |\n|---|---:|\n", out);
     for (size_t i = 0; i < n; i++)
-        put_row(out, item[i].name, pp_gpu_item_text(&item[i], value, CELL), "");
+        if (pp_gpu_item_shown(g, &item[i]))
+            put_row(out, item[i].name, pp_gpu_item_text(&item[i], value, CELL), "");
     unfold(out);
 }
 

@@ -351,13 +351,16 @@ static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
     pp_page_heading(p, "GPU (shares of the steady state)");
     if (g->not_measured) {
         pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, g->not_measured);
-        return;
     }
     for (size_t i = 0; i < n; i++) {
+        if (!pp_gpu_item_shown(g, &item[i]))
+            continue;
         const char *const cell[] = {name, pp_gpu_item_text(&item[i], value, CELL)};
         snprintf(name, CELL, "  %s", item[i].name);
         pp_page_row(p, PP_TONE_PLAIN, width, cell, 2);
     }
+    if (g->counters_missing)
+        pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, g->counters_missing);
 }
 
 static void say_losses(struct line *l, const struct pp_report *r)

@@ -360,12 +360,21 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
     return end(&q, err);
 }
 
+pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx, struct pp_err *err)
+{
+    struct query q = query(r, "SELECT t_ns, name, value, id FROM counter WHERE id > ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, *last_id);
+    while (row(&q)) {
+        *last_id = (int64_t)num(&q, 3);
+        fn(ctx, num(&q, 0), text(&q, 1), sqlite3_column_double(q.st, 2));
+    }
+    return end(&q, err);
+}
+
 pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err)
 {
-    struct query q = query(r, "SELECT t_ns, name, value FROM counter ORDER BY id");
-    while (row(&q))
-        fn(ctx, num(&q, 0), text(&q, 1), sqlite3_column_double(q.st, 2));
-    return end(&q, err);
+    int64_t from = 0;
+    return pp_reader_each_counter_after(r, &from, fn, ctx, err);
 }
 
 static uint32_t id_or_none(const struct query *q, int column)

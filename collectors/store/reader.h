@@ -90,6 +90,8 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
 
 typedef void pp_counter_fn(void *ctx, uint64_t t_ns, const char *name, double value);
 pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err);
+/* The same for counters written after *last_id (0: all), which is moved on. */
+pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx, struct pp_err *err);
 
 /* What the GPU did, in the order stored; absent values as in struct pp_store_gpu. None in a file without CUPTI. */
 struct pp_gpu_row {

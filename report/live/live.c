@@ -126,6 +126,19 @@ static void add_open_phase(void *ctx, const struct pp_open_phase_row *row)
     note_stall(l, s);
 }
 
+static void add_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    static const char *const names[PP_LIVE_GPUS] = {
+#define NAME(sym, counter) [PP_LIVE_GPU_##sym] = counter,
+        PP_LIVE_GPU_MAP(NAME)
+#undef NAME
+    };
+    struct pp_live *l = ctx;
+    for (int i = 0; i < PP_LIVE_GPUS; i++)
+        if (strcmp(name, names[i]) == 0 && live_room(l, (void **)&l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
+            l->gpu[l->n_gpu++] = (struct live_gpu){.t_ns = t_ns, .what = (enum pp_live_gpu)i, .value = (float)value};
+}
+
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
 {
     size_t n = l->n_seconds;
@@ -226,8 +239,8 @@ static void forget(struct pp_live *l)
 {
     for (size_t i = 0; i < l->n_seconds; i++)
         free(l->seconds[i].parts);
-    l->n_seconds = l->n_events = l->n_errors = 0;
-    l->second_id = l->error_id = 0;
+    l->n_seconds = l->n_events = l->n_errors = l->n_gpu = 0;
+    l->second_id = l->error_id = l->counter_id = 0;
     l->open_ns = 0;
     l->origin_ns = l->ended_ns = 0;
     l->state = PP_LIVE_RUNNING;
@@ -275,6 +288,8 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
     if (status == PP_OK)
         status = pp_reader_each_error_after(r, &l->error_id, add_error, l, err);
+    if (status == PP_OK)
+        status = pp_reader_each_counter_after(r, &l->counter_id, add_counter, l, err);
     if (status == PP_OK)
         status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, add_open_phase, l, err);
     if (status == PP_OK)
@@ -333,6 +348,7 @@ void pp_live_close(struct pp_live *l)
     free(l->stalled);
     free(l->events);
     free(l->errors);
+    free(l->gpu);
     free(l->facts);
     free(l->threads);
     free(l->bars);

@@ -70,6 +70,18 @@ struct pp_live_bar {
 #define PP_LIVE_STALL_SHARE 0.20
 #define PP_LIVE_SERIES 512
 
+/* What NVML told: X(symbol, name of the counter, in JSON too). */
+#define PP_LIVE_GPU_MAP(X)                      \
+    X(UTILIZATION, "gpu_utilization_percent")   \
+    X(MEMORY, "gpu_memory_used_bytes")          \
+    X(PCIE_RX, "gpu_pcie_rx_bytes_per_s")
+enum pp_live_gpu {
+#define PP_LIVE_GPU_ENUM(sym, name) PP_LIVE_GPU_##sym,
+    PP_LIVE_GPU_MAP(PP_LIVE_GPU_ENUM)
+#undef PP_LIVE_GPU_ENUM
+    PP_LIVE_GPUS
+};
+
 struct pp_live_snapshot {
     enum pp_live_state state;
     int deleted;               /* the file is gone; what was read stays */
@@ -85,6 +97,7 @@ struct pp_live_snapshot {
     uint64_t errors, dropped;  /* since the start */
     double stalled_ns;         /* how long the trainer had been in one wait when the recorder looked at the second's end; 0: in none, or not known */
     uint64_t workers_n;
+    double gpu[PP_LIVE_GPUS];  /* NVML's newest reading by then, of the last 3 s; NAN: none */
 
     struct pp_live_stage *stages; size_t n_stages;
     struct pp_live_worker *workers; size_t n_workers;

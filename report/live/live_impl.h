@@ -51,6 +51,13 @@ struct live_error {
     uint32_t thread;
 };
 
+/* A reading of NVML. */
+struct live_gpu {
+    uint64_t t_ns;
+    enum pp_live_gpu what;
+    float value;
+};
+
 /* Sums of a phase over the whole run, to tell what is unusual. */
 struct live_usual {
     uint64_t n, total_ns;
@@ -63,7 +70,7 @@ struct pp_live {
     int deleted;
     int64_t changed_ns;             /* newest modification time (wall clock) of the file or its log, as last seen */
     uint64_t last_change_mono_ns;
-    int64_t second_id, error_id;    /* read up to here */
+    int64_t second_id, error_id, counter_id; /* read up to here */
     uint64_t open_ns;               /* likewise of open phases */
 
     uint64_t origin_ns, ended_ns;   /* 0: not known */
@@ -87,6 +94,8 @@ struct pp_live {
     size_t n_events, cap_events;
     struct live_error *errors;
     size_t n_errors, cap_errors;
+    struct live_gpu *gpu;           /* as they came */
+    size_t n_gpu, cap_gpu;
 
     /* around the second looked at */
     uint64_t near_s;                /* UINT64_MAX: nothing read */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GPU_FRESH_NS (3 * LIVE_SECOND_NS)
+
 /* The way of a batch through the pipeline; within a lane, waiting comes after what it waits for. */
 static const pp_lane lane_order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_MAIN};
 static const pp_phase phase_order[] = {
@@ -315,6 +317,22 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->events = l->events;
 }
 
+static void put_gpu(const struct pp_live *l, struct pp_live_snapshot *out)
+{
+    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS, since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
+    size_t low = 0, high = l->n_gpu; /* they come in order of time */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (l->gpu[middle].t_ns < until)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > 0 && l->gpu[low].t_ns >= since)
+        if (isnan(out->gpu[l->gpu[low].what]))
+            out->gpu[l->gpu[low].what] = l->gpu[low].value;
+}
+
 /* Everything of *out that a second and the window before it decide. */
 static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
 {
@@ -322,6 +340,7 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
     pp_status status = live_near(l, out->at_s, err);
     sum_window(l, &w);
     put_totals(l, &w, out);
+    put_gpu(l, out);
     put_stages(l, &w, out);
     put_queues(l, out);
     put_series(l, out);
@@ -346,7 +365,8 @@ static int same_as_last(const struct pp_live *l, unsigned window_s, const struct
 pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
 {
     pp_status status = PP_OK;
-    struct pp_live_snapshot now = {.batch = PP_NO_BATCH, .samples_per_s = NAN, .batches_per_s = NAN, .wait_share = NAN, .step_ns = NAN, .read_bytes_per_s = NAN};
+    struct pp_live_snapshot now = {.batch = PP_NO_BATCH, .samples_per_s = NAN, .batches_per_s = NAN, .wait_share = NAN, .step_ns = NAN, .read_bytes_per_s = NAN,
+                                   .gpu = {[0 ... PP_LIVE_GPUS - 1] = NAN}};
     live_range(l, &now.first_s, &now.last_s);
     now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;
     if (now.last_s >= now.first_s) {

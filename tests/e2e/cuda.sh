@@ -62,6 +62,16 @@ is "each kernel inside its step, each copy inside its h2d span" "$(sql "$T/run.s
     WHERE g.kind IN ('kernel', 'memcpy') AND (g.start_ns < s.start_ns - 2000 OR g.start_ns + g.dur_ns > s.start_ns + s.dur_ns + 2000)")" 0
 is "the driver's calls too" "$(sql "$T/run.sqlite" "SELECT count(*) FROM v_gpu WHERE kind = 'api' AND name = 'cuLaunchKernel' AND result = 0")" 40
 is "counters of NVML" "$(sql "$T/run.sqlite" "SELECT DISTINCT value FROM counter WHERE name = 'gpu_utilization_percent'"), $(meta gpu counters), $(meta environment gpu_link)" "42.0, NVML, PCIe 4 x16"
+fake_run "" --duration 2.5 --step-ms 5 --json
+is "NVML in the report" "$(json "$OUT" '$.gpu.nvml_utilization_share'), $(json "$OUT" '$.gpu.nvml_memory_used_bytes'), $(json "$OUT" '$.gpu.nvml_pcie_rx_bytes_per_s'), $(json "$OUT" '$.gpu.nvml_not_measured')" "0.42, 3221225472, 2048000, "
+run "$PP" top "$T/run.sqlite" --json
+is "and in the dashboard" "$(json "$OUT" '$.gpu_utilization_percent'), $(json "$OUT" '$.gpu_memory_used_bytes')" "42, 3221225472"
+mkdir "$T/no-nvml"
+ln -s "$FAKES"/libcuda.so.1 "$FAKES"/libcupti.so.13 "$T/no-nvml/"
+cp "$(ldconfig -p | awk '/libm.so.6 / { print $NF; exit }')" "$T/no-nvml/libnvidia-ml.so.1" # in the place of another
+FAKES=$T/no-nvml fake_run "" --duration 1.5 --step-ms 5 --json
+like "without NVML the run goes on, and says so" "$(json "$OUT" '$.gpu.nvml_not_measured'), $(json "$OUT" '$.gpu.busy_share')" "not recorded: the driver's NVML is too old: it has no nvml.*, 0[.]"
+fake_run "" --steps 40 --step-ms 2
 is "nothing dropped, clock error known" "$(meta gpu records_dropped), $(meta gpu clock_error_ns)" "0, 0"
 fake_run "" --steps 20 --step-ms 2 --no-gpu-activity
 is "--no-gpu-activity leaves CUPTI alone" "$(sql "$T/run.sqlite" "SELECT count(*) FROM gpu"), $(meta gpu activity)" "0, not recorded: asked not to"

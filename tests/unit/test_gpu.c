@@ -261,7 +261,61 @@ static void dropped_records_and_no_kernels_are_reasons(void **state)
     pp_report_free(r);
     n_rows = 0;
     r = report(f);
-    assert_non_null(strstr(r->gpu->not_measured, "no kernel ran in the steady state"));
+    assert_non_null(strstr(r->gpu->not_measured, "no kernel of a step ran in the steady state"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* NVML's readings stand beside CUPTI's rows: each is known, or said to be missing, for itself. */
+static struct {
+    uint64_t t_ns;
+    const char *name;
+    double value;
+} reading[16];
+static size_t n_readings;
+
+static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    for (size_t i = 0; i < n_readings; i++)
+        fn(fn_ctx, reading[i].t_ns, reading[i].name, reading[i].value);
+    return PP_OK;
+}
+
+static void nvml_is_summed_up_in_the_window(void **state)
+{
+    static const struct shape fed = {.copy = {1, 2}, .kernel = {0, 30000}, .launch = 0};
+    struct fake_run *f = make(&fed, 1000, 29000);
+    struct pp_source source = fake_source(f);
+    const uint64_t in = FAKE_T0 + 2000 * FAKE_MS; /* the window is behind 20 batches of 30 ms */
+    struct pp_report *r;
+    source.each_gpu = each_gpu;
+    source.each_counter = each_counter;
+    fake_text(f, "gpu", "counters", "NVML");
+    n_readings = 0;
+    for (uint64_t i = 0; i < 2; i++) {
+        reading[n_readings++] = (typeof(reading[0])){in + i, "gpu_utilization_percent", i ? 60 : 20};
+        reading[n_readings++] = (typeof(reading[0])){in + i, "gpu_memory_used_bytes", i ? 3e9 : 5e9};
+        reading[n_readings++] = (typeof(reading[0])){in + i, "gpu_pcie_rx_bytes_per_s", i ? 1e9 : 3e9};
+    }
+    reading[n_readings++] = (typeof(reading[0])){FAKE_T0, "gpu_utilization_percent", 100}; /* before it */
+    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
+    assert_null(r->gpu->counters_missing);
+    assert_true(r->gpu->utilization_share == 0.4);
+    assert_true(r->gpu->memory_used_bytes == 5e9);
+    assert_true(r->gpu->pcie_rx_bytes_per_s == 2e9);
+    assert_true(isnan(r->gpu->pcie_tx_bytes_per_s)); /* not told */
+    pp_report_free(r);
+
+    n_readings = 0;
+    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
+    assert_non_null(strstr(r->gpu->counters_missing, "no reading fell into the steady state"));
+    pp_report_free(r);
+
+    set_meta(f, "counters", "not recorded: there is no NVML here");
+    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
+    assert_string_equal(r->gpu->counters_missing, "not recorded: there is no NVML here");
+    assert_true(isnan(r->gpu->utilization_share));
+    assert_null(r->gpu->not_measured);
     pp_report_free(r);
     fake_free(f);
 }
@@ -284,7 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_time_is_divided_to_the_nanosecond), cmocka_unit_test(copies_and_calls_are_summed), cmocka_unit_test(sync_is_decided_by_the_device),
-        cmocka_unit_test(without_cupti_it_is_not_measured), cmocka_unit_test(dropped_records_and_no_kernels_are_reasons), cmocka_unit_test(a_host_run_has_no_gpu),
+        cmocka_unit_test(without_cupti_it_is_not_measured), cmocka_unit_test(dropped_records_and_no_kernels_are_reasons), cmocka_unit_test(nvml_is_summed_up_in_the_window), cmocka_unit_test(a_host_run_has_no_gpu),
     };
     return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
 }

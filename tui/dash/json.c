@@ -170,6 +170,9 @@ int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, 
     count(&j, "errors", s->errors);
     count(&j, "dropped_spans", s->dropped);
     num(&j, "stalled_ns", s->stalled_ns);
+#define PUT_GPU(sym, key) num(&j, key, s->gpu[PP_LIVE_GPU_##sym]);
+    PP_LIVE_GPU_MAP(PUT_GPU)
+#undef PUT_GPU
     put_moment(&j, m);
     put_verdict(&j, m->report);
     put_stages(&j, s);

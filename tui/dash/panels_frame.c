@@ -43,6 +43,28 @@ static double elapsed_s(const struct pp_live_snapshot *snap)
 
 enum { PARTS = 8 };
 
+/* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells. */
+static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
+{
+    char a[PP_CELL];
+    size_t at = (size_t)snprintf(buf, size, "GPU");
+    if (!isnan(snap->gpu[PP_LIVE_GPU_UTILIZATION]))
+        at += (size_t)snprintf(buf + at, size - at, " %.0f %%,", snap->gpu[PP_LIVE_GPU_UTILIZATION]);
+    if (!isnan(snap->gpu[PP_LIVE_GPU_MEMORY]))
+        at += (size_t)snprintf(buf + at, size - at, " %s,", pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_MEMORY]));
+    if (!isnan(snap->gpu[PP_LIVE_GPU_PCIE_RX]))
+        at += (size_t)snprintf(buf + at, size - at, " PCIe %s/s,", pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_PCIE_RX]));
+    buf[at - (buf[at - 1] == ',')] = '\0';
+}
+
+static int has_gpu(const struct pp_live_snapshot *snap)
+{
+    int known = 0;
+    for (int i = 0; i < PP_LIVE_GPUS; i++)
+        known |= !isnan(snap->gpu[i]);
+    return known;
+}
+
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
 static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief, char part[PARTS][96])
 {
@@ -55,6 +77,8 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
     snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
+    if (has_gpu(snap))
+        put_gpu(snap, part[n++], 96);
     if (snap->dropped)
         snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));
     snprintf(part[n++], 96, "%.80s", base && base[1] ? base + 1 : m->path);
