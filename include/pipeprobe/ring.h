@@ -120,26 +120,37 @@ static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t
     return s->ns0 + (uint64_t)(((wide)(int64_t)(tick - s->tick0) * (wide)s->mult) >> 32);
 }
 
-/* Nanoseconds of a tick, by the newest segment that had begun by then. A tick from before the oldest one that is still kept
- * (more than 1000 segments, that is a quarter of an hour, back) is converted by the oldest. */
-static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t tick)
+/* The segment of a tick: the newest that had begun by then, of those still kept; *until: where the next one begins. A tick from before the oldest
+ * (more than 1000 segments, that is a quarter of an hour, back) belongs to the oldest. NULL: there is none yet. */
+static inline const struct pp_clock_segment *pp_clock_segment_of(const struct pp_session_file *f, uint64_t tick, uint64_t *until)
 {
-    if (f->clock != PP_CLOCK_TSC)
-        return tick;
     uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE); /* pairs with the release in publish_segment */
     if (!n)
-        return 0;
+        return (const struct pp_clock_segment *)0;
     uint32_t kept = n < PP_CLOCK_SEGMENTS - 24 ? n : PP_CLOCK_SEGMENTS - 24;
     const struct pp_clock_segment *s = &f->segment[(n - 1) % PP_CLOCK_SEGMENTS];
-    for (uint32_t i = 2; (int64_t)(tick - s->tick0) < 0 && i <= kept; i++)
+    *until = s->tick0 + INT64_MAX;
+    for (uint32_t i = 2; (int64_t)(tick - s->tick0) < 0 && i <= kept; i++) {
+        *until = s->tick0;
         s = &f->segment[(n - i) % PP_CLOCK_SEGMENTS];
-    return pp_clock_apply(s, tick);
+    }
+    return s;
 }
 
-/* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in the newest segment. */
+static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t tick)
+{
+    uint64_t until;
+    if (f->clock != PP_CLOCK_TSC)
+        return tick;
+    const struct pp_clock_segment *s = pp_clock_segment_of(f, tick, &until);
+    return s ? pp_clock_apply(s, tick) : 0;
+}
+
+/* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in the segment of the one before. */
 struct pp_clock_reader {
     const struct pp_session_file *file;
-    struct pp_clock_segment newest;
+    struct pp_clock_segment segment;
+    uint64_t length;   /* ticks from segment.tick0 on that belong to it; 0: none was looked up */
     uint64_t tick, ns; /* the last one converted */
 };
 
@@ -148,21 +159,31 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
     struct pp_clock_reader c;
     uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE);
     c.file = f;
-    c.newest.tick0 = UINT64_MAX / 2; /* no segment: every tick goes the long way */
-    c.newest.ns0 = c.newest.mult = 0;
-    if (n)
-        c.newest = f->segment[(n - 1) % PP_CLOCK_SEGMENTS];
-    c.tick = c.newest.tick0;
+    c.segment.tick0 = c.segment.ns0 = c.segment.mult = 0;
+    c.length = 0;
+    c.tick = n ? f->segment[(n - 1) % PP_CLOCK_SEGMENTS].tick0 : 0;
     c.ns = pp_clock_ns_of(f, c.tick);
     return c;
+}
+
+/* The long way, which also remembers the segment. */
+static inline uint64_t pp_clock_read_afresh(struct pp_clock_reader *c, uint64_t tick)
+{
+    uint64_t until = 0;
+    const struct pp_clock_segment *s = c->file->clock == PP_CLOCK_TSC ? pp_clock_segment_of(c->file, tick, &until) : (const struct pp_clock_segment *)0;
+    if (s && (int64_t)(tick - s->tick0) >= 0) {
+        c->segment = *s;
+        c->length = until - s->tick0;
+    }
+    return pp_clock_ns_of(c->file, tick);
 }
 
 static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
 {
     __extension__ typedef unsigned __int128 wide;
     if (tick != c->tick) {
-        uint64_t since = tick - c->newest.tick0;
-        c->ns = (int64_t)since >= 0 ? c->newest.ns0 + (uint64_t)(((wide)since * c->newest.mult) >> 32) : pp_clock_ns_of(c->file, tick);
+        uint64_t since = tick - c->segment.tick0;
+        c->ns = since < c->length ? c->segment.ns0 + (uint64_t)(((wide)since * c->segment.mult) >> 32) : pp_clock_read_afresh(c, tick);
         c->tick = tick;
     }
     return c->ns;

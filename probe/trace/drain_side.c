@@ -108,9 +108,8 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
         uint64_t at = (m->peeked + done) & (r->capacity - 1);
         size_t run = r->capacity - at < n - done ? (size_t)(r->capacity - at) : n - done;
         for (size_t i = 0; i < run; i++) {
-            struct pp_span span = slots[at + i];
-            pp_ring_record_to_span(&clock, &span);
-            out[done + i] = span;
+            out[done + i] = slots[at + i];
+            pp_ring_record_to_span(&clock, &out[done + i]);
         }
         done += run;
     }

@@ -3,6 +3,7 @@
 #include "probe/trace/trace.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/rng.h"
 
 #include <pipeprobe/ring.h>
 
@@ -406,6 +407,13 @@ static void test_clock_segments(void **state)
     }
     assert_int_equal(pp_clock_ns_of(f, 1000000), 5000000000u);
     assert_int_equal(pp_clock_ns_of(f, 999977), 5000000000u - 10);
+    /* A reader, which remembers where the last tick lay, says the same in any order. */
+    struct pp_clock_reader r = pp_clock_reader(f);
+    for (uint64_t i = 0, tick = 500000; i < 20000; i++, tick = 500000 + pp_mix64(i / 2 * 2 + i % 3) % 3500000)
+        assert_int_equal(pp_clock_read(&r, tick), pp_clock_ns_of(f, tick));
+    for (uint64_t edge = 1000000; edge <= 3000000; edge += 1000000)
+        for (uint64_t tick = edge - 2; tick <= edge + 2; tick++)
+            assert_int_equal(pp_clock_read(&r, tick), pp_clock_ns_of(f, tick));
     free(f);
 }
 
