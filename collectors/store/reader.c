@@ -3,6 +3,8 @@
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
 #include "collectors/store/recover.h"
+#include "collectors/store/rollup.h"
+
 #include "probe/base/err.h"
 
 #include <limits.h>
@@ -501,16 +503,26 @@ static const uint8_t *get_varint(const uint8_t *p, const uint8_t *stop, uint32_t
     return NULL;
 }
 
+/* The next bucket that is not empty; NULL for a damaged blob. */
+static const uint8_t *next_bucket(const uint8_t *p, const uint8_t *stop, uint64_t *bucket, uint32_t *count)
+{
+    uint32_t step;
+    p = get_varint(p, stop, &step);
+    p = p ? get_varint(p, stop, count) : NULL;
+    if (!p)
+        return NULL;
+    *bucket += step;
+    return *bucket < PP_HIST_BUCKETS ? p : NULL;
+}
+
 int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into)
 {
     const uint8_t *p = s->hist, *stop = p + s->hist_bytes;
     uint64_t bucket = 0, total = 0;
+    uint32_t count;
     while (p && p < stop) {
-        uint32_t step, count = 0;
-        p = get_varint(p, stop, &step);
-        p = p ? get_varint(p, stop, &count) : NULL;
-        bucket += step;
-        if (!p || bucket >= PP_HIST_BUCKETS)
+        p = next_bucket(p, stop, &bucket, &count);
+        if (!p)
             return 0;
         into->bucket[bucket] += count;
         total += count;
@@ -523,4 +535,16 @@ int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into)
     into->sum += s->total_ns;
     into->max = s->max_ns > into->max ? s->max_ns : into->max;
     return 1;
+}
+
+uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns)
+{
+    const uint8_t *p = s->hist, *stop = p + s->hist_bytes;
+    uint64_t bucket = 0, low, high, n = 0;
+    uint32_t count;
+    while (p && p < stop && (p = next_bucket(p, stop, &bucket, &count))) {
+        pp_rollup_bucket_range((uint32_t)bucket, &low, &high);
+        n += high >= ns ? count : 0;
+    }
+    return n;
 }

@@ -67,6 +67,8 @@ pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_se
 pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err);
 /* Adds a part's durations to a histogram; 0 when the blob is damaged (into is then partly filled). */
 int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into);
+/* How many of a part's durations were ns or longer; one that is shorter by less than 0.8 % may be counted in. */
+uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns);
 
 struct pp_error_row {
     uint64_t t_ns, sample;

@@ -46,18 +46,19 @@ static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns,
     va_end(ap);
 }
 
-/* Counts a wait into the stall that is being told already; 0 when there is none so near. */
-static int same_stall(struct pp_live *l, uint64_t t_ns)
+/* Counts waits into the stall that is being told already; 0 when there is none so near. */
+static int same_stall(struct pp_live *l, uint64_t t_ns, uint64_t waits)
 {
     for (size_t i = l->n_events; i-- > 0 && l->events[i].t_ns + SAME_STALL_NS >= t_ns;)
         if (l->events[i].kind == PP_LIVE_STALL) {
-            l->events[i].count++;
+            l->events[i].count += waits;
             return 1;
         }
     return 0;
 }
 
-static void tell_part(struct pp_live *l, const struct pp_second_row *row, double usual_ns)
+/* unusual: how many of the part were. */
+static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64_t unusual, double usual_ns)
 {
     uint64_t t_ns = row->second * LIVE_SECOND_NS;
     char took[32], usual[32];
@@ -67,10 +68,10 @@ static void tell_part(struct pp_live *l, const struct pp_second_row *row, double
         tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
     else if (row->phase == PP_PHASE_EPOCH_BOUNDARY)
         tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
-    else if (row->phase == PP_PHASE_DATA_WAIT && !same_stall(l, t_ns))
-        tell(l, PP_LIVE_STALL, t_ns, 1, "the trainer waited %s for a batch (usually %s)", took, usual);
+    else if (row->phase == PP_PHASE_DATA_WAIT && !same_stall(l, t_ns, unusual))
+        tell(l, PP_LIVE_STALL, t_ns, unusual, "the trainer waited %s for a batch (usually %s)", took, usual);
     else if (row->phase != PP_PHASE_DATA_WAIT)
-        tell(l, PP_LIVE_STRAGGLER, t_ns, 1, "%s took %s on %s (usually %s)", pp_phase_info(row->phase)->name, took, thread_name(l, row->thread), usual);
+        tell(l, PP_LIVE_STRAGGLER, t_ns, unusual, "%s took %s on %s (usually %s)", pp_phase_info(row->phase)->name, took, thread_name(l, row->thread), usual);
 }
 
 static int is_work_on_a_batch(unsigned phase)
@@ -82,9 +83,10 @@ void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
 {
     struct live_usual *u = &l->usual[row->phase];
     int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;
-    int unusual = u->n >= USUAL_N && row->max_ns >= LONG_NS && row->max_ns / UNUSUAL >= u->total_ns / u->n;
+    uint64_t usual_ns = u->n ? u->total_ns / u->n : 0, most_ns = usual_ns * UNUSUAL > LONG_NS ? usual_ns * UNUSUAL : LONG_NS;
+    uint64_t unusual = u->n >= USUAL_N && row->max_ns >= most_ns ? pp_second_at_least(row, most_ns) : 0;
     if (marks || (unusual && (row->phase == PP_PHASE_DATA_WAIT || is_work_on_a_batch(row->phase))))
-        tell_part(l, row, u->n ? (double)(u->total_ns / u->n) : 0);
+        tell_part(l, row, unusual, (double)usual_ns);
     u->n += row->n;
     u->total_ns += row->total_ns;
 }
