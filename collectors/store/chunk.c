@@ -130,13 +130,16 @@ static inline uint64_t load8(const uint8_t *p)
     return v;
 }
 
-static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n)
+/* n values of which any has every bit that one of them has. */
+static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64_t any)
 {
-    uint64_t any = 0;
-    for (size_t i = 0; i < n; i++)
-        any |= v[i];
     unsigned width = any ? (71u - (unsigned)__builtin_clzll(any)) / 8 : 0;
     *p++ = (uint8_t)width;
+    if (width == 1) {
+        for (size_t i = 0; i < n; i++)
+            p[i] = (uint8_t)v[i];
+        return p + n;
+    }
     for (size_t i = 0; width && i < n; i++) {
         memcpy(p, &v[i], sizeof(*v)); /* little-endian; the next value overwrites what is too much */
         p += width;
@@ -172,6 +175,7 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
         for (size_t from = 0; from < n; from += BLOCK) {                                                \
             size_t count = n - from < BLOCK ? n - from : BLOCK;                                         \
             const struct pp_span *s = spans + from;                                                     \
+            uint64_t any = 0;                                                                           \
             for (size_t i = 0; i < count; i++) {                                                        \
                 uint64_t x = s[i].field;                                                                \
                 if (predictor == PLAIN) {                                                               \
@@ -183,26 +187,32 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
                     v[i] = zigzag(SIGNED_IN(type, x - m.last));                                         \
                     m.last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                             \
                 }                                                                                       \
+                any |= v[i];                                                                            \
             }                                                                                           \
-            p = put_block(p, v, count);                                                                 \
+            p = put_block(p, v, count, any);                                                               \
         }                                                                                               \
         return p;                                                                                       \
     }
 COLUMN_MAP(PUT_COLUMN)
 
+/* Two words of a span, which the compiler keeps in one register. */
+typedef uint64_t words __attribute__((vector_size(16)));
+enum { WORDS = sizeof(struct pp_span) / sizeof(words) };
+
 /* One pass tells which columns say the same throughout, as most of a lean span's do. */
 void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
 {
-    uint64_t first[8], word[8], differs[8];
+    words first[WORDS], differs[WORDS], word[WORDS];
     uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns;
     memcpy(first, spans, sizeof(first));
     memcpy(differs, shape->differs, sizeof(differs));
     for (size_t i = from; i < from + n; i++) {
-        uint64_t ends = spans[i].start_ns + spans[i].dur_ns;
+        uint64_t starts = spans[i].start_ns, ends = starts + spans[i].dur_ns;
         memcpy(word, &spans[i], sizeof(word));
-        for (size_t k = 0; k < 8; k++)
+#pragma GCC unroll 4 /* else the words stay in memory */
+        for (size_t k = 0; k < WORDS; k++)
             differs[k] |= word[k] ^ first[k];
-        start = spans[i].start_ns < start ? spans[i].start_ns : start;
+        start = starts < start ? starts : start;
         end = ends > end ? ends : end;
     }
     memcpy(shape->differs, differs, sizeof(differs));

@@ -14,16 +14,20 @@
 #define NO_PAIR UINT16_MAX
 #define HIST_BYTES_MAX (PP_HIST_BUCKETS * 12)
 
+#define BITMAP_WORDS ((PP_HIST_BUCKETS + 63) / 64)
+#define NO_RUN UINT64_MAX /* not a batch number */
+
 struct sums {
     uint64_t n, samples, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, first_start_ns, last_end_ns;
 };
 
-/* One phase within one second of one chunk. touched lists the buckets that are not zero, so that clearing costs what was used. */
+/* One phase of the thread and second that are being gathered. A run is what came of one batch without another in between: it is summed up once, and
+ * added to its batch and to the second when it ends. */
 struct phase_part {
-    struct sums sums;
+    struct sums run, sums;
+    uint64_t run_batch; /* NO_RUN: none has begun */
     uint32_t *bucket;
-    uint16_t *touched;
-    size_t n_touched;
+    uint64_t *touched; /* a bit per bucket that is not zero, so that clearing costs what was used */
 };
 
 struct batch_part {
@@ -34,10 +38,11 @@ struct batch_part {
 struct pp_rollup {
     sqlite3 *db;
     sqlite3_stmt *second, *batch;
-    struct phase_part phase[PHASES];
+    uint64_t second_start_ns;          /* of the phase parts, */
+    uint32_t thread;                   /* as this is */
+    struct phase_part *phase[PHASES];  /* NULL: none of it was seen */
     struct batch_part *batches;        /* [BATCH_PAIRS], of which n_batches are in use, in order of appearance */
     uint16_t *at;                      /* [BATCH_SLOTS], hash of a key to its place in batches */
-    struct batch_part *latest[PHASES]; /* of batches, by phase, NULL: none; neighbours mostly share it */
     uint16_t n_batches;
     int gave_up;
     uint8_t *blob;
@@ -62,7 +67,6 @@ void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high)
 static void forget_batches(struct pp_rollup *r)
 {
     memset(r->at, 0xff, BATCH_SLOTS * sizeof(*r->at)); /* NO_PAIR */
-    memset(r->latest, 0, sizeof(r->latest));
     r->n_batches = 0;
 }
 
@@ -91,16 +95,37 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
     return NULL;
 }
 
+static void free_phase(struct phase_part *p)
+{
+    if (!p)
+        return;
+    free(p->bucket);
+    free(p->touched);
+    free(p);
+}
+
+static struct phase_part *new_phase(void)
+{
+    struct phase_part *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    p->run_batch = NO_RUN;
+    p->touched = calloc(BITMAP_WORDS, sizeof(*p->touched));
+    p->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*p->bucket));
+    if (p->touched && p->bucket)
+        return p;
+    free_phase(p);
+    return NULL;
+}
+
 void pp_rollup_free(struct pp_rollup *r)
 {
     if (!r)
         return;
     sqlite3_finalize(r->second);
     sqlite3_finalize(r->batch);
-    for (size_t i = 0; i < PHASES; i++) {
-        free(r->phase[i].bucket);
-        free(r->phase[i].touched);
-    }
+    for (size_t i = 0; i < PHASES; i++)
+        free_phase(r->phase[i]);
     free(r->batches);
     free(r->at);
     free(r->blob);
@@ -108,11 +133,18 @@ void pp_rollup_free(struct pp_rollup *r)
 }
 
 /* A lean span costs what it carries. */
-static inline void add(struct sums *s, const struct pp_span *span)
+static inline void add_span(struct sums *s, const struct pp_span *span, uint64_t end)
 {
     s->n++;
+    if (span->start_ns < s->first_start_ns)
+        s->first_start_ns = span->start_ns;
+    if (end > s->last_end_ns)
+        s->last_end_ns = end;
     s->total_ns += span->dur_ns;
-    s->max_ns = span->dur_ns > s->max_ns ? span->dur_ns : s->max_ns;
+    if (span->dur_ns > s->max_ns)
+        s->max_ns = span->dur_ns;
+    if (span->sample != PP_NO_SAMPLE)
+        s->samples += span->flags & PP_SPAN_COUNT ? span->sample : 1;
     if (span->bytes | span->cpu_ns | span->run_delay_ns) {
         s->bytes += span->bytes;
         s->cpu_ns += span->cpu_ns;
@@ -122,24 +154,26 @@ static inline void add(struct sums *s, const struct pp_span *span)
         s->cache_hit_kib += span->cache_hit_kib;
 }
 
-static inline int add_to_phase(struct phase_part *p, const struct pp_span *span)
+static void add_sums(struct sums *to, const struct sums *s)
 {
-    if (!p->bucket) {
-        p->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*p->bucket));
-        p->touched = malloc(PP_HIST_BUCKETS * sizeof(*p->touched));
-        if (!p->bucket || !p->touched)
-            return SQLITE_NOMEM;
-    }
-    uint32_t b = pp_rollup_bucket(span->dur_ns);
-    if (p->bucket[b]++ == 0)
-        p->touched[p->n_touched++] = (uint16_t)b;
-    add(&p->sums, span);
-    return SQLITE_OK;
+    if (!to->n || s->first_start_ns < to->first_start_ns)
+        to->first_start_ns = s->first_start_ns;
+    to->last_end_ns = s->last_end_ns > to->last_end_ns ? s->last_end_ns : to->last_end_ns;
+    to->max_ns = s->max_ns > to->max_ns ? s->max_ns : to->max_ns;
+    to->n += s->n;
+    to->samples += s->samples;
+    to->total_ns += s->total_ns;
+    to->bytes += s->bytes;
+    to->cpu_ns += s->cpu_ns;
+    to->run_delay_ns += s->run_delay_ns;
+    to->cache_hit_kib += s->cache_hit_kib;
 }
 
-static int by_bucket(const void *a, const void *b)
+static inline void count(struct phase_part *p, uint64_t dur_ns)
 {
-    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+    uint32_t b = pp_rollup_bucket(dur_ns);
+    if (p->bucket[b]++ == 0)
+        p->touched[b / 64] |= 1ull << b % 64;
 }
 
 static uint8_t *put_varint(uint8_t *p, uint32_t v)
@@ -150,19 +184,21 @@ static uint8_t *put_varint(uint8_t *p, uint32_t v)
     return p;
 }
 
+/* The histogram in bucket order; it is empty afterwards. */
 static size_t encode_hist(struct phase_part *p, uint8_t *blob)
 {
     uint8_t *out = blob;
     uint32_t last = 0;
-    qsort(p->touched, p->n_touched, sizeof(*p->touched), by_bucket);
-    for (size_t i = 0; i < p->n_touched; i++) {
-        uint32_t b = p->touched[i];
-        out = put_varint(out, b - last);
-        out = put_varint(out, p->bucket[b]);
-        last = b;
-        p->bucket[b] = 0;
+    for (uint32_t word = 0; word < BITMAP_WORDS; word++) {
+        for (uint64_t left = p->touched[word]; left; left &= left - 1) {
+            uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(left);
+            out = put_varint(out, b - last);
+            out = put_varint(out, p->bucket[b]);
+            last = b;
+            p->bucket[b] = 0;
+        }
+        p->touched[word] = 0;
     }
-    p->n_touched = 0;
     return (size_t)(out - blob);
 }
 
@@ -179,23 +215,6 @@ static void bind_all(sqlite3_stmt *st, const uint64_t *v, int n)
         sqlite3_bind_int64(st, i + 1, (sqlite3_int64)v[i]);
 }
 
-static int flush_second(struct pp_rollup *r, uint64_t second, uint32_t thread)
-{
-    for (unsigned phase = 0; phase < PHASES; phase++) {
-        struct phase_part *p = &r->phase[phase];
-        if (!p->sums.n)
-            continue;
-        const struct sums *s = &p->sums;
-        bind_all(r->second, (const uint64_t[]){second, thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
-        sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
-        memset(&p->sums, 0, sizeof(p->sums));
-        int code = run(r->second);
-        if (code != SQLITE_OK)
-            return code;
-    }
-    return SQLITE_OK;
-}
-
 /* Per-batch sums are worth it for steps, not for a stress test of the recorder. */
 static int give_up_batches(struct pp_rollup *r)
 {
@@ -203,7 +222,7 @@ static int give_up_batches(struct pp_rollup *r)
     return sqlite3_exec(r->db, "DELETE FROM rollup_batch", NULL, NULL, NULL);
 }
 
-static int find_batch(struct pp_rollup *r, uint64_t key, uint8_t phase)
+static int add_to_batch(struct pp_rollup *r, uint64_t key, const struct sums *s)
 {
     uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
     while (r->at[i] != NO_PAIR && r->batches[r->at[i]].key != key)
@@ -214,58 +233,107 @@ static int find_batch(struct pp_rollup *r, uint64_t key, uint8_t phase)
         r->batches[r->n_batches] = (struct batch_part){.key = key};
         r->at[i] = r->n_batches++;
     }
-    r->latest[phase] = &r->batches[r->at[i]];
+    add_sums(&r->batches[r->at[i]].sums, s);
     return SQLITE_OK;
 }
 
-static inline int add_to_batch(struct pp_rollup *r, const struct pp_span *span)
+static int end_run(struct pp_rollup *r, unsigned phase)
 {
-    uint64_t key = (uint64_t)span->batch << 9 | (uint64_t)span->phase << 1 | 1, end = span->start_ns + span->dur_ns;
+    struct phase_part *p = r->phase[phase];
     int code = SQLITE_OK;
-    if (!r->latest[span->phase] || r->latest[span->phase]->key != key)
-        code = find_batch(r, key, span->phase);
-    if (code != SQLITE_OK || r->gave_up)
-        return code;
-    struct sums *s = &r->latest[span->phase]->sums;
-    if (!s->n || span->start_ns < s->first_start_ns)
-        s->first_start_ns = span->start_ns;
-    s->last_end_ns = end > s->last_end_ns ? end : s->last_end_ns;
-    if (span->sample != PP_NO_SAMPLE)
-        s->samples += span->flags & PP_SPAN_COUNT ? span->sample : 1;
-    add(s, span);
+    if (p->run.n) {
+        add_sums(&p->sums, &p->run);
+        if (p->run_batch != PP_NO_BATCH && !r->gave_up)
+            code = add_to_batch(r, p->run_batch << 8 | phase, &p->run);
+        memset(&p->run, 0, sizeof(p->run));
+    }
+    p->run_batch = NO_RUN;
     return code;
 }
 
-int pp_rollup_chunk(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n)
+static int begin_run(struct pp_rollup *r, const struct pp_span *first)
 {
-    uint64_t second = 0;
+    if (!r->phase[first->phase] && !(r->phase[first->phase] = new_phase()))
+        return SQLITE_NOMEM;
+    int code = end_run(r, first->phase);
+    r->phase[first->phase]->run_batch = first->batch;
+    r->phase[first->phase]->run.first_start_ns = first->start_ns;
+    return code;
+}
+
+static int write_phase(struct pp_rollup *r, unsigned phase)
+{
+    struct phase_part *p = r->phase[phase];
+    const struct sums *s = &p->sums;
+    bind_all(r->second, (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
+    sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
+    memset(&p->sums, 0, sizeof(p->sums));
+    return run(r->second);
+}
+
+static int flush_second(struct pp_rollup *r)
+{
     int code = SQLITE_OK;
-    for (size_t i = 0; i < n && code == SQLITE_OK; i++) {
-        const struct pp_span *s = &spans[i];
-        uint64_t end = s->start_ns + s->dur_ns;
-        if (s->phase == PP_PHASE_COUNTER)
+    for (unsigned phase = 0; phase < PHASES && code == SQLITE_OK; phase++) {
+        if (!r->phase[phase])
             continue;
-        if (end - second * SECOND_NS >= SECOND_NS) { /* also when it wraps, for an earlier one */
-            code = flush_second(r, second, thread);
-            second = end / SECOND_NS;
-        }
-        if (code == SQLITE_OK)
-            code = add_to_phase(&r->phase[s->phase], s);
-        if (code == SQLITE_OK && s->batch != PP_NO_BATCH && !r->gave_up)
-            code = add_to_batch(r, s);
+        code = end_run(r, phase);
+        if (code == SQLITE_OK && r->phase[phase]->sums.n)
+            code = write_phase(r, phase);
     }
-    return code == SQLITE_OK ? flush_second(r, second, thread) : code;
+    return code;
+}
+
+static inline int in_second(const struct pp_rollup *r, uint64_t end)
+{
+    return end - r->second_start_ns < SECOND_NS; /* an earlier one wraps */
+}
+
+/* What follows belongs to another part than what came before. */
+static int begin_part(struct pp_rollup *r, uint32_t thread, uint64_t end_ns)
+{
+    int code = flush_second(r);
+    r->thread = thread;
+    r->second_start_ns = end_ns - end_ns % SECOND_NS;
+    return code;
+}
+
+/* The span is of another second, or another batch, than the last one of its phase. Seldom so, and kept out of the loop for that. */
+static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struct pp_span *s, uint64_t end)
+{
+    int code = in_second(r, end) ? SQLITE_OK : begin_part(r, r->thread, end);
+    return code == SQLITE_OK ? begin_run(r, s) : code;
+}
+
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);
+    for (const struct pp_span *s = spans; s < spans + n && code == SQLITE_OK; s++) {
+        struct phase_part *p = r->phase[s->phase];
+        uint64_t end = s->start_ns + s->dur_ns;
+        if (!p || s->batch != p->run_batch || !in_second(r, end)) {
+            if (s->phase == PP_PHASE_COUNTER) /* never begins a run */
+                continue;
+            code = change_run(r, s, end);
+            if (code != SQLITE_OK)
+                break;
+            p = r->phase[s->phase];
+        }
+        add_span(&p->run, s, end);
+        count(p, s->dur_ns);
+    }
+    return code;
 }
 
 int pp_rollup_commit(struct pp_rollup *r)
 {
-    int code = SQLITE_OK;
+    int code = flush_second(r);
     if (!r->n_batches)
         return code;
     for (size_t i = 0; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i++) {
         const struct batch_part *b = &r->batches[i];
         const struct sums *s = &b->sums;
-        bind_all(r->batch, (const uint64_t[]){b->key >> 9, b->key >> 1 & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns}, 11);
+        bind_all(r->batch, (const uint64_t[]){b->key >> 8, b->key & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns}, 11);
         code = run(r->batch);
     }
     forget_batches(r);

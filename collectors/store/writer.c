@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PIECE 256u /* 16 KiB of spans */
+
 pp_status pp_store_fail(struct pp_store *s, const char *what)
 {
     if (!s->failure.code) {
@@ -132,6 +134,12 @@ static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
     return pp_store_step(s, ST_CHUNK, "cannot write spans to");
 }
 
+/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from roll-ups. */
+static int at_max_bytes(const struct pp_store *s)
+{
+    return s->max_bytes && s->file_bytes >= s->max_bytes;
+}
+
 /* Said at once, for a run that is killed; how many is said at the end. */
 static pp_status leave_out(struct pp_store *s, size_t n)
 {
@@ -148,10 +156,8 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     pp_status status = pp_store_begin(s);
     if (status)
         return status;
-    if (s->max_bytes && s->file_bytes >= s->max_bytes)
+    if (at_max_bytes(s))
         status = leave_out(s, p->n);
-    else if (pp_rollup_chunk(s->rollup, thread, p->spans, p->n) != SQLITE_OK)
-        status = pp_store_fail(s, "cannot write roll-ups to");
     else
         status = insert_chunk(s, thread, compress);
     if (status)
@@ -194,15 +200,22 @@ static pp_status make_room(struct pp_store *s, struct pp_store_pending *p)
     return status;
 }
 
-/* A chunk cut by its size means that spans come fast: compression can wait, the rings cannot. */
+/* Sums up the n spans behind the pending ones, which they then are. A chunk cut by its size means that spans come fast: compression can wait, the
+ * rings cannot. */
 static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
 {
     struct pp_store_pending *p = &s->pending[thread];
+    pp_status status = pp_store_begin(s);
+    if (!status && !at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n) != SQLITE_OK)
+        status = pp_store_fail(s, "cannot write roll-ups to");
+    if (status)
+        return status;
     pp_chunk_look(&p->shape, p->spans, p->n, n);
     p->n += n;
     return p->n == PP_STORE_CHUNK_SPANS ? write_chunk(s, thread, 0) : PP_OK;
 }
 
+/* In pieces small enough to stay in the first-level cache while they are converted, summed up and looked at. */
 pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended)
 {
     if (thread >= PP_THREADS_MAX)
@@ -212,10 +225,11 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
     pp_status status = PP_OK;
     size_t n = 1, room = 1;
     while (n == room && !(status = make_room(s, p))) {
-        room = p->cap - p->n;
+        room = p->cap - p->n < PIECE ? p->cap - p->n : PIECE;
         n = source(ctx, p->spans + p->n, room);
         *appended += n;
-        status = take(s, thread, n);
+        if (n)
+            status = take(s, thread, n);
         if (status)
             break;
     }

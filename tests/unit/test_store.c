@@ -393,51 +393,6 @@ static void test_close_without_finish(void **state)
     assert_true(query("SELECT count(*) FROM span") == 0);
 }
 
-struct second_sum {
-    uint64_t n;
-    struct pp_hist hist;
-    int bad;
-};
-
-static void add_second(void *ctx, const struct pp_second_row *row)
-{
-    struct second_sum *sum = ctx;
-    sum->n += row->n;
-    sum->bad += !pp_second_hist(row, &sum->hist);
-}
-
-/* The blob keeps every duration within its bucket: sums of counts and the bucket of a known value. */
-static void test_rollup_histogram(void **state)
-{
-    struct pp_store *s = create(0);
-    struct pp_err err;
-    struct pp_rng rng = pp_rng_key(1, 1, 1, 1);
-    struct second_sum *sum = calloc(1, sizeof(*sum));
-    uint64_t in_ms = 0;
-    sum->hist.min = UINT64_MAX;
-    for (int i = 0; i < 3000; i++) {
-        uint64_t dur = pp_rng_next(&rng) >> (20 + pp_rng_next(&rng) % 44);
-        struct pp_span span = {.start_ns = 1000000000u, .dur_ns = dur, .phase = PP_PHASE_READ, .batch = PP_NO_BATCH};
-        in_ms += dur < 100;
-        pp_store_append(s, 0, &span, 1);
-    }
-    pp_store_commit(s, &err);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(pp_reader_each_second(r, 0, add_second, sum, &err), PP_OK);
-    assert_int_equal(sum->n, 3000);
-    assert_int_equal(sum->bad, 0);
-    assert_int_equal(sum->hist.count, 3000);
-    uint64_t below = 0;
-    for (int i = 0; i < 100; i++)
-        below += sum->hist.bucket[i]; /* exact below 128 */
-    assert_int_equal(below, in_ms);
-    struct pp_second_row lie = {.n = 1, .hist = (const uint8_t *)"\xff\xff\xff", .hist_bytes = 3};
-    assert_int_equal(pp_second_hist(&lie, &sum->hist), 0);
-    pp_reader_close(r);
-    pp_store_close(s);
-    free(sum);
-}
-
 static void test_errors_beyond_the_limit(void **state)
 {
     struct pp_store *s = create(0);
@@ -685,7 +640,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
-        TEST(test_close_without_finish), TEST(test_rollup_histogram), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
+        TEST(test_close_without_finish), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
         TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
