@@ -7,7 +7,7 @@
 mkdir "$T/bin"
 REAL_CC=$(command -v "${CC:-cc}")
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$T/bin/$1"; chmod +x "$T/bin/$1"; }
-stub cc "for a; do case \$a in *.c) grep -q 'jpeglib.h' \"\$a\" && [ ! -e $T/installed ] && exit 1 ;; esac; done; exec $REAL_CC \"\$@\""
+stub cc "for a; do case \$a in *.c) grep -q 'jpeglib.h' \"\$a\" && [ ! -e $T/installed ] && exit 1 ;; esac; done; exec env PATH='$PATH' $REAL_CC \"\$@\""
 stub id 'echo 0'
 deps() {
     rm -f "$T/apt.log" "$T/installed"
