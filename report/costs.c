@@ -78,7 +78,8 @@ static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
     w->hand.read_blocked += (float)blocked_of(s);
     w->hand.read_cpu += (float)cpu_of(s);
     w->hand.bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
-    w->hand.hit = (s->flags & PP_SPAN_HAS_CACHE) && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
+    w->hand.hit_known = (s->flags & PP_SPAN_HAS_CACHE) != 0;
+    w->hand.hit = w->hand.hit_known && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
 }
 
 static void add_worker_span(struct pass *p, struct worker *w, const struct pp_span *s)

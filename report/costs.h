@@ -15,7 +15,7 @@ struct pp_cost_sample {
     float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
     uint32_t bytes, batch, worker; /* worker: thread id */
     uint16_t epoch;
-    uint8_t hit; /* most of its bytes came from the page cache */
+    uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do not tell */
     uint8_t done; /* it reached the end of its last stage */
 };
 

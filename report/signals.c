@@ -208,17 +208,18 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
 
 static void add_cache(const struct pp_costs *c, struct pp_signals *out)
 {
-    double bytes = 0, hits = 0, later = 0;
+    double bytes = 0, hits = 0, known = 0, later = 0;
     uint16_t first = UINT16_MAX;
     for (size_t i = 0; i < c->n; i++)
         first = c->samples[i].epoch < first ? c->samples[i].epoch : first;
     for (size_t i = 0; i < c->n; i++) {
         bytes += c->samples[i].bytes;
         hits += c->samples[i].hit;
+        known += c->samples[i].hit_known;
         later += c->samples[i].epoch > 0;
     }
     out->read_bytes = bytes / (double)c->n;
-    out->hit_share = hits / (double)c->n;
+    out->hit_share = known > 0 ? hits / known : NAN;
     out->first_touch = 1 - later / (double)c->n;
     out->fits_memory = c->dataset_samples && c->memory_available > 0 ? out->read_bytes * (double)c->dataset_samples / c->memory_available : NAN;
 }

@@ -30,7 +30,7 @@ struct pp_signals {
     double worker_skew;           /* slowest worker over the median one, per sample */
     double read_serial;           /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */
     double read_bytes;            /* mean */
-    double hit_share, first_touch; /* reads answered by the page cache; samples seen for the first time */
+    double hit_share, first_touch; /* reads answered by the page cache, of those that told; samples seen for the first time */
     double fits_memory;           /* dataset bytes over available memory */
     double drift;                 /* median time blocked in reads after the sharpest change over before it */
     double drift_at;              /* where, as a part of the window */

@@ -29,7 +29,7 @@ static struct pp_costs made(void)
         struct pp_cost_sample *x = &c.samples[i];
         uint64_t start = i / 2 * 11 * FAKE_MS + i % 2 * 3 * FAKE_MS;
         *x = (struct pp_cost_sample){.sample = i * 769 % SAMPLES, .read_blocked = 10e6f, .decode_cpu = 0.8e6f, .transform_cpu = 0.2e6f, .batch = (uint32_t)(i / 8),
-                                     .worker = (uint32_t)(i % 2), .bytes = (uint32_t)(10000 + i * 7919 % 20000), .done = 1, .hit = 1,
+                                     .worker = (uint32_t)(i % 2), .bytes = (uint32_t)(10000 + i * 7919 % 20000), .done = 1, .hit = 1, .hit_known = 1,
                                      .read_start_ns = start, .read_end_ns = start + 10 * FAKE_MS};
         c.cpu_ns += 1e6;
     }
@@ -128,6 +128,19 @@ static void test_latency_is_no_bandwidth(void **state)
     near(s.shard_skew, 1, 0.01);
     near(s.drift, 1, 0.01);
     assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
+    pp_costs_free(&c);
+}
+
+/* A file system that does not tell about its cache (FUSE, some network mounts) has not missed it. */
+static void test_an_untold_cache_is_no_miss(void **state)
+{
+    struct pp_costs c = made();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].hit = 0, c.samples[i].hit_known = i % 4 == 0;
+    near(signals_of(&c).hit_share, 0, 0);
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].hit_known = 0;
+    assert_true(isnan(signals_of(&c).hit_share));
     pp_costs_free(&c);
 }
 
@@ -382,7 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
-        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),

@@ -14,7 +14,7 @@
 
 struct options {
     const char *scenarios, *only, *keep;
-    int full, truth, half;
+    int full, truth, half, severity;
     int64_t seeds, first_seed, truth_rounds;
     double seconds, budget_min;
 };
@@ -28,9 +28,14 @@ static const struct pp_opt_choice half_choices[] = {
     {NULL, NULL},
 };
 
+static const struct pp_opt_choice severity_choices[] = {
+    {"auto", "medium; all of them with --full"}, {"mild", NULL}, {"medium", NULL}, {"severe", NULL}, {NULL, NULL},
+};
+
 #define AT(field) offsetof(struct options, field)
 static const struct pp_opt opts[] = {
     {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full), .group = "What is run", .help = "all three severities and --seeds seeds of every scenario"},
+    {.name = "severity", .type = PP_OPT_CHOICE, .offset = AT(severity), .choices = severity_choices, .arg = "S", .dflt = "auto", .help = "mild, medium or severe alone"},
     {.name = "seeds", .type = PP_OPT_INT, .offset = AT(seeds), .min = 1, .max = 100, .arg = "N", .dflt = "5", .help = "with --full"},
     {.name = "half", .type = PP_OPT_CHOICE, .offset = AT(half), .choices = half_choices, .arg = "HALF", .dflt = "any", .help = "which seeds: any, tune, report or held-out"},
     {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N", .dflt = "1", .help = "of --half any"},
@@ -193,13 +198,14 @@ static pp_status find_scenarios(struct test *t, struct pp_err *err)
 
 static pp_status make_plan(struct test *t, struct pp_err *err)
 {
-    static const int all_levels[] = {0, 1, 2}, medium[] = {1};
+    static const int all_levels[] = {0, 1, 2};
     const struct options *o = t->o;
     unsigned seeds[100];
-    int n_seeds = o->full ? (int)o->seeds : 1;
+    int n_seeds = o->full ? (int)o->seeds : 1, one_level = o->severity > 0 || !o->full;
+    const int *levels = one_level ? &all_levels[o->severity > 0 ? o->severity - 1 : 1] : all_levels;
     pp_status st = selftest_seeds((enum seed_half)o->half, o->first_seed, n_seeds, seeds, err);
     if (st == PP_OK)
-        st = selftest_plan_make(t->n, o->full ? all_levels : medium, o->full ? SCENARIO_LEVELS : 1, seeds, n_seeds, seeds[0], &t->plan, err);
+        st = selftest_plan_make(t->n, levels, one_level ? 1 : SCENARIO_LEVELS, seeds, n_seeds, seeds[0], &t->plan, err);
     return st;
 }
 

@@ -1,0 +1,75 @@
+#!/bin/bash
+# Stalls that the operating system makes: a slow file system, a dropped page cache behind a throttled disk, a CPU quota, a competing process. Nothing is injected, so
+# the verdict can come from effects alone; it must be the one that the same cause gets from the fault layer.
+. "$(dirname "$0")/../lib.sh"
+. tests/slow_fs.sh
+. tests/os_causes.sh
+need_pipeprobe
+cleanup() {
+    stop_spinning
+    [ -z "$slow_pid" ] || slow_unmount
+    drop_group
+    rm -rf "$T"
+}
+
+"$MAKE_DATASET" "$T/images" --n 200 --size 240x200 >/dev/null
+
+diagnose() { # [in_group] ARGUMENTS...
+    local enter=
+    [ "$1" != in_group ] || { enter=in_group; shift; }
+    run $enter timeout 60 "$PP" run "$@" --json --quiet --force -o "$T/run.sqlite"
+    l0=$(json "$OUT" '$.verdict.l0') l1=$(json "$OUT" '$.verdict.l1') l2=$(json "$OUT" '$.verdict.l2')
+    echo "# $l0 ${l1:-}/${l2:-}, data wait $(json "$OUT" '$.data_wait_share'), others $(awk '{ print $1 }' /proc/loadavg): $(json "$OUT" '$.verdict.sentence')"
+}
+
+loader=(--workers 2 --batch-size 4 --step-ms 20 --duration 3)
+
+reason=$(why_no_fuse)
+if [ -z "$reason" ]; then
+    slow_mount "$T/images" read_ms=40
+    diagnose "$T/slow" "${loader[@]}"
+    slow_unmount
+    is "a file system that answers late: storage" "$l1/$l2" storage/latency
+    slow_mount "$T/images" bandwidth=1500000
+    diagnose "$T/slow" "${loader[@]}"
+    slow_unmount
+    is "a file system behind a full link: storage" "$l1" storage
+else
+    skip "a slow file system" "$reason"
+fi
+
+reason=$(why_no_throttle)
+if [ -z "$reason" ]; then
+    throttle_group 1000000
+    drop_cache "$T/images"
+    diagnose in_group "$T/images" "${loader[@]}"
+    is "a dropped page cache, and a throttled disk: storage" "$l1" storage
+    holds "the reads missed the page cache" "$(json "$OUT" '$.cache_hit_share') < 0.5"
+    cat "$T/images"/*/* >/dev/null
+    diagnose in_group "$T/images" "${loader[@]}"
+    check "the same disk with a warm page cache: not storage" test "$l1" != storage
+    holds "the reads hit the page cache" "$(json "$OUT" '$.cache_hit_share') > 0.9"
+    drop_group
+else
+    skip "a throttled disk" "$reason"
+fi
+
+# 224 x 224 crops of 1600 x 1200 pixels: 10 ms of CPU each and more.
+"$MAKE_DATASET" "$T/large" --n 48 --size 1600x1200 >/dev/null
+cat "$T/large"/*/* >/dev/null
+
+reason=$(why_no_quota)
+if [ -z "$reason" ]; then
+    quota_group 20
+    diagnose in_group "$T/large" --workers 2 --batch-size 2 --step-ms 5 --duration 5
+    drop_group
+    is "a CPU quota: transform" "$l1/$l2" transform/cgroup-throttled
+else
+    skip "a CPU quota" "$reason"
+fi
+
+spin $((2 * $(nproc)))
+diagnose "$T/large" --workers "$(nproc)" --batch-size 2 --step-ms 5 --duration 5
+stop_spinning
+is "competing processes: transform" "$l1/$l2" transform/cpu-contended
+done_testing

@@ -1,0 +1,29 @@
+#!/bin/bash
+# A short selftest: severe stalls of known cause get their class, on a machine where another test may be running. What the tables count is tested by test_selftest; here, that
+# the command makes the runs it plans, keeps to its budget and says how much of the plan it did.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+
+# Causes that sleep: they stall a pipeline as much whoever else is on the CPUs.
+run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 2
+is "it runs" "$rc" 0
+cp "$OUT" "$T/tables"
+for row in "4 storage-latency" "26 slow-link" "28 read-errors"; do
+    like "$row: its class" "$(cat "$T/tables")" "^(ok|l2) +$row +severe"
+done
+like "three runs are counted" "$(cat "$T/tables")" "L1 .* 3 of +3 = 100.0 %"
+like "the plan is done" "$(cat "$T/tables")" "^The whole plan: 3 runs, every scenario once"
+like "a row of the confusion matrix" "$(cat "$T/tables")" "^  storage +1 +0 +0 +0 +0 +0"
+like "other tools' rules" "$(cat "$T/tables")" "^  DS-Analyzer"
+check "a tuning seed" grep -Eq "severe +1 +wait" "$T/tables"
+
+# The first run tells how long one takes; five seconds have no room for all eighteen.
+run timeout 120 "$PP" selftest --full --half report --seeds 6 --only slow-link --seconds 1 --budget 0.08
+is "a plan cut short is no failure" "$rc" 0
+like "and says how much of it was done" "$(cat "$OUT")" "budget of 0.08 minutes ended the plan after [1-9] of 18 runs"
+like "with seeds to report" "$(cat "$OUT")" "slow-link +(mild|medium|severe) +(2|4|6|8|10|12) "
+
+refuses "a scenario that is none" 2 "did you mean slow-link" "$PP" selftest --only slow-lin
+refuses "more seeds than are held out" 2 "held out" "$PP" selftest --full --half held-out --seeds 6
+refuses "an operand" 2 "makes its own data" "$PP" selftest storage-latency
+done_testing
