@@ -217,16 +217,6 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
 
 /* ---- configuration ---- */
 
-static double number(const struct pp_source *s, const char *section, const char *key, double otherwise)
-{
-    double v;
-    const char *text;
-    if (s->meta_num(s->ctx, section, key, &v))
-        return v;
-    text = s->meta(s->ctx, section, key);
-    return text && text[0] ? atof(text) : otherwise;
-}
-
 static int yes(const struct pp_source *s, const char *key)
 {
     const char *text = s->meta(s->ctx, "config", key);
@@ -235,18 +225,18 @@ static int yes(const struct pp_source *s, const char *key)
 
 static void read_config(const struct pp_source *s, struct pp_costs *c)
 {
-    c->workers = (int)number(s, "config", "workers", 0);
-    c->prefetch = (int)number(s, "config", "prefetch", 2);
-    c->batch_size = number(s, "config", "batch_size", 0);
-    c->copy_buffers = (int)number(s, "config", "copy_buffers", 2);
+    c->workers = (int)pp_source_number(s, "config", "workers", 0);
+    c->prefetch = (int)pp_source_number(s, "config", "prefetch", 2);
+    c->batch_size = pp_source_number(s, "config", "batch_size", 0);
+    c->copy_buffers = (int)pp_source_number(s, "config", "copy_buffers", 2);
     c->in_order = !yes(s, "out_of_order");
     c->pageable = yes(s, "pageable");
     c->sync_every_step = yes(s, "sync_every_step");
     c->streaming = yes(s, "stream");
-    c->dataset_samples = (uint64_t)number(s, "config", "dataset_samples", 0);
-    c->usable_cpus = number(s, "environment", "usable_cpus", NAN);
-    c->machine_cpus = number(s, "environment", "cpus_affinity", c->usable_cpus);
-    c->memory_available = number(s, "environment", "memory_available", NAN);
+    c->dataset_samples = (uint64_t)pp_source_number(s, "config", "dataset_samples", 0);
+    c->usable_cpus = pp_source_number(s, "environment", "usable_cpus", NAN);
+    c->machine_cpus = pp_source_number(s, "environment", "cpus_affinity", c->usable_cpus);
+    c->memory_available = pp_source_number(s, "environment", "memory_available", NAN);
 }
 
 /* ---- putting it together ---- */

@@ -8,7 +8,8 @@
 
 enum { CELL = 40 };
 
-#define LONG_START_S 10.0  /* of any run: longer than people wait without asking */
+#define LONG_START_S 10.0   /* of any run: longer than people wait without asking */
+#define LEAST_WINDOW_S 1.0  /* as the verdict asks for: several scheduler and cgroup quota periods */
 #define BOUNDARY_SHARE 0.05 /* the smallest share that counts */
 
 static struct pp_report_finding *add(struct pp_report *r, struct pp_report_arena *arena, const char *kind, enum pp_finding_state state, const char *sentence)
@@ -117,7 +118,7 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
     size_t most = 0;
     for (size_t i = 1; i < 3; i++)
         most = parts[i].s > parts[most].s ? i : most;
-    int found = (given_length && share >= pp_conditions[PP_IF_STARTUP].at_least) || r->first_batch_s >= LONG_START_S;
+    int found = (given_length && r->window_s >= LEAST_WINDOW_S && share >= pp_conditions[PP_IF_STARTUP].at_least) || r->first_batch_s >= LONG_START_S;
     struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena, "the first batch came after %s, %s of the run; %s of it %s",
         pp_text_duration(first, CELL, r->first_batch_s * 1e9), pp_text_percent(share_text, CELL, share), pp_text_duration(part_text, CELL, parts[most].s * 1e9), parts[most].what));
     f->next_step = found ? parts[most].next_step : NULL;
@@ -134,8 +135,8 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_report_arena 
 {
     static const char kind[] = "epoch-boundaries";
     char each[CELL], usual[CELL], count[CELL], share_text[CELL];
-    if (!tl->boundaries || !(r->window_s > 0)) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "no epoch began in the steady state");
+    if (!tl->boundaries || !(r->window_s >= LEAST_WINDOW_S)) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, tl->boundaries ? "the steady state was shorter than 1 s" : "no epoch began in the steady state");
         return;
     }
     double n = (double)tl->boundaries, wait = tl->judged_batches ? (double)(tl->wait_ns + tl->sync_ns) / (double)tl->judged_batches : 0, mean = (double)tl->epoch_ns / n;
@@ -153,9 +154,89 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_report_arena 
     add_number(f, "worker_restart_s", tl->restarts ? restart / 1e9 : NAN);
 }
 
+/* ---- orders and samples ---- */
+
+static void add_order(const struct pp_visits *v, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "epoch-order";
+    char pairs[CELL], same[CELL];
+    if (v->order_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->order_unknown);
+        return;
+    }
+    pp_text_counted(pairs, CELL, (double)v->pairs, "pair of neighbouring epochs", "pairs of neighbouring epochs");
+    struct pp_report_finding *f;
+    if (v->repeated) {
+        f = add(r, arena, kind, PP_FINDING_FOUND, pp_report_arena_printf(arena, "epoch %u reads its samples in the order of epoch %u (%s the same), as %llu of %s do, though not by their numbers: a shuffle that is not told the epoch",
+            v->repeated_epoch, v->repeated_epoch - 1u, pp_text_counted(same, CELL, (double)v->same_batches, "batch", "batches"), (unsigned long long)v->repeated, pairs));
+        f->next_step = "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.";
+    } else {
+        f = add(r, arena, kind, PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena, v->by_number ? "samples are read in order of their numbers: there is no shuffle to repeat (%s)" : "%s, each with an order of its own", pairs));
+    }
+    add_number(f, "compared_epochs", (double)v->pairs);
+    add_number(f, "repeated_epochs", (double)v->repeated);
+    add_number(f, "same_batches", (double)v->same_batches);
+}
+
+/* ": sample 17 of epoch 0, ..." */
+static const char *name_examples(const struct pp_visits_example *e, size_t n, struct pp_report_arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; i < n && text; i++)
+        text = pp_report_arena_printf(arena, "%s%s%llu of epoch %u", text, i ? ", " : ": sample ", (unsigned long long)e[i].sample, e[i].epoch);
+    return text ? text : "";
+}
+
+static void add_repeats(const struct pp_visits *v, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "samples-repeated";
+    char count[CELL], of[CELL], epochs[CELL];
+    if (v->repeats_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->repeats_unknown);
+        return;
+    }
+    pp_text_counted(of, CELL, v->visits, "visit", "visits");
+    int found = v->repeats > 0;
+    struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, !found ?
+        pp_report_arena_printf(arena, "%s, no sample twice in an epoch%s", of, v->scale > 1 ? " (of the samples that were watched)" : "") :
+        pp_report_arena_printf(arena, "%s%s of %s came to a sample that the epoch had had already, in %s%s", v->scale > 1 ? "about " : "", pp_text_count(count, CELL, v->repeats), of,
+            pp_text_counted(epochs, CELL, (double)v->repeat_epochs, "epoch", "epochs"), name_examples(v->again, v->n_again, arena)));
+    f->next_step = found ? "Look at how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that begins an epoch again." : NULL;
+    add_number(f, "visits", v->visits);
+    add_number(f, "repeated_visits", v->repeats);
+    add_number(f, "epochs", (double)v->repeat_epochs);
+    add_number(f, "visits_per_counted", v->scale);
+}
+
+static void add_skips(const struct pp_visits *v, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "samples-skipped";
+    char count[CELL], of[CELL], epochs[CELL], whole[CELL];
+    if (v->skips_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->skips_unknown);
+        return;
+    }
+    int found = v->skip_epochs > 0;
+    pp_text_counted(whole, CELL, (double)v->whole_epochs, "whole epoch", "whole epochs");
+    pp_text_counted(of, CELL, v->expected, "sample", "samples");
+    struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, !found ?
+        pp_report_arena_printf(arena, "%s of %s%s, none left out", whole, v->scale > 1 ? "about " : "", of) :
+        pp_report_arena_printf(arena, "%s%s left out of %s, of %s of %s%s", v->scale > 1 ? "about " : "", pp_text_counted(count, CELL, v->skips, "sample was", "samples were"),
+            pp_text_counted(epochs, CELL, (double)v->skip_epochs, "epoch", "epochs"), whole, of, name_examples(v->missing, v->n_missing, arena)));
+    f->next_step = found ? "Look at what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume past its place." : NULL;
+    add_number(f, "expected_samples", v->expected);
+    add_number(f, "skipped_samples", v->skips);
+    add_number(f, "epochs", (double)v->skip_epochs);
+    add_number(f, "whole_epochs", (double)v->whole_epochs);
+    add_number(f, "samples_per_counted", v->scale);
+}
+
 void pp_findings_add(const struct pp_timeline *tl, const struct pp_checks *checks, int given_length, struct pp_report_arena *arena, struct pp_report *r)
 {
     add_periodic(tl, &checks->periodic, arena, r);
     add_first_batch(tl, given_length, arena, r);
     add_boundaries(tl, arena, r);
+    add_order(&checks->visits, arena, r);
+    add_repeats(&checks->visits, arena, r);
+    add_skips(&checks->visits, arena, r);
 }

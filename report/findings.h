@@ -3,6 +3,9 @@
  *   periodic-stalls    stalls at a fixed interval (periodic.h)
  *   first-batch        15 % or more of a run of given length passes before its first batch, or 10 s of any run
  *   epoch-boundaries   5 % or more of the steady state passes at the first batches of epochs, beyond what other batches wait
+ *   epoch-order        an epoch reads its samples in the order of the one before, and not by number (visits.h)
+ *   samples-repeated   a sample came again in an epoch
+ *   samples-skipped    a whole epoch left samples out
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them (verdict_rules.h). */
 #ifndef PP_REPORT_FINDINGS_H

@@ -182,6 +182,16 @@ void pp_source_close(struct pp_source *source)
     source->ctx = NULL;
 }
 
+double pp_source_number(const struct pp_source *s, const char *section, const char *key, double otherwise)
+{
+    double v;
+    const char *text;
+    if (s->meta_num(s->ctx, section, key, &v))
+        return v;
+    text = s->meta(s->ctx, section, key);
+    return text && text[0] ? atof(text) : otherwise;
+}
+
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;

@@ -30,6 +30,9 @@ pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err 
 pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out, struct pp_err *err);
 void pp_source_close(struct pp_source *source);
 
+/* A value of the section as a number, also where it was stored as text (options as they were given); otherwise, where it is absent or empty. */
+double pp_source_number(const struct pp_source *source, const char *section, const char *key, double otherwise);
+
 /* pp_report_build without the opening. The source is not needed afterwards. */
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err);
 

@@ -119,12 +119,32 @@ static void close_batch(struct pass *p)
     tl->sum_tt += t * t;
 }
 
+static void note_epoch(struct pass *p, uint16_t epoch, uint32_t batch)
+{
+    struct pp_timeline *tl = p->tl;
+    if (epoch >= tl->n_epoch_first) {
+        size_t n = 2 * (size_t)epoch + 16;
+        uint32_t *grown = realloc(tl->epoch_first, n * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        memset(grown + tl->n_epoch_first, 0xff, (n - tl->n_epoch_first) * sizeof(*grown)); /* UINT32_MAX */
+        tl->epoch_first = grown;
+        tl->n_epoch_first = n;
+    }
+    tl->epoch_first[epoch] = batch < tl->epoch_first[epoch] ? batch : tl->epoch_first[epoch];
+    tl->last_batch = batch > tl->last_batch ? batch : tl->last_batch;
+}
+
 static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
     int first = !p->any_batch, new_epoch = first || s->epoch != p->batch.epoch;
     close_batch(p);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
+    if (s->batch != PP_NO_BATCH)
+        note_epoch(p, s->epoch, number);
     p->batch = (struct batch){
         .number = number, .epoch = s->epoch, .open = 1, .inferred = s->batch == PP_NO_BATCH, .warmup = first, .boundary = new_epoch, .start_ns = s->start_ns, .end_ns = s->start_ns,
     };
@@ -206,6 +226,10 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
         tl->last_ns = end;
     if (s->phase == PP_PHASE_STARTUP)
         add_startup(tl, lane, s);
+    if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM) {
+        tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
+        tl->sample_phases |= s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT) ? 1u << s->phase : 0;
+    }
 }
 
 static pp_lane lane_of(const struct pass *p, uint32_t thread)
@@ -254,6 +278,9 @@ void pp_timeline_free(struct pp_timeline *t)
 {
     free(t->stalls);
     free(t->cycle_end_ns);
+    free(t->epoch_first);
+    t->epoch_first = NULL;
+    t->n_epoch_first = 0;
     t->stalls = NULL;
     t->cycle_end_ns = NULL;
     t->n_stalls = t->n_cycles = 0;

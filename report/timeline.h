@@ -4,7 +4,7 @@
  * Window: from the start of the first batch that is neither warm-up (PP_SPAN_WARMUP) nor the run's first, to the end of the last
  * batch. The wait for the first batch of an epoch is epoch boundary, as are the epoch_boundary and checkpoint phases: kept
  * apart, in boundary_ns, because it says how often epochs end, not how fast data comes.
- * Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES batches of the window. */
+ * Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES batches of the window; 4 per epoch. */
 #ifndef PP_REPORT_TIMELINE_H
 #define PP_REPORT_TIMELINE_H
 
@@ -21,6 +21,11 @@ struct pp_timeline {
     /* the whole run */
     uint64_t spans, first_ns, last_ns; /* all threads; first_ns is UINT64_MAX when there is no span */
     uint64_t batches, samples, epochs;
+    uint32_t *epoch_first;             /* by epoch: its first batch; UINT32_MAX: the trainer got none of it */
+    size_t n_epoch_first;
+    uint32_t last_batch;               /* highest number the trainer got */
+    uint32_t sample_phases;            /* bit per phase whose spans name single samples, on threads of workers and readers */
+    int merged_samples;                /* some of their spans stand for several samples */
     uint64_t first_batch_ns;           /* when the trainer had its first batch; 0: never */
     uint64_t startup_start_ns, startup_end_ns;
     uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads (workers, readers), the longest one's */
