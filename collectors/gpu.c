@@ -84,7 +84,9 @@ static void open_nvml(struct pp_gpu *g, const struct pp_device_info *dev)
         pp_store_meta_text(g->opts.store, "gpu", "counters", text);
         return;
     }
-    pp_store_meta_text(g->opts.store, "gpu", "counters", "NVML");
+    const char *lacks = pp_nvml_lacks(g->nvml);
+    snprintf(text, sizeof(text), lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
+    pp_store_meta_text(g->opts.store, "gpu", "counters", text);
     pp_store_meta_text(g->opts.store, "environment", "gpu_driver", pp_nvml_driver(g->nvml));
     pp_nvml_link(g->nvml, &generation, &width);
     if (generation && width) {

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LIBRARY "libnvidia-ml.so.1"
@@ -38,7 +39,7 @@ struct pp_nvml {
 #undef MEMBER
     const char *(*nvmlErrorString)(int rc);
     nvml_device device;
-    char driver[80];
+    char driver[80], lacks[160];
 };
 
 static pp_status bind(struct pp_nvml *n, struct pp_err *err)
@@ -55,6 +56,16 @@ static pp_status bind(struct pp_nvml *n, struct pp_err *err)
         missing = "nvmlErrorString";
 #undef FIND
     return missing ? pp_fail(err, PP_E_UNSUPPORTED, "the driver's NVML is too old: it has no %s", missing) : PP_OK;
+}
+
+/* Asked once: a device that does not tell now never will. */
+static void ask_what_it_lacks(struct pp_nvml *n)
+{
+    struct utilization u;
+    unsigned kib;
+    int busy = n->nvmlDeviceGetUtilizationRates(n->device, &u), link = n->nvmlDeviceGetPcieThroughput(n->device, PCIE_RX, &kib);
+    if (busy || link)
+        snprintf(n->lacks, sizeof(n->lacks), "%s%s%s: %s", busy ? "utilisation" : "", busy && link ? " and " : "", link ? "PCIe traffic" : "", n->nvmlErrorString(busy ? busy : link));
 }
 
 pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_err *err)
@@ -78,6 +89,7 @@ pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_e
     }
     if (n->nvmlSystemGetDriverVersion(n->driver, sizeof(n->driver)) != 0)
         n->driver[0] = '\0';
+    ask_what_it_lacks(n);
     *out = n;
     return PP_OK;
 }
@@ -109,6 +121,11 @@ void pp_nvml_sample(struct pp_nvml *n, pp_counters_fn *fn, void *ctx)
         fn(ctx, "gpu_sm_clock_hz", v * 1e6);
     if (n->nvmlDeviceGetPowerUsage(n->device, &v) == 0)
         fn(ctx, "gpu_power_mw", v);
+}
+
+const char *pp_nvml_lacks(const struct pp_nvml *n)
+{
+    return n->lacks[0] ? n->lacks : NULL;
 }
 
 const char *pp_nvml_driver(const struct pp_nvml *n)

@@ -1,5 +1,6 @@
 #include "collectors/cupti/cupti.h"
 
+#include "collectors/cupti/holder.h"
 #include "collectors/cupti/records.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -115,15 +116,12 @@ static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 
 static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc, const char *what, struct pp_err *err)
 {
-    const char *text = NULL, *injection = getenv("CUDA_INJECTION64_PATH"), *holder = NULL;
-    if (getenv("NSYS_PROFILING_SESSION_ID"))
-        holder = "Nsight Systems";
-    else if (injection && *injection)
-        holder = injection;
+    const char *text = NULL;
+    char holder[200];
     if (t->cuptiGetResultString(rc, &text) != 0 || !text)
         text = "no words for it";
     if (rc == PP_CUPTI_MULTIPLE_SUBSCRIBERS || rc == PP_CUPTI_HARDWARE_BUSY)
-        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s said %s (%d)", holder ? holder : "nsys, ncu or PyTorch's", what, text, rc);
+        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s said %s (%d)", pp_cupti_holder(holder, sizeof(holder)), what, text, rc);
     return pp_fail(err, rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? PP_E_ACCESS : PP_E_UNSUPPORTED, "%s failed: %s (%d)%s", what, text, rc,
                    rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? "; the driver lets only the administrator profile (NVreg_RestrictProfilingToAdminUsers)"
                    : rc == PP_CUPTI_UNKNOWN || rc == PP_CUPTI_NOT_INITIALIZED ? "; there is no device, or the driver is older than this CUPTI"

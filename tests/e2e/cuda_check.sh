@@ -8,12 +8,20 @@ run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=devices=0 bash tests/gpu_check.sh 
 is "without a device: exit code" "$rc" 77
 like "and why" "$(cat "$OUT")" "no usable CUDA device"
 
-run env LD_LIBRARY_PATH="$FAKES" SECONDS_EACH=1 bash tests/gpu_check.sh "$PP"
+# Every line is executed, but for what follows a failure.
+exec 9>"$T/trace"
+run env LD_LIBRARY_PATH="$FAKES" SECONDS_EACH=0.6 bash -c 'BASH_XTRACEFD=9 PS4="+ line \$LINENO: "; set -x; . tests/gpu_check.sh' tests/gpu_check.sh "$PP"
+exec 9>&-
 check "a table, whatever it says" test "$rc" -eq 0 -o "$rc" -eq 1
 for row in 'records / dropped +[1-9][0-9]* / 0 .*ok' 'clock error, ns +[0-9]+ ' 'copies from pinned memory, GB/s +25' 'copies from pageable memory, GB/s +6.0 .*ok' 'copy time under a step, % +[0-9.]+' \
-    'verdict: pageable +[a-z]' 'verdict: fed +[a-z]' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
+    'kernels that normalise, against the CPU +f32 and f16 as on the CPU .*ok' "--wire u8: bytes copied, of f32's +0.25 .*ok" '--wire u8: normalising a batch, us +[0-9.]+ ' \
+    'verdict: pageable +[a-z]' 'verdict: serial copy +[a-z]' 'verdict: sync every step +[a-z]' 'verdict: small batch +[a-z]' 'verdict: fed +[a-z]' 'no device left by CUDA_VISIBLE_DEVICES +exit code 4 .*ok' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
     like "row $row" "$(cat "$OUT")" "^$row"
 done
+
+missed=$(comm -23 <(awk '/^ *(result|tokens|scenario|refused|gpu|printf|echo|"\$PP"|sed|local|head|if scenario|refused) /  && !/exit code \$2/ && !/exit 77/ && !/no usable/ { print NR }' tests/gpu_check.sh | sort) \
+    <(grep -o 'line [0-9]*:' "$T/trace" | grep -o '[0-9]*' | sort -u))
+is "and every line of it is executed" "$(for n in $missed; do sed -n "${n}p" tests/gpu_check.sh; done)" ""
 
 if ! bash tests/deps.sh portable >/dev/null 2>&1; then skip "portable" "its static libraries cannot be installed here"
 else
@@ -21,5 +29,19 @@ else
     is "shares libc and its kin alone" "$(readelf -d build/release/pipeprobe-portable | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -Ev '^(libc|libm|libdl|libpthread|ld-linux.*)\.so' | paste -sd' ')" ""
     run build/release/pipeprobe-portable run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --device host --force -o "$T/portable.sqlite"
     check "and runs" test "$rc" -eq 0 -o "$rc" -eq 3
+    # In a root with nothing but those libraries; the driver is opened at run time there as well.
+    if [ "$(id -u)" -ne 0 ]; then skip "portable: runs with libc alone" "chroot needs root"
+    else
+        mkdir -p "$T/root/tmp"
+        cp build/release/pipeprobe-portable "$T/root/pipeprobe"
+        ldd build/release/pipeprobe-portable | grep -o '/[^ ]*' | sort -u | while read -r lib; do cp --parents -L "$lib" "$T/root"; done
+        is "portable: shares no more than that" "$(find "$T/root" -name '*.so*' -printf '%f\n' | grep -Evc '^(libc|libm|libdl|libpthread|ld-linux.*)\.so')" 0
+        run chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --force -o /tmp/run.sqlite
+        check "portable: runs with libc alone" test "$rc" -eq 0 -o "$rc" -eq 3
+        like "portable: looked for a driver" "$(cat "$ERR")" "not CUDA: there is no NVIDIA driver here"
+        cp -L "$FAKES/libcuda.so.1" "$FAKES/libcupti.so.13" "$FAKES/libnvidia-ml.so.1" "$T/root/tmp/"
+        run env LD_LIBRARY_PATH=/tmp chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --step cuda:1ms --force -o /tmp/run.sqlite
+        like "portable: opens a driver where there is one" "$(cat "$ERR")" "device +Fake GPU 0"
+    fi
 fi
 done_testing

@@ -27,7 +27,7 @@ EXPORT int nvmlShutdown(void)
 
 EXPORT const char *nvmlErrorString(int rc)
 {
-    return rc == DRIVER_NOT_LOADED ? "Driver Not Loaded" : rc == NOT_FOUND ? "Not Found" : "Unknown Error";
+    return rc == DRIVER_NOT_LOADED ? "Driver Not Loaded" : rc == NOT_FOUND ? "Not Found" : rc == NOT_SUPPORTED ? "Not Supported" : "Unknown Error";
 }
 
 EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned size)

@@ -11,6 +11,8 @@
 #include "tests/fake/fake_cupti.h"
 #include "tests/fake/fake_open.h"
 
+#include <assert.h>
+#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -25,6 +27,7 @@ static __typeof__(fake_cuda_reset) *reset_cuda;
 static __typeof__(fake_cupti_reset) *reset_cupti;
 static __typeof__(fake_cupti_enabled) *kinds_on;
 static __typeof__(fake_cupti_dropped) *dropped;
+static const char *nvml_path; /* of the fake: any library will do */
 
 /* What a run left in the file. */
 struct seen {
@@ -239,6 +242,8 @@ static void a_run_goes_on_when_cupti_refuses(void **state)
         {"enable=39", NULL, NULL, "another profiler owns CUPTI (nsys, ncu or PyTorch's): cuptiActivityEnable said CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"},
         {"enable=39", "NSYS_PROFILING_SESSION_ID", "7", "another profiler owns CUPTI (Nsight Systems)"},
         {"enable=39", "CUDA_INJECTION64_PATH", "/opt/x/libtool.so", "another profiler owns CUPTI (/opt/x/libtool.so)"},
+        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/target-linux-x64/libToolsInjection64.so", "another profiler owns CUPTI (Nsight Systems (libToolsInjection64.so))"},
+        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/libcuda-injection.so", "another profiler owns CUPTI (Nsight Compute (libcuda-injection.so))"},
         {"enable=35", NULL, NULL, "NVreg_RestrictProfilingToAdminUsers"},
         {"enable=15", NULL, NULL, "the driver is older than this CUPTI"},
         {"callbacks=999", NULL, NULL, "cuptiActivityRegisterCallbacks failed: no words for it (999)"},
@@ -260,6 +265,25 @@ static void a_run_goes_on_when_cupti_refuses(void **state)
     struct seen s;
     record("", "", 0, 0, &s);
     assert_string_equal(s.activity, "not recorded: asked not to");
+}
+
+/* PyTorch's profiler is no variable: its library is there. */
+static void a_holder_is_known_by_its_library(void **state)
+{
+    char dir[] = "/tmp/pp-holder-XXXXXX", path[80], command[300];
+    struct seen s;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/libkineto.so.1", dir);
+    snprintf(command, sizeof(command), "cp '%s' '%s'", nvml_path, path);
+    assert_int_equal(system(command), 0);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    record("", "enable=39", 0, 1, &s);
+    dlclose(library);
+    unlink(path);
+    rmdir(dir);
+    if (!strstr(s.activity, "another profiler owns CUPTI (PyTorch's profiler (libkineto.so.1)): cuptiActivityEnable said"))
+        fail_msg("%s", s.activity);
 }
 
 static void a_cupti_that_does_not_fit_is_named(void **state)
@@ -289,6 +313,7 @@ static void counters_a_device_does_not_tell_are_absent(void **state)
     record("", "", 0, 1, &s);
     assert_int_equal(s.utilization, -1);
     assert_true(s.memory_used > 0);
+    assert_string_equal(s.counters, "NVML, which does not tell utilisation and PCIe traffic: Not Supported (a MIG instance has none of its own)");
     setenv("PP_FAKE_NVML", "fail", 1);
     record("", "", 0, 1, &s);
     assert_string_equal(s.counters, "not recorded: NVML does not know the device: Driver Not Loaded (9)");
@@ -315,12 +340,15 @@ int main(void)
         cmocka_unit_test(conversion_is_a_line_between_comparisons),
         cmocka_unit_test(what_is_dropped_is_counted),
         cmocka_unit_test(a_run_goes_on_when_cupti_refuses),
+        cmocka_unit_test(a_holder_is_known_by_its_library),
         cmocka_unit_test(a_cupti_that_does_not_fit_is_named),
         cmocka_unit_test(counters_a_device_does_not_tell_are_absent),
         cmocka_unit_test(nothing_is_looked_at_on_the_host),
     };
     void *cuda = fake_open("libcuda.so.1"), *cupti = fake_open("libcupti.so.13");
-    fake_open("libnvidia-ml.so.1");
+    struct link_map *map;
+    assert(dlinfo(fake_open("libnvidia-ml.so.1"), RTLD_DI_LINKMAP, &map) == 0);
+    nvml_path = map->l_name;
     reset_cuda = (__typeof__(reset_cuda))dlsym(cuda, "fake_cuda_reset");
     reset_cupti = (__typeof__(reset_cupti))dlsym(cupti, "fake_cupti_reset");
     kinds_on = (__typeof__(kinds_on))dlsym(cupti, "fake_cupti_enabled");

@@ -6,6 +6,8 @@
 #include "collectors/nvtx/nvtx.h"
 #include "probe/base/text.h"
 #include "probe/device/cuda_driver.h"
+#include "probe/device/device.h"
+#include "probe/loader/transform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,6 +188,34 @@ static void look_cuda(struct pp_finding *f)
     found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s", cu.version / 1000, cu.version % 1000 / 10);
 }
 
+/* Opening the device tries each value that the kernel can be given, and the length of a step. */
+static pp_status try_kernels(enum pp_dtype dtype, char *note, size_t size, struct pp_err *err)
+{
+    struct pp_transform *t = NULL;
+    struct pp_device *d = NULL;
+    struct pp_device_info info = {0};
+    pp_status st = pp_transform_parse("rrc:224,normalize=imagenet", dtype, &t, err);
+    if (st == PP_OK)
+        st = pp_device_open(&(struct pp_device_opts){.kind = "cuda", .normalize = &(struct pp_device_normalize){
+            .plane = 224 * 224, .value_bytes = pp_dtype_size(dtype), .table = pp_transform_values(t)}}, &d, err);
+    if (d)
+        pp_device_info(d, &info);
+    snprintf(note, size, "%s", info.note ? info.note : "");
+    pp_device_close(d);
+    pp_transform_destroy(t);
+    return st;
+}
+
+static void look_kernels(struct pp_finding *f)
+{
+    char note[200];
+    struct pp_err err;
+    if (try_kernels(PP_DTYPE_F32, note, sizeof(note), &err) != PP_OK || try_kernels(PP_DTYPE_F16, note, sizeof(note), &err) != PP_OK)
+        found(f, PP_NO, "%s", err.text);
+    else
+        found(f, PP_YES, "f32 and f16 as on the CPU%s%s", note[0] ? "; " : "", note);
+}
+
 static void look_cupti(struct pp_finding *f)
 {
     struct pp_cuda_driver cu;
@@ -225,6 +255,7 @@ const struct pp_check pp_checks[] = {
     {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded", "pressure of the whole machine is not recorded"},
     {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
     {"CUDA driver", look_cuda, "batches are copied to it", "copies go over the host stand-in: a link of stated bandwidth"},
+    {"CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy", "neither --wire u8 nor --step cuda can be used on a device"},
     {"CUPTI", look_cupti, "what the GPU does is recorded", "what the GPU does is not measured: its idle time has no causes"},
     {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded", "GPU utilisation, memory and PCIe traffic are not recorded"},
     {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase", "phases are not announced through NVTX"},
