@@ -6,7 +6,8 @@ FUZZ_ENGINE ?= $(B)/tests/fuzz/driver.o
 HAVE_CLANG := $(shell command -v clang 2>/dev/null)
 
 # The rooms that parse files: an older clang may not build the others.
-FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard $(addsuffix /*.c,probe/base probe/trace collectors/store report)))
+FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard $(addsuffix /*.c,probe/base probe/trace collectors/store report report/stats report/export)) collectors/namemap.c)
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: fuzz-bins fuzz
 fuzz-bins: $(FUZZ)
@@ -19,10 +20,10 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(FUZ
 fuzz:
 ifneq ($(HAVE_CLANG),)
 	$(Q)$(MAKE) CC=clang B=build/libfuzzer SAN=address,undefined,fuzzer-no-link FUZZ_ENGINE= LDFLAGS='-fsanitize=address,undefined,fuzzer' fuzz-bins
-	$(Q)for f in chunk recover reader; do mkdir -p build/libfuzzer/corpus-$$f && FUZZ_CORPUS=build/libfuzzer/corpus-$$f build/libfuzzer/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=4096 -print_final_stats=1 build/libfuzzer/corpus-$$f || exit 1; done
+	$(Q)for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/corpus-$$f && FUZZ_CORPUS=build/libfuzzer/corpus-$$f build/libfuzzer/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=4096 -print_final_stats=1 build/libfuzzer/corpus-$$f || exit 1; done
 else
 	$(Q)$(MAKE) SAN=address,undefined fuzz-bins
-	$(Q)for f in chunk recover reader; do build/address-undefined/tests/fuzz/fuzz_$$f --seconds $(FUZZ_SECONDS) || exit 1; done
+	$(Q)for f in $(FUZZ_NAMES); do build/address-undefined/tests/fuzz/fuzz_$$f --seconds $(FUZZ_SECONDS) || exit 1; done
 endif
 
 -include $(FUZZ:=.d) $(B)/tests/fuzz/driver.d $(B)/tests/fuzz/scratch.d
