@@ -56,9 +56,16 @@ TP
     printf '%s\n#define TRACEPOINT_CREATE_PROBES\n#define TRACEPOINT_DEFINE\n#include "span_tp.h"\nint main(void) { RUN("LTTng-UST", 1000000L, tracepoint(pipe, begin, (int)i), tracepoint(pipe, end, (int)i)); return 0; }\n' "$clock" >$W/lttng.c
     if $CC -O2 -I$W -o $W/lttng $W/lttng.c -llttng-ust -ldl 2>$W/log; then
         export LTTNG_HOME=$PWD/$W
-        lttng create pp-bench --output=$W/lttng-trace >/dev/null 2>&1 && lttng enable-channel -u --subbuf-size=4M --num-subbuf=8 pp >/dev/null 2>&1 \
-            && lttng enable-event -u -c pp 'pipe:*' >/dev/null 2>&1 && lttng start >/dev/null 2>&1 && $W/lttng || out "LTTng-UST" "no session could be started"
-        lttng destroy pp-bench >/dev/null 2>&1
+        rm -rf $W/lttng-trace
+        # A daemon of our own where none runs; it ends with us.
+        daemon=
+        pgrep -x lttng-sessiond >/dev/null || { lttng-sessiond --background --no-kernel --pidfile="$PWD/$W/lttng.pid" >/dev/null 2>&1 && daemon=$W/lttng.pid; }
+        lttng --no-sessiond create pp-bench --output="$PWD/$W/lttng-trace" >$W/log 2>&1 && lttng enable-channel -u --subbuf-size=4M --num-subbuf=8 pp >>$W/log 2>&1 \
+            && lttng enable-event -u -c pp 'pipe:*' >>$W/log 2>&1 && lttng start >>$W/log 2>&1 && $W/lttng || out "LTTng-UST" "no session could be started: $(tail -n 1 $W/log)"
+        lttng stop pp-bench >/dev/null 2>&1
+        lost=$(lttng destroy pp-bench 2>&1 | grep -io '[0-9]* events were \(discarded\|lost\)' | head -n 1)
+        [ -z "$lost" ] || printf '%-34s %s\n' "" "of which $lost"
+        [ -z "$daemon" ] || kill "$(cat $daemon)"
     else
         out "LTTng-UST" "it does not compile: $(head -n 1 $W/log)"
     fi
