@@ -22,12 +22,19 @@ struct kept {
     char text[];
 };
 
+/* The threads, and the shorter lists before. */
+struct thread_list {
+    struct thread_list *smaller;
+    size_t cap;
+    struct pp_thread_row rows[];
+};
+
 struct pp_reader {
     sqlite3 *db;
     char *path;
     struct pp_chunk_codec *codec;
     struct kept *kept;
-    struct pp_thread_row *threads;
+    struct thread_list *threads;
     struct pp_err unrecovered; /* code != PP_OK: why spans still wait in ring files */
     uint64_t waiting;          /* how many */
 };
@@ -134,7 +141,11 @@ void pp_reader_close(struct pp_reader *r)
         r->kept = k->next;
         free(k);
     }
-    free(r->threads);
+    while (r->threads) {
+        struct thread_list *list = r->threads;
+        r->threads = list->smaller;
+        free(list);
+    }
     pp_chunk_codec_free(r->codec);
     free(r->path);
     free(r);
@@ -241,28 +252,35 @@ static pp_lane lane_of(const char *name)
     return PP_LANE_MAIN;
 }
 
+/* Room for twice as many. The list before stays where it is: whoever asked for it may still read it. */
+static int grow_threads(struct pp_reader *r)
+{
+    size_t cap = r->threads ? r->threads->cap * 2 : 16;
+    struct thread_list *grown = malloc(sizeof(*grown) + cap * sizeof(grown->rows[0]));
+    if (!grown)
+        return 0;
+    *grown = (struct thread_list){.smaller = r->threads, .cap = cap};
+    if (r->threads)
+        memcpy(grown->rows, r->threads->rows, r->threads->cap * sizeof(grown->rows[0]));
+    r->threads = grown;
+    return 1;
+}
+
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
 {
-    size_t n = 0, cap = 0;
-    free(r->threads);
-    r->threads = NULL;
+    size_t n = 0;
     struct query q = query(r, "SELECT id, lane, name, pid, tid, recorded, dropped FROM thread ORDER BY id");
     while (row(&q)) {
-        if (n == cap) {
-            cap = cap ? cap * 2 : 16;
-            struct pp_thread_row *grown = realloc(r->threads, cap * sizeof(*grown));
-            if (!grown)
-                break;
-            r->threads = grown;
-        }
+        if ((!r->threads || n == r->threads->cap) && !grow_threads(r))
+            break;
         const char *name = keep(r, text(&q, 2));
-        r->threads[n++] = (struct pp_thread_row){
+        r->threads->rows[n++] = (struct pp_thread_row){
             .id = (uint32_t)num(&q, 0), .lane = lane_of(text(&q, 1)), .name = name ? name : "", .pid = (int64_t)num(&q, 3),
             .tid = (int64_t)num(&q, 4), .recorded = num(&q, 5), .dropped = num(&q, 6),
         };
     }
     end(&q, NULL);
-    *rows = r->threads;
+    *rows = r->threads ? r->threads->rows : NULL;
     return n;
 }
 

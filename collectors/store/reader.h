@@ -37,7 +37,7 @@ struct pp_thread_row {
     int64_t pid, tid;
     uint64_t recorded, dropped;
 };
-/* Array owned by the reader. */
+/* The array lives as long as the reader; asking again brings its rows up to date, or begins a longer array. */
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows);
 const char *pp_reader_name(struct pp_reader *r, uint16_t id);
 
