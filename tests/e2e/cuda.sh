@@ -160,6 +160,9 @@ else
     bash probe/device/ptx.sh "$nvcc" >"$T/kernel.ptx.h" 2>"$T/ptx.err"
     check "kernel.ptx.h is what nvcc makes of kernel.cu" cmp "$T/kernel.ptx.h" probe/device/kernel.ptx.h
 fi
+if ! command -v python3 >/dev/null; then skip "the checked-in PTX, interpreted, gives the table's values" "python3 is not installed"
+else check "the checked-in PTX, interpreted, gives the table's values" python3 tests/e2e/kernel_ptx.py probe/device/kernel.ptx.h
+fi
 ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
 if [ -z "$ptxas" ]; then skip "the checked-in PTX assembles" "ptxas is not installed"
 else

@@ -12,7 +12,8 @@
  *   timer-ns=N       what the timer a kernel spins on counts by (1): a spin ends on a multiple of it
  *   sync-us=N        cuCtxSynchronize takes so much longer (0); launch-us=N: a kernel begins so much after its launch (0)
  *   wrong=1          the kernels that normalise get one value wrong
- *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come several times */
+ *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come several times
+ *   lose=N:RC        the Nth call of any name, and every one after it, returns RC; once=N:RC: the Nth alone */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -34,6 +35,7 @@ typedef void fake_observer(const struct fake_activity *a);
 
 void fake_cuda_reset(const char *words); /* forgets all that was made: between tests */
 unsigned fake_cuda_calls(const char *call);
+unsigned fake_cuda_total(void);          /* of any name */
 size_t fake_cuda_leaks(void);            /* contexts, streams, events, modules and allocations that are alive */
 const void *fake_cuda_device_bytes(void); /* where the last copy went */
 const void *fake_cuda_normalized(void);   /* where the last kernel that normalises wrote */

@@ -39,6 +39,8 @@ static struct {
     uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
     struct fault fault[MAX_FAULTS];
     int n_faults;
+    unsigned calls, lose_at, once_at; /* of any name; 0: none fails */
+    int lose_rc;
     struct {
         const char *name;
         unsigned n;
@@ -94,6 +96,8 @@ static void configure(const char *words)
             fake.launch_ns = (uint64_t)(v * 1e3);
         else if (sscanf(word, "wrong=%lf", &v) == 1)
             fake.wrong = (int)v;
+        else if (sscanf(word, "lose=%u:%d", &fake.lose_at, &fake.lose_rc) == 2 || sscanf(word, "once=%u:%d", &fake.once_at, &fake.lose_rc) == 2)
+            continue;
         else if (strncmp(word, "fail=", 5) == 0)
             read_fault(word + 5);
     }
@@ -122,6 +126,11 @@ EXPORT unsigned fake_cuda_calls(const char *call)
         if (strcmp(fake.call[i].name, call) == 0)
             return fake.call[i].n;
     return 0;
+}
+
+EXPORT unsigned fake_cuda_total(void)
+{
+    return fake.calls;
 }
 
 EXPORT size_t fake_cuda_leaks(void)
@@ -168,6 +177,9 @@ static int begin(struct call *c, const char *name)
     for (int k = 0; k < fake.n_faults; k++)
         if (strcmp(fake.fault[k].call, name) == 0 && n >= fake.fault[k].nth)
             rc = fake.fault[k].rc;
+    fake.calls++;
+    if ((fake.lose_at && fake.calls >= fake.lose_at) || fake.calls == fake.once_at)
+        rc = fake.lose_rc;
     *c = (struct call){name, pp_now_ns(), ++fake.correlation};
     pthread_mutex_unlock(&lock);
     return rc;
