@@ -351,21 +351,23 @@ static void test_random_keys(void **state)
 
 /* ---- layout ---- */
 
+static int overlap(const struct pp_box *a, const struct pp_box *b)
+{
+    return a->row < b->row + b->rows && b->row < a->row + a->rows && a->col < b->col + b->cols && b->col < a->col + a->cols;
+}
+
 static void check_layout(int rows, int cols, enum pp_view view, int help, const int *want)
 {
-    static unsigned char owner[100][300];
     struct pp_placed out[PP_PANEL_COUNT];
     size_t n = pp_layout(rows, cols, view, help, want, out);
-    memset(owner, 0, sizeof(owner));
     assert_in_range(n, 1, PP_PANEL_COUNT);
     for (size_t i = 0; i < n; i++) {
         const struct pp_box *b = &out[i].box;
         if (b->rows < 1 || b->cols < 1 || b->row < 0 || b->col < 0 || b->row + b->rows > rows || b->col + b->cols > cols)
             fail_msg("%dx%d view %d: panel %d is at %d,%d and %dx%d", cols, rows, (int)view, (int)out[i].panel, b->row, b->col, b->cols, b->rows);
-        for (int r = b->row; r < b->row + b->rows; r++)
-            for (int c = b->col; c < b->col + b->cols; c++)
-                if (owner[r][c]++)
-                    fail_msg("%dx%d view %d: panel %d overlaps at row %d, column %d", cols, rows, (int)view, (int)out[i].panel, r, c);
+        for (size_t k = 0; k < i; k++)
+            if (overlap(b, &out[k].box))
+                fail_msg("%dx%d view %d: panels %d and %d overlap", cols, rows, (int)view, (int)out[k].panel, (int)out[i].panel);
     }
     if (rows >= PP_ROWS_NEEDED && cols >= PP_COLS_NEEDED)
         assert_int_equal(out[n - 1].box.row + out[n - 1].box.rows, rows); /* no row is left over */
@@ -377,30 +379,47 @@ static void test_layout_of_every_size(void **state)
 {
     static const int wants[][PP_PANEL_COUNT] = {{0}, {5, 1, 17, 10, 5, 6, 1, 1, 1, 1, 1, 1, 1}, {99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99}};
     for (int rows = 1; rows <= 100; rows++)
-        for (int cols = 1; cols <= 300; cols += cols < 130 ? 1 : 10)
+        for (int cols = 1; cols <= 300; cols++)
             for (int view = 0; view <= PP_VIEW_COUNT; view++)
                 for (int w = 0; w < 3; w++)
-                    if (w == 1 || cols % 10 == 0)
-                        check_layout(rows, cols, (enum pp_view)(view % PP_VIEW_COUNT), view == PP_VIEW_COUNT, wants[w]);
+                    check_layout(rows, cols, (enum pp_view)(view % PP_VIEW_COUNT), view == PP_VIEW_COUNT, wants[w]);
     assert_int_equal(pp_layout(0, 80, PP_VIEW_OVERVIEW, 0, wants[0], (struct pp_placed[PP_PANEL_COUNT]){{0}}), 0);
 }
 
-/* Every view at every size: what is drawn are printable characters in known styles; a write outside the cells is the sanitizer's to find. */
+/* A cell says which box it belongs to; one outside all boxes is blank. */
+static void check_drawn(const struct pp_grid *g, const struct pp_dash_state *s)
+{
+    struct pp_placed placed[PP_PANEL_COUNT];
+    size_t n = pp_draw_layout(g->rows, g->cols, s, &model, placed);
+    for (int r = 0; r < g->rows; r++)
+        for (int c = 0; c < g->cols; c++) {
+            const struct pp_cell *cell = &g->cell[r * g->cols + c];
+            size_t in = 0;
+            while (in < n && !overlap(&placed[in].box, &(struct pp_box){r, c, 1, 1}))
+                in++;
+            if ((cell->c < 0x20 && cell->c != 0) || cell->c == 0x7f || cell->style >= PP_STYLE_COUNT || (in == n && cell->c != ' '))
+                fail_msg("%dx%d view %d: cell %d,%d holds U+%04X in style %d%s", g->cols, g->rows, (int)s->view, r, c, (unsigned)cell->c, cell->style, in == n ? ", outside all panels" : "");
+        }
+}
+
+/* Every size from 1x1 to 300x100, the views in turn, and every view at every size of up to 30 rows and 100 columns: printable characters in known
+ * styles, none outside the panels; a write outside the cells is the sanitizer's to find. PP_TEST_EVERY=1: every view at every size (minutes). */
 static void test_draws_inside_at_every_size(void **state)
 {
     struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
     struct pp_grid g = {0};
-    for (int rows = 1; rows <= 100; rows += rows < 30 ? 1 : 7)
-        for (int cols = 1; cols <= 300; cols += cols < 50 ? 1 : 11) {
+    int every = getenv("PP_TEST_EVERY") != NULL;
+    for (int rows = 1; rows <= 100; rows++)
+        for (int cols = 1; cols <= 300; cols++)
             for (int view = 0; view <= PP_VIEW_COUNT; view++) {
+                if (!every && view != (rows * 7 + cols) % (PP_VIEW_COUNT + 1) && (rows > 30 || cols > 100 || (rows + cols) % 5))
+                    continue;
                 s.view = (enum pp_view)(view % PP_VIEW_COUNT);
                 s.help = view == PP_VIEW_COUNT;
                 assert_true(pp_grid_resize(&g, rows, cols));
-                pp_draw(&g, view % 2 ? PP_GLYPHS_BLOCK : PP_GLYPHS_BRAILLE, &s, &model);
-                for (size_t i = 0; i < (size_t)rows * (size_t)cols; i++)
-                    assert_true((g.cell[i].c >= 0x20 || g.cell[i].c == 0) && g.cell[i].c != 0x7f && g.cell[i].style < PP_STYLE_COUNT);
+                pp_draw(&g, (enum pp_glyph_set)((rows + cols) % PP_GLYPH_SETS), &s, &model);
+                check_drawn(&g, &s);
             }
-        }
     pp_grid_free(&g);
 }
 
@@ -485,27 +504,45 @@ static void compare(const char *name, const char *text)
     free(wanted);
 }
 
+static struct pp_predicted predicted_by_four_workers(void)
+{
+    return (struct pp_predicted){.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
+}
+
+/* Every view, at four sizes, in UTF-8 and in the C locale, with colour and without: a file each, the screens one after the other. */
 static void test_golden_sizes(void **state)
 {
     static const struct { int rows, cols; } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
-    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-        for (int utf8 = 0; utf8 < 2; utf8++)
-            for (int color = 0; color < 2; color++) {
-                char name[80];
-                snprintf(name, sizeof(name), "overview-%dx%d-%s-%s", sizes[i].cols, sizes[i].rows, utf8 ? "utf8" : "c", color ? "color" : "no-color");
-                char *text = print(sizes[i].rows, sizes[i].cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
-                for (const char *p = text; !utf8 && *p; p++)
-                    assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
-                compare(name, text);
-                free(text);
-            }
+    static const char typed[PP_VIEW_COUNT + 1] = "ogwbeviW?";
+    struct pp_predicted answer = predicted_by_four_workers();
+    for (int view = 0; view <= PP_VIEW_COUNT; view++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":33\n"), (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
+        char name[80], *all = NULL;
+        size_t size;
+        FILE *f = open_memstream(&all, &size);
+        model.predicted = &answer;
+        for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(*sizes); i++) {
+            int utf8 = i >> 1 & 1, color = i & 1, rows = sizes[i / 4].rows, cols = sizes[i / 4].cols;
+            char *text = print(rows, cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
+            for (const char *p = text; !utf8 && *p; p++)
+                assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
+            if (!color)
+                assert_null(strchr(text, '\033'));
+            fprintf(f, "==== %dx%d, %s, %s\n%s", cols, rows, utf8 ? "UTF-8" : "C locale", color ? "colour" : "NO_COLOR", text);
+            free(text);
+        }
+        model.predicted = NULL;
+        fclose(f);
+        snprintf(name, sizeof(name), "view-%s", view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
+        compare(name, all);
+        free(all);
+    }
 }
 
 static void test_golden_views(void **state)
 {
     static const struct { const char *name, *typed; } views[] = {
-        {"stages", "g"}, {"workers", "wj"}, {"batch", ":33\nb"}, {"errors", "e"}, {"events", "v"}, {"environment", "i"}, {"help", "?"}, {"stall", ":10\n}"}, {"search", "w/worker-2"},
+        {"stall", ":10\n}"}, {"search", "w/worker-2"}, {"filtered", "w\\worker-1\n"}, {"sorted", "wssS"},
     };
     for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
         struct pp_dash_state s = keys(keys(pp_dash_start(), ":42\n"), views[i].typed);
@@ -530,17 +567,92 @@ static void test_golden_views(void **state)
     compare("stalled", told);
     free(told);
     model.moment = NULL;
-    struct pp_predicted answer = {.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
-    struct pp_dash_state w = keys(keys(pp_dash_start(), ":42\n"), "W+");
-    model.predicted = &answer;
-    char *whatif = print(24, 80, PP_GLYPHS_ASCII, 0, &w);
-    compare("whatif", whatif);
-    free(whatif);
-    model.predicted = NULL;
     struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
     char *text = print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
     compare("braille", text);
     free(text);
+}
+
+/* ---- pictures ---- */
+
+static char *read_all(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+    if (!in || !text)
+        fail_msg("%s is missing: run from the repository's root", path);
+    size_t n = fread(text, 1, (1 << 20) - 1, in);
+    text[n] = '\0';
+    fclose(in);
+    return text;
+}
+
+static void write_all(const char *path, const char *before, size_t n, const char *middle, const char *after)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fwrite(before, 1, n, out);
+    fprintf(out, "%s%s", middle, after);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* A page has the line "<!-- screen NAME -->", and under it, after a blank line, the screen as an indented block. */
+static void compare_picture(const char *page, const char *name, const char *screen)
+{
+    char mark[80], *text = read_all(page), *block = NULL, *copy = strdup(screen), *rest = copy, *line;
+    size_t size;
+    FILE *f = open_memstream(&block, &size);
+    while ((line = strsep(&rest, "\n")) && rest)
+        fprintf(f, *line ? "    %s\n" : "\n", line);
+    fputc('\n', f);
+    fclose(f);
+    snprintf(mark, sizeof(mark), "\n<!-- screen %s -->\n\n", name);
+    char *at = strstr(text, mark), *end = at ? at + strlen(mark) : NULL;
+    if (!at)
+        fail_msg("%s has no line '<!-- screen %s -->'", page, name);
+    size_t head = (size_t)(end - text);
+    while (*end == '\n' || strncmp(end, "    ", 4) == 0)
+        end += strcspn(end, "\n") + 1;
+    if (getenv("PP_GOLDEN_UPDATE"))
+        write_all(page, text, head, block, end);
+    else if (strncmp(text + head, block, strlen(block)) != 0 || text + head + strlen(block) != end)
+        fail_msg("%s: screen %s is out of date; PP_GOLDEN_UPDATE=1 renews it; it is now:\n%s", page, name, block);
+    free(block);
+    free(copy);
+    free(text);
+}
+
+/* The screens in the pages are of the recorded run of this test, judged for real: what a reader sees is what the program shows. */
+static void test_pictures(void **state)
+{
+    static const struct { const char *page, *name; int rows, cols; const char *typed; } pictures[] = {
+        {"README.md", "overview", 27, 100, ""}, {"docs/TOP.md", "overview", 32, 100, ""}, {"docs/TOP.md", "batch", 13, 100, "b"}, {"docs/TOP.md", "what-if", 22, 100, "W"},
+        {"docs/TOP.md", "small", 10, 40, ""},
+    };
+    struct pp_report *whole, *moment;
+    struct pp_predicted answer;
+    struct pp_predictor *p = pp_predictor_start(run->path);
+    assert_int_equal(pp_verdict_of_all(run->path, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_part(run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment, NULL), PP_OK);
+    struct pp_dash_model before = model;
+    model.report = whole;
+    model.moment = moment;
+    model.moment_from_ns = MADE_T0 + 20 * MADE_S;
+    model.moment_to_ns = MADE_T0 + 35 * MADE_S;
+    for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":34\n"), pictures[i].typed);
+        while (s.view == PP_VIEW_WHATIF && !(pp_predictor_ask(p, "", &answer) && answer.set[0] == '\0'))
+            usleep(10000);
+        model.predicted = &answer;
+        char *screen = print(pictures[i].rows, pictures[i].cols, PP_GLYPHS_BLOCK, 0, &s);
+        model.predicted = NULL;
+        compare_picture(pictures[i].page, pictures[i].name, screen);
+        free(screen);
+    }
+    model = before;
+    pp_predictor_stop(p);
+    pp_report_free(whole);
+    pp_report_free(moment);
 }
 
 /* ---- words ---- */
@@ -662,7 +774,7 @@ int main(void)
         cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views), cmocka_unit_test(test_pause_step_and_replay),
         cmocka_unit_test(test_pause_of_a_live_run_goes_on_live), cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_clicks), cmocka_unit_test(test_clicks_everywhere), cmocka_unit_test(test_random_keys),
         cmocka_unit_test(test_layout_of_every_size), cmocka_unit_test(test_draws_inside_at_every_size), cmocka_unit_test(test_grid_text),
-        cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_glyphs_follow_the_locale), cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views), cmocka_unit_test(test_pictures),
         cmocka_unit_test(test_state_in_words), cmocka_unit_test(test_json), cmocka_unit_test(test_glance_is_the_verdict), cmocka_unit_test(test_threads_beside),
     };
     return cmocka_run_group_tests_name("dash", tests, setup, teardown);

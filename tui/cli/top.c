@@ -13,7 +13,7 @@
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
 
 struct options {
-    int once, text, json, line, mouse, glyphs, color, window;
+    int once, text, json, line, mouse, glyphs, color, window, view;
     uint64_t interval_ns, at_ns;
     const char *size;
 };
@@ -22,9 +22,13 @@ struct options {
 static const struct pp_opt_choice glyphs[] = {{"auto", NULL}, {"block", NULL}, {"braille", NULL}, {"ascii", NULL}, {NULL, NULL}};
 static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
 static const struct pp_opt_choice windows[] = {{"1", NULL}, {"5", NULL}, {"15", NULL}, {"60", NULL}, {"300", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice views[] = { /* as enum pp_view (state.h); a test compares the names */
+    {"overview", NULL}, {"stages", NULL}, {"workers", NULL}, {"batch", NULL}, {"errors", NULL}, {"events", NULL}, {"environment", NULL}, {"what-if", NULL}, {NULL, NULL},
+};
 static const struct pp_opt opts[] = {
     {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "What to look at", .help = "begin at this time since the start of the run, paused"},
     {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5", .help = "seconds that rates and shares are taken over"},
+    {.name = "view", .type = PP_OPT_CHOICE, .offset = AT(view), .choices = views, .dflt = "overview", .help = "begin with this view"},
     {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output", .help = "one frame on standard output, then exit"},
     {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text), .help = "the frame as text (with --once; the default)"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the frame as a document of schema pipeprobe.top/1 (means --once)"},
@@ -100,7 +104,7 @@ static int run(int argc, char **argv)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
         struct pp_dash_opts d = {
-            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .mouse = o.mouse, .window = o.window,
+            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .mouse = o.mouse, .window = o.window, .view = o.view,
             .at_ns = o.at_ns, .interval_ns = o.interval_ns, .rows = pp_cli_rows(stdout), .cols = pp_cli_columns(stdout),
         };
         status = read_size(o.size, &d, &err);

@@ -94,6 +94,7 @@ static pp_status open_dash(struct dash *d, const struct pp_dash_opts *o, struct 
     *d = (struct dash){.o = o, .state = pp_dash_start()};
     d->model = (struct pp_dash_model){.path = o->path, .snap = &d->snap};
     d->state.window = o->window;
+    d->state.view = d->state.before = (enum pp_view)o->view;
     pp_status status = pp_live_open(o->path, &d->live, err);
     if (status != PP_OK)
         return status;
@@ -141,6 +142,25 @@ static void take_moment(struct dash *d, struct pp_report **out)
         d->model.moment = *out;
 }
 
+static void predict(struct dash *d)
+{
+    char set[sizeof(d->predicted.set)];
+    if (d->state.view != PP_VIEW_WHATIF)
+        return;
+    if (!d->predictor)
+        d->predictor = pp_predictor_start(d->o->path);
+    pp_knobs_text(&d->state, &d->model, set, sizeof(set));
+    d->model.predicted = pp_predictor_ask(d->predictor, set, &d->predicted) ? &d->predicted : NULL;
+}
+
+/* A frame that is the only one waits for what it is to show. */
+static void wait_for_prediction(struct dash *d)
+{
+    struct timespec pause = {.tv_nsec = 5000000};
+    for (predict(d); d->predictor && !d->model.predicted; predict(d))
+        nanosleep(&pause, NULL);
+}
+
 pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
 {
     struct dash d;
@@ -150,6 +170,7 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
         pp_verdict_of_all(o->path, &report, NULL); /* without one the frame says so */
         d.model.report = report;
         take_moment(&d, &moment);
+        wait_for_prediction(&d);
         status = write_frame(&d, json, o->color, out, err);
     }
     close_dash(&d);
@@ -244,17 +265,6 @@ static void serve(struct dash *d, struct pp_screen *screen)
     if (d->state.redraw)
         pp_screen_redraw(screen);
     d->state.dump = d->state.redraw = 0;
-}
-
-static void predict(struct dash *d)
-{
-    char set[sizeof(d->predicted.set)];
-    if (d->state.view != PP_VIEW_WHATIF)
-        return;
-    if (!d->predictor)
-        d->predictor = pp_predictor_start(d->o->path);
-    pp_knobs_text(&d->state, &d->model, set, sizeof(set));
-    d->model.predicted = pp_predictor_ask(d->predictor, set, &d->predicted) ? &d->predicted : NULL;
 }
 
 /* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost decides. A part that was given is shown until

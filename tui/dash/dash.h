@@ -15,6 +15,7 @@ struct pp_dash_opts {
     int color;
     int mouse;            /* of the screen: clicks choose, the wheel moves */
     int window;           /* index into pp_windows (state.h) */
+    int view;             /* enum pp_view (state.h) */
     uint64_t at_ns;       /* since the start of the run; UINT64_MAX: the newest second */
     uint64_t interval_ns; /* of the line mode */
     int rows, cols;       /* of one frame */

@@ -76,6 +76,15 @@ void pp_put_right(const struct pp_canvas *c, int row, int end, enum pp_style sty
     pp_grid_put(c->grid, &c->box, row, end - pp_grid_columns(c->grid, text), style, text);
 }
 
+/* Of text, what leaves room for dots in `cols` columns and ends with a word. */
+static int words_within(const char *text, int cols)
+{
+    int n = cols > 4 ? cols - 4 : 0;
+    while (n > 0 && text[n] != ' ')
+        n--;
+    return n;
+}
+
 void pp_heading(const struct pp_canvas *c, const char *fmt, ...)
 {
     char text[256];
@@ -83,6 +92,8 @@ void pp_heading(const struct pp_canvas *c, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    if (pp_grid_columns(c->grid, text) > c->box.cols)
+        snprintf(text + words_within(text, c->box.cols), 5, " ...");
     int col = pp_grid_put(c->grid, &c->box, 0, 0, PP_STYLE_TITLE, text) + 1;
     for (; col < c->box.cols; col++)
         pp_grid_put(c->grid, &c->box, 0, col, PP_STYLE_PLAIN, c->glyphs->rule);
@@ -100,8 +111,7 @@ int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, 
             n = n > 0 ? n : room;
         }
         if (c && lines < rows) {
-            int last = lines == rows - 1 && n < left;
-            int shown = last && n > room - 4 ? (room > 4 ? room - 4 : 0) : n;
+            int last = lines == rows - 1 && n < left, shown = last && n > room - 4 ? words_within(text, room) : n;
             pp_put(c, row + lines, indent, style, "%.*s%s", shown, text, last ? " ..." : "");
         }
         lines++;

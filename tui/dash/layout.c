@@ -79,7 +79,10 @@ static void hand_out(struct plan *p, int rows, const int want[PP_PANEL_COUNT])
 {
     int left = rows - rows_of(p), grows = 0;
     for (int i = 0; i < p->n; i++) {
-        int more = i == p->beside ? 0 : want[p->place[i]->panel] - p->rows[i];
+        int wish = want[p->place[i]->panel];
+        if (p->place[i]->panel == PP_PANEL_VERDICT && p->place[i]->view != PP_VIEW_OVERVIEW && wish > rows / 4)
+            wish = rows / 4; /* whoever opened another view came for that */
+        int more = i == p->beside ? 0 : wish - p->rows[i];
         more = more < 0 ? 0 : more > left ? left : more;
         p->rows[i] += more;
         left -= more;

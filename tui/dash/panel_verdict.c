@@ -111,7 +111,9 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
             say_whole(s, m, out->whole);
         return;
     }
-    if (whole)
+    if (whole && m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW)
+        snprintf(out->first, TEXT, "%s", m->report->verdict.sentence); /* what is newest needs no word for it */
+    else if (whole)
         say_whole(s, m, out->first);
     else
         snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");

@@ -201,15 +201,25 @@ static uint32_t last_worker(const struct pp_live_snapshot *s)
     return thread;
 }
 
+/* Of a run that kept sums only; NULL: everything was to be recorded. */
+static const char *what_is_missing(const struct pp_dash_model *m)
+{
+    for (size_t i = 0; i < m->n_facts; i++)
+        if (strcmp(m->facts[i].key, "detail") == 0 && strcmp(m->facts[i].value, "rollup") == 0)
+            return "What workers did for a batch was not recorded: --detail rollup keeps sums per second.";
+    return NULL;
+}
+
 void pp_panel_batch(const struct pp_canvas *c)
 {
     const struct pp_live_snapshot *s = c->m->snap;
     char a[PP_CELL], b[PP_CELL];
     uint32_t threads[64], n = 0, slowest = last_worker(s);
+    const char *missing = what_is_missing(c->m);
     int room = c->box.rows - 2;
     if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {
         pp_heading(c, "Batch");
-        pp_put(c, 1, 0, PP_STYLE_PLAIN, "the trainer waited for no batch in this second");
+        pp_wrap(c, 1, room, c->box.cols, 0, PP_STYLE_PLAIN, missing ? missing : "the trainer waited for no batch in this second; [ and ] look at another one, { and } at a stall");
         return;
     }
     pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch, pp_short_time(a, sizeof(a), (double)s->batch_wait_ns),
@@ -225,5 +235,7 @@ void pp_panel_batch(const struct pp_canvas *c)
         if (row < n && (int)row < room)
             draw_bar(c, (int)row + 1, &s->bars[i]);
     }
-    pp_put(c, c->box.rows - 1, 0, PP_STYLE_PLAIN, "%s", "> ended last  R read D decode T transform C collate H h2d W data wait S step r retry . other waits");
+    if (missing)
+        pp_wrap(c, (int)n + 1, room - (int)n, c->box.cols, 0, PP_STYLE_WARN, missing);
+    pp_wrap(c, c->box.rows - 1, 1, c->box.cols, 0, PP_STYLE_PLAIN, "> last  R read  D decode  T transform  C collate  H h2d  W data wait  S step  . waits");
 }
