@@ -333,6 +333,8 @@ pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *er
         pp_live_close(l);
         return status;
     }
+    if (l->deleted)
+        look(l); /* there were only ring files, and reading made the file of them */
     if (l->state == PP_LIVE_RUNNING && pp_now_ns() - l->last_change_mono_ns > QUIET_NS && process_is_gone(l))
         l->state = PP_LIVE_KILLED;
     *out = l;
