@@ -16,6 +16,8 @@ extern const struct pp_knob_row pp_knob_rows[];
 const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *buf, size_t size);
 /* Moves a step, and stays where the value would leave its range. */
 int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by);
+/* 0: the recording does not say what it was (another program's run), so it cannot be turned. */
+int pp_knob_is_recorded(const struct pp_dash_model *m, int i);
 /* "workers=4 decode=0.8" of the knobs that were moved; "" for none. */
 const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
 

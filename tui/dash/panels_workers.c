@@ -14,8 +14,8 @@ static const struct {
     const char *title;
     int width, sort; /* sort: enum pp_sort, or -1 */
 } columns[COLUMNS] = {
-    [COL_STATE] = {"state", 13, -1},       [COL_RATE] = {"samples/s", 9, PP_SORT_RATE},         [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
-    [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING}, [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS}, [COL_QUEUE] = {"run queue", 9, PP_SORT_RUN_QUEUE},
+    [COL_STATE] = {"state", 13, -1},       [COL_RATE] = {"samples/s", 10, PP_SORT_RATE},         [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
+    [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING}, [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS}, [COL_QUEUE] = {"run queue", 10, PP_SORT_RUN_QUEUE},
     [COL_CPU] = {"cpu", 6, -1},            [COL_AGE] = {"age", 8, PP_SORT_AGE},                [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},
 };
 /* The sample in hand stands last and takes what is left: on screens of WITH_FILE columns and more, numbers go for its sake. */

@@ -179,7 +179,7 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
     }
     int i = rows.index[selected], moved = by ? pp_knob_move(m, i, s->knob[i], by) : 0;
     if (by && moved == s->knob[i])
-        snprintf(s->message, sizeof(s->message), "%s goes no further", pp_knob_rows[i].name);
+        snprintf(s->message, sizeof(s->message), pp_knob_is_recorded(m, i) ? "%s goes no further" : "what %s was is not recorded: it cannot be turned", pp_knob_rows[i].name);
     s->knob[i] = moved;
 }
 
