@@ -1,40 +1,10 @@
 #!/bin/bash
-# The dashboard in a real terminal (tmux): every key, resizing, the ends a run can come to, and the terminal as it was after each.
+# The dashboard in a real terminal (tmux): its main keys on a run that goes on (all of them: top_keys.sh), resizing, the ends a run can come to, and the terminal as it was after each.
 . "$(dirname "$0")/../lib.sh"
+. tests/tmux.sh
 need_pipeprobe
-command -v tmux >/dev/null || skip_all "tmux is not installed"
+need_tmux
 
-socket=pp-top-$$
-tm() { tmux -L "$socket" -f /dev/null "$@" 2>/dev/null; }
-cleanup() { tm kill-server; [ -z "${pid:-}" ] || kill -9 "$pid" 2>/dev/null; rm -rf "$T"; }
-
-screen() { tm capture-pane -t top -p; }
-keys() { tm send-keys -t top "$@"; }
-type() { tm send-keys -t top -l "$@"; }
-last_run() { screen; }
-wait_for() { # NAME REGEX [SECONDS]
-    local i
-    for i in $(seq $((10 * ${3:-15}))); do
-        if screen | grep -Eq -- "$2"; then pass "$1"; return 0; fi
-        sleep 0.1
-    done
-    fail "$1" < <(echo "'$2' did not come; the screen:"; screen)
-    return 1
-}
-shell() { type "$1"; keys Enter; }
-# The shell's own terminal settings, and whether tmux is on its first screen with a cursor.
-settled=0
-settle() { # FILE
-    settled=$((settled + 1))
-    shell "clear; stty -g >$T/$1; echo settled $settled"
-    wait_for "the shell answers ($1)" "^settled $settled\$"
-}
-restored() { # NAME
-    local modes
-    settle after
-    modes=$(tm display-message -p -t top '#{alternate_on} #{cursor_flag} #{mouse_any_flag}')
-    is "$1: the terminal is as it was" "$(cat "$T/after") $modes" "$(cat "$T/before") 0 1 0"
-}
 start_run() { # FILE OPTIONS...
     local file=$1
     shift
@@ -46,10 +16,7 @@ start_run() { # FILE OPTIONS...
 end_run() { kill -9 "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; pid=; }
 
 "$MAKE_DATASET" "$T/images" --n 64 --size 160x120 >/dev/null
-unset NO_COLOR
-tm new-session -d -s top -x 100 -y 30 "env PS1='$ ' bash --norc --noprofile"
-tm set-option -g default-terminal screen-256color
-settle before
+start_terminal 100 30
 
 # ---- a run that goes on ----
 start_run "$T/run.sqlite" --duration 300
@@ -134,7 +101,7 @@ for size in 80x24 40x10; do
 done
 tm resize-window -t top -x 30 -y 6
 wait_for "below it says what it needs" 'too small: 30x6'
-tm resize-window -t top -x 2 -y 2
+tm resize-window -t top -x 1 -y 1
 sleep 0.5
 tm resize-window -t top -x 120 -y 40
 wait_for "and comes back" '^Pipeline'
