@@ -27,6 +27,11 @@ for command in '' $commands; do
     done
     is "$name(1) has every option of --help-all" "$missing" ""
 done
+# The keys of the dashboard: those of its page, which test_dash compares with the program's table.
+"$PP" help --man top | sed -n '/^\.SH KEYS/,/^\.SH NOTES/{/^\.SH/d; /^\.TP/d; s/\\f[BR]//g; s/\\&//g; s/\\-/-/g; s/\\e/\\/g; p}' >"$T/keys"
+sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | \(.*\) |$/\1\2\n\3/p' docs/TOP.md >"$T/keys.page"
+check "pipeprobe-top(1) has every key" diff "$T/keys.page" "$T/keys"
+holds "and they are many" "$(wc -l <"$T/keys") > 60"
 refuses "a man page of no command" 2 'no such' "$PP" help --man nothing
 refuses "completion for no shell" 2 'tcsh' "$PP" help --completion tcsh
 

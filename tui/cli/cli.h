@@ -7,7 +7,14 @@
 
 #include <pipeprobe/status.h>
 
+#include <stddef.h>
 #include <stdio.h>
+
+/* Rows of a table that a command has beside its options, for the man page: row(i) is 0 after the last. */
+struct pp_command_rows {
+    const char *title; /* "KEYS" */
+    int (*row)(size_t i, const char **name, const char **other_name, const char **text); /* other_name may be NULL */
+};
 
 struct pp_command {
     const char *name;
@@ -16,6 +23,7 @@ struct pp_command {
     const struct pp_opt *opts;
     const char *notes;       /* a few lines for --help, or NULL */
     const char *examples[2]; /* two real command lines; shown last in --help */
+    const struct pp_command_rows *rows; /* a section of its own in the man page, or NULL */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 

@@ -152,6 +152,24 @@ static void put_see_also(FILE *out, const struct pp_command *const *commands, co
     fputc('\n', out);
 }
 
+static void put_rows(FILE *out, const struct pp_command_rows *rows)
+{
+    const char *name, *other, *text;
+    section(out, rows->title);
+    for (size_t i = 0; rows->row(i, &name, &other, &text); i++) {
+        fputs(".TP 16\n\\fB", out);
+        put_roff(out, name);
+        fputs("\\fR", out);
+        if (other) {
+            fputs(", ", out);
+            put_roff(out, other);
+        }
+        fputc('\n', out);
+        put_roff(out, text);
+        fputc('\n', out);
+    }
+}
+
 static void put_command(FILE *out, const struct pp_command *cmd)
 {
     section(out, "SYNOPSIS");
@@ -162,6 +180,8 @@ static void put_command(FILE *out, const struct pp_command *cmd)
     put_roff(out, cmd->summary);
     fputc('\n', out);
     put_options(out, cmd->opts);
+    if (cmd->rows)
+        put_rows(out, cmd->rows);
     if (cmd->notes) {
         section(out, "NOTES");
         fputs(".nf\n", out);

@@ -3,6 +3,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
 #include "tui/dash/dash.h"
+#include "tui/dash/keys.h"
 #include "tui/dash/state.h"
 
 #include <locale.h>
@@ -117,6 +118,18 @@ out:
     return exit_code;
 }
 
+static int key_row(size_t i, const char **name, const char **other_name, const char **text)
+{
+    if (i >= pp_keys_n)
+        return 0;
+    *name = pp_keys[i].name;
+    *other_name = pp_keys[i].alias_name;
+    *text = pp_keys[i].help;
+    return 1;
+}
+
+static const struct pp_command_rows keys = {.title = "KEYS", .row = key_row};
+
 const struct pp_command pp_cmd_top = {
     .name = "top",
     .summary = "watch a run as it goes, or play a recorded one: pipeline, workers, stalls",
@@ -126,5 +139,6 @@ const struct pp_command pp_cmd_top = {
              "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
              "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or no recording.",
     .examples = {"pipeprobe top $(pgrep -n pipeprobe)", "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
+    .rows = &keys,
     .run = run,
 };
