@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum source { SRC_IO, SRC_STATM, SRC_STAT, SRC_LOADAVG, SRC_PSI_CPU, SRC_PSI_IO, SRC_PSI_MEMORY, SRC_CGROUP_CPU, SRC_COUNT };
@@ -146,7 +147,10 @@ void pp_counters_sample(struct pp_counters *c, pp_counters_fn *fn, void *ctx)
         ssize_t n = c->fd[i] < 0 ? -1 : pread(c->fd[i], text[i], sizeof(text[i]) - 1, 0);
         text[i][n > 0 ? n : 0] = '\0';
     }
+    struct rusage self;
     fn(ctx, "process_cpu_ns_total", (double)pp_process_cpu_ns());
+    if (getrusage(RUSAGE_SELF, &self) == 0)
+        fn(ctx, "process_major_faults_total", (double)self.ru_majflt);
     for (size_t i = 0; i < COUNTERS; i++) {
         const struct counter *k = &counters[i];
         double v;

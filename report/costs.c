@@ -177,13 +177,14 @@ struct counted {
         double first, last;
         uint64_t first_ns, last_ns;
         int n;
-    } row[4];
+    } row[5];
 };
-enum { USER, SYSTEM, PROCESS, THROTTLED };
+enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS };
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
-    static const char *const names[] = {"machine_cpu_user_ns_total", "machine_cpu_system_ns_total", "process_cpu_ns_total", "cgroup_throttled_ns_total"};
+    static const char *const names[] = {"machine_cpu_user_ns_total", "machine_cpu_system_ns_total", "process_cpu_ns_total", "cgroup_throttled_ns_total",
+                                        "process_major_faults_total"};
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
@@ -194,7 +195,7 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         }
 }
 
-/* Growth per second of wall time, both in ns: CPUs. NAN: fewer than two values. */
+/* Growth per ns of wall time; of CPU time: CPUs. NAN: fewer than two values. */
 static double growth(const struct counted *k, int i)
 {
     if (k->row[i].n < 2 || k->row[i].last_ns <= k->row[i].first_ns)
@@ -205,13 +206,14 @@ static double growth(const struct counted *k, int i)
 static pp_status read_counters(const struct pp_source *source, struct pp_costs *c, struct pp_err *err)
 {
     struct counted k = {0};
-    c->outside_cpus = c->process_cpus = c->throttled_share = NAN;
+    c->outside_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     if (!source->each_counter)
         return PP_OK;
     pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
     c->process_cpus = growth(&k, PROCESS);
     c->outside_cpus = fmax(growth(&k, USER) + growth(&k, SYSTEM) - c->process_cpus, 0);
     c->throttled_share = growth(&k, THROTTLED);
+    c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
     return st;
 }
 

@@ -39,6 +39,7 @@ struct pp_costs {
     double outside_cpus;          /* what others used meanwhile; NAN: not counted */
     double process_cpus;          /* what this process used; NAN: not counted */
     double throttled_share;       /* of the window's wall time; NAN: no counter */
+    double major_faults_per_s;    /* page faults of this process that waited for storage; NAN: not counted */
     double cpus, others, others_low, others_high; /* capacity, and the threads of others that compete for it: set by pp_whatif_calibrate */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */

@@ -49,6 +49,7 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
     m[PP_METRIC_COPY_CPU] = s->copy_cpu;
     m[PP_METRIC_CONTENDED] = s->contended;
     m[PP_METRIC_THROTTLED] = s->throttled;
+    m[PP_METRIC_MAJOR_FAULTS] = s->major_faults;
 }
 
 /* CPU contention stretches the trainer's own step instead of its wait: that is exposed time too. */

@@ -237,6 +237,7 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
     out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0 ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns) : NAN;
     out->contended = c->outside_cpus / c->machine_cpus;
     out->throttled = c->throttled_share;
+    out->major_faults = c->major_faults_per_s / c->samples_per_s;
 }
 
 /* ---- counterfactuals ---- */

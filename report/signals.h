@@ -38,6 +38,7 @@ struct pp_signals {
     double copy_cpu;              /* of the copies' time */
     double contended;             /* CPUs that others used, of the usable ones */
     double throttled;
+    double major_faults;          /* per sample: reads of mapped memory that was not there */
     struct pp_fix fix[PP_FIXES_MAX]; /* ranked */
     int fixes;
 };

@@ -67,6 +67,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(COPY_CPU, "copy_cpu", "copies: on the CPU", SHARE)                     \
     X(CONTENDED, "contended", "CPUs that others used", SHARE)                \
     X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE)             \
+    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER)  \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER)         \
     X(GPU_COPY, "gpu_copy", "GPU idle: copy not overlapped", SHARE)          \
     X(GPU_HOST, "gpu_host", "GPU idle: sync and launch gap", SHARE)          \
@@ -113,7 +114,7 @@ enum pp_condition_id {
     PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
     PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
-    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_STRETCHED, PP_IF_EPOCHS, PP_IF_STARTUP,
+    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_EPOCHS, PP_IF_STARTUP,
     PP_IF_GPU_TOLD, PP_IF_GPU_COPY, PP_IF_GPU_HOST, PP_IF_GPU_PAGEABLE, PP_IF_GPU_OVERLAP, PP_IF_GPU_SYNCS, PP_IF_GPU_OVERHEAD,
     PP_CONDITIONS
 };

@@ -34,6 +34,13 @@ if [ -z "$reason" ]; then
     diagnose "$T/slow" "${loader[@]}"
     slow_unmount
     is "a file system behind a full link: storage" "$l1" storage
+    # the windows of a mapped file come by page faults
+    mkdir "$T/tokens"
+    truncate -s 1G "$T/tokens/train.bin"
+    slow_mount "$T/tokens" read_ms=20
+    diagnose "$T/slow/train.bin" "${loader[@]}"
+    slow_unmount
+    is "a mapped file on it: page faults" "$l1/$l2" storage/major-faults
 else
     skip "a slow file system" "$reason"
 fi
@@ -69,7 +76,7 @@ else
 fi
 
 spin $((2 * $(nproc)))
-diagnose "$T/large" --workers "$(nproc)" --batch-size 2 --step-ms 5 --duration 5
+diagnose "$T/large" --workers "$(nproc)" --batch-size 1 --step-ms 2 --duration 6
 stop_spinning
 is "competing processes: transform" "$l1/$l2" transform/cpu-contended
 done_testing

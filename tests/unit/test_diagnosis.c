@@ -23,7 +23,7 @@ static struct pp_costs made(void)
 {
     struct pp_costs c = {.n = SAMPLES, .room = SAMPLES, .batch_size = 8, .step_blocked_ns = 5e6, .copy_blocked_ns = 1e5, .workers = 2, .prefetch = 2,
                          .copy_buffers = 2, .in_order = 1, .usable_cpus = 4, .cpus = 4, .has_resources = 1, .samples_per_s = 2 / 0.011,
-                         .throttled_share = NAN, .outside_cpus = NAN, .process_cpus = NAN, .memory_available = 1e9, .dataset_samples = SAMPLES, .window_ns = 11e9};
+                         .throttled_share = NAN, .outside_cpus = NAN, .process_cpus = NAN, .major_faults_per_s = NAN, .memory_available = 1e9, .dataset_samples = SAMPLES, .window_ns = 11e9};
     c.samples = calloc(SAMPLES, sizeof(*c.samples));
     for (uint64_t i = 0; i < SAMPLES; i++) {
         struct pp_cost_sample *x = &c.samples[i];
@@ -128,6 +128,16 @@ static void test_latency_is_no_bandwidth(void **state)
     near(s.shard_skew, 1, 0.01);
     near(s.drift, 1, 0.01);
     assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
+    pp_costs_free(&c);
+}
+
+/* Both of two workers' reads make a fault and a half: 1.5 a sample. */
+static void test_major_faults_are_per_sample(void **state)
+{
+    struct pp_costs c = made();
+    assert_true(isnan(signals_of(&c).major_faults));
+    c.major_faults_per_s = 1.5 * c.samples_per_s;
+    near(signals_of(&c).major_faults, 1.5, 1e-9);
     pp_costs_free(&c);
 }
 
@@ -395,7 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
-        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
