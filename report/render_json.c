@@ -1,35 +1,11 @@
 #include "report/render.h"
 
-#include "probe/base/json.h"
+#include "probe/base/json_fields.h"
 #include "report/gpu.h"
 
 #include <stdlib.h>
 
 /* Keys carry their units; what is not known is null. docs/report.schema.json describes the document. */
-
-static void str(struct pp_json *j, const char *key, const char *value)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, value);
-}
-
-static void num(struct pp_json *j, const char *key, double value)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, value);
-}
-
-static void whole(struct pp_json *j, const char *key, uint64_t value)
-{
-    pp_json_key(j, key);
-    pp_json_uint(j, value);
-}
-
-static void boolean(struct pp_json *j, const char *key, int value)
-{
-    pp_json_key(j, key);
-    pp_json_bool(j, value);
-}
 
 static void put_totals(struct pp_json *j, const struct pp_report *r)
 {

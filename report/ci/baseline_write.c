@@ -2,23 +2,11 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/base/json.h"
+#include "probe/base/json_fields.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static void str(struct pp_json *j, const char *key, const char *value)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, value);
-}
-
-static void num(struct pp_json *j, const char *key, double value)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, value);
-}
 
 static void put_metrics(struct pp_json *j, const struct pp_run *r)
 {

@@ -1,32 +1,8 @@
 #include "report/compare/render.h"
 
-#include "probe/base/json.h"
+#include "probe/base/json_fields.h"
 
 /* Keys carry their units; what is not known is null. docs/compare.schema.json describes the document. */
-
-static void str(struct pp_json *j, const char *key, const char *value)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, value);
-}
-
-static void num(struct pp_json *j, const char *key, double value)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, value);
-}
-
-static void boolean(struct pp_json *j, const char *key, int value)
-{
-    pp_json_key(j, key);
-    pp_json_bool(j, value);
-}
-
-static void whole(struct pp_json *j, const char *key, size_t value)
-{
-    pp_json_key(j, key);
-    pp_json_uint(j, value);
-}
 
 static void put_side(struct pp_json *j, const char *key, const char *label, size_t n)
 {

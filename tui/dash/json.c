@@ -1,26 +1,8 @@
 #include "tui/dash/json.h"
 
-#include "probe/base/json.h"
+#include "probe/base/json_fields.h"
 
 #include <pipeprobe/span.h>
-
-static void num(struct pp_json *j, const char *key, double v)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, v);
-}
-
-static void str(struct pp_json *j, const char *key, const char *v)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, v);
-}
-
-static void count(struct pp_json *j, const char *key, uint64_t v)
-{
-    pp_json_key(j, key);
-    pp_json_uint(j, v);
-}
 
 static double since_start_s(const struct pp_live_snapshot *s, double at_s)
 {
@@ -73,10 +55,10 @@ static void put_stages(struct pp_json *j, const struct pp_live_snapshot *s)
         pp_json_object(j);
         str(j, "phase", pp_phase_info(g->phase)->name);
         str(j, "lane", pp_lane_name(g->lane));
-        count(j, "threads", g->threads);
+        whole(j, "threads", g->threads);
         num(j, "per_s", g->per_s);
         num(j, "mean_ns", g->mean_ns);
-        count(j, "max_ns", g->max_ns);
+        whole(j, "max_ns", g->max_ns);
         num(j, "share", g->share);
         num(j, "cpu_share", g->cpu);
         num(j, "run_queue_share", g->run_queue);
@@ -102,7 +84,7 @@ static void put_workers(struct pp_json *j, const struct pp_live_snapshot *s)
         num(j, "waiting_share", w->waiting);
         num(j, "cpu_share", w->cpu);
         num(j, "run_queue_share", w->run_queue);
-        count(j, "errors", w->errors);
+        whole(j, "errors", w->errors);
         num(j, "longest_ns", w->max_ns);
         pp_json_key(j, "sample");
         if (w->sample == PP_NO_SAMPLE)
@@ -143,7 +125,7 @@ static void put_events(struct pp_json *j, const struct pp_live_snapshot *s)
         pp_json_object(j);
         num(j, "at_s", since_start_s(s, (double)s->events[i].t_ns / 1e9));
         str(j, "kind", pp_live_event_name(s->events[i].kind));
-        count(j, "count", s->events[i].count);
+        whole(j, "count", s->events[i].count);
         str(j, "text", s->events[i].text);
         pp_json_object_end(j);
     }
@@ -167,8 +149,8 @@ int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, 
     num(&j, "data_wait_share", s->wait_share);
     num(&j, "step_mean_ns", s->step_ns);
     num(&j, "read_bytes_per_s", s->read_bytes_per_s);
-    count(&j, "errors", s->errors);
-    count(&j, "dropped_spans", s->dropped);
+    whole(&j, "errors", s->errors);
+    whole(&j, "dropped_spans", s->dropped);
     num(&j, "stalled_ns", s->stalled_ns);
 #define PUT_GPU(sym, key) num(&j, key, s->gpu[PP_LIVE_GPU_##sym]);
     PP_LIVE_GPU_MAP(PUT_GPU)
