@@ -1,4 +1,4 @@
-/* What the tests of renderers share: a run that has a bit of everything a report can show, and kept outputs to compare with. */
+/* What the tests of renderers share: a run that has a bit of everything a report can show. */
 #ifndef PP_TESTS_REPORT_FIXTURE_H
 #define PP_TESTS_REPORT_FIXTURE_H
 
@@ -58,27 +58,6 @@ static inline struct fake_run *full_run(int workers)
                                         .measured_low = NAN, .measured_high = NAN, .rounds = 1, .ballast_cpus = 0.61, .recording = "run-proof-free-input-1.sqlite"};
     f->n_proofs = 2;
     return f;
-}
-
-static inline void compare_with_golden(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "tests/golden/%s", name);
-    if (getenv("PP_GOLDEN_UPDATE")) {
-        FILE *out = fopen(path, "w");
-        assert_non_null(out);
-        fputs(text, out);
-        assert_int_equal(fclose(out), 0);
-    }
-    FILE *in = fopen(path, "r");
-    if (!in)
-        fail_msg("%s is missing: run from the repository's root, or make it with PP_GOLDEN_UPDATE=1", path);
-    char *wanted = calloc(1, 1 << 20);
-    size_t n = fread(wanted, 1, (1 << 20) - 1, in);
-    wanted[n] = '\0';
-    fclose(in);
-    assert_string_equal(text, wanted);
-    free(wanted);
 }
 
 #endif

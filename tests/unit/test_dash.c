@@ -1,4 +1,5 @@
 /* The dashboard without a terminal: keys, the reducer, the layout and the frame at every size, golden screens of a recorded run. */
+#include "golden.h"
 #include "made_run.h"
 
 #include "tui/dash/click.h"
@@ -485,23 +486,9 @@ static char *print(int rows, int cols, enum pp_glyph_set glyphs, int color, cons
 
 static void compare(const char *name, const char *text)
 {
-    char path[128], *wanted = calloc(1, 1 << 18);
-    snprintf(path, sizeof(path), "tests/golden/dash/%s.txt", name);
-    if (getenv("PP_GOLDEN_UPDATE")) {
-        FILE *out = fopen(path, "w");
-        assert_non_null(out);
-        fputs(text, out);
-        assert_int_equal(fclose(out), 0);
-    }
-    FILE *in = fopen(path, "r");
-    if (!in)
-        fail_msg("%s is missing: run from the repository's root, or make it with PP_GOLDEN_UPDATE=1", path);
-    size_t n = fread(wanted, 1, (1 << 18) - 1, in);
-    wanted[n] = '\0';
-    fclose(in);
-    if (strcmp(text, wanted) != 0)
-        fail_msg("%s differs; got:\n%s", path, text);
-    free(wanted);
+    char path[128];
+    snprintf(path, sizeof(path), "dash/%s.txt", name);
+    golden_check(path, text);
 }
 
 static struct pp_predicted predicted_by_four_workers(void)

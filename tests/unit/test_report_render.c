@@ -1,5 +1,6 @@
 /* The renderers: golden documents of a fixed run (PP_GOLDEN_UPDATE=1 rewrites them for review), the JSON document against its published
  * schema, and that no line of text is wider than the terminal. */
+#include "golden.h"
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -17,7 +18,7 @@ static void golden(int workers, int json, const char *name)
     struct fake_run *f = full_run(workers);
     struct pp_report *r = build(f);
     render(r, json, 0, 80);
-    compare_with_golden(name);
+    golden_check(name, text);
     free(text);
     pp_report_free(r);
     fake_free(f);
@@ -43,7 +44,7 @@ static void test_golden_nothing_recorded(void **state)
     struct fake_run *f = calloc(1, sizeof(*f));
     struct pp_report *r = build(f);
     render(r, 0, 0, 80);
-    compare_with_golden("report-empty.txt");
+    golden_check("report-empty.txt", text);
     free(text);
     pp_report_free(r);
     fake_free(f);
