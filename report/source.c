@@ -56,6 +56,11 @@ static size_t threads(void *ctx, const struct pp_thread_row **rows)
     return n;
 }
 
+static const char *name(void *ctx, uint16_t id)
+{
+    return pp_reader_name(((struct opened *)ctx)->reader, id);
+}
+
 struct clip {
     const struct opened *o;
     pp_spans_fn *fn;
@@ -151,7 +156,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
 {
     struct opened *o = calloc(1, sizeof(*o));
     *out = (struct pp_source){
-        .path = path, .ctx = o, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .each_chunk = each_chunk,
+        .path = path, .ctx = o, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .name = name, .each_chunk = each_chunk,
         .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_loss = each_loss,
         .each_proof = each_proof, .each_gpu = each_gpu,
     };

@@ -1,5 +1,5 @@
-/* report/source.h: where the model gets a run from: the reader's calls as a table of functions, so that tests can feed a run
- * without a file. Each entry has the contract of its pp_reader_ namesake (collectors/store/reader.h). */
+/* report/source.h: where the report model and the export walker get a run from: the reader's calls as a table of functions, so that tests can feed a
+ * run without a file. Each entry has the contract of its pp_reader_ namesake (collectors/store/reader.h). */
 #ifndef PP_REPORT_SOURCE_H
 #define PP_REPORT_SOURCE_H
 
@@ -14,6 +14,7 @@ struct pp_source {
     int (*meta_num)(void *ctx, const char *section, const char *key, double *value);
     pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);
     size_t (*threads)(void *ctx, const struct pp_thread_row **rows);
+    const char *(*name)(void *ctx, uint16_t id); /* NULL: no interned names */
     pp_status (*each_chunk)(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err);
     pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);

@@ -8,28 +8,9 @@
 #ifndef PP_EXPORT_EXPORT_H
 #define PP_EXPORT_EXPORT_H
 
-#include "collectors/store/reader.h"
+#include "report/source.h"
 
 struct pp_export_place;
-
-/* Where a run comes from: pp_reader_* behind one pointer each, so that tests need no file. Meaning and lifetimes as in reader.h. */
-struct pp_export_source {
-    void *ctx;
-    const char *path;
-    const char *(*meta)(void *ctx, const char *section, const char *key);
-    int (*meta_num)(void *ctx, const char *section, const char *key, double *value);
-    pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);
-    size_t (*threads)(void *ctx, const struct pp_thread_row **rows);
-    const char *(*name)(void *ctx, uint16_t id);
-    pp_status (*each_chunk)(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err);
-    pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
-    pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err);
-    pp_status (*each_gpu)(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: nothing of a GPU */
-    pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
-};
-
-/* r and path are borrowed and must outlive the source. */
-void pp_export_from_reader(struct pp_reader *r, const char *path, struct pp_export_source *out);
 
 struct pp_export_loss {
     char *what, *why;
@@ -41,7 +22,7 @@ enum pp_flow { PP_FLOW_NONE, PP_FLOW_START, PP_FLOW_STEP, PP_FLOW_END };
 
 /* What is known before the first span is delivered. Belongs to the walker and is valid from open to close. */
 struct pp_export_run {
-    const struct pp_export_source *source;
+    const struct pp_source *source;
     uint64_t origin_ns;         /* CLOCK_MONOTONIC of the earliest thing stored: formats with relative times count from here */
     uint64_t end_ns;            /* of the latest */
     uint64_t utc_ns;            /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
@@ -134,11 +115,11 @@ struct pp_export_result {
 };
 
 /* Nothing is left behind when it fails. result may be NULL. */
-pp_status pp_export(const struct pp_export_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
+pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
                     struct pp_export_result *result, struct pp_err *err);
 
 /* The same, into a format's hooks with a place the caller made: for tests of the walker. */
-pp_status pp_export_walk(const struct pp_export_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
+pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
                          struct pp_export_place *place, struct pp_export_result *result, struct pp_err *err);
 
 #endif

@@ -105,7 +105,7 @@ static void put_meta(void *ctx, const char *key, const char *value, const char *
 static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
 {
     static const char *const sections[] = {"run", "config", "environment", "result"};
-    const struct pp_export_source *src = n->run->source;
+    const struct pp_source *src = n->run->source;
     pp_status st = PP_OK;
     for (size_t i = 0; i < 4 && st == PP_OK; i++) {
         struct meta m = {.n = n, .section = sections[i], .err = err};

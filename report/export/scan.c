@@ -145,7 +145,7 @@ static void name_program(struct pp_export_run *run)
 
 static void read_meta(struct pp_export_run *run)
 {
-    const struct pp_export_source *src = run->source;
+    const struct pp_source *src = run->source;
     double mono = 0, utc = 0, pinned = 0;
     if (src->meta_num(src->ctx, "run", "started_mono_ns", &mono) && mono > 0) {
         see(run, (uint64_t)mono, (uint64_t)mono);
@@ -163,7 +163,7 @@ static void read_meta(struct pp_export_run *run)
 
 static pp_status declared_threads(struct scan *s, struct pp_err *err)
 {
-    const struct pp_export_source *src = s->run->source;
+    const struct pp_source *src = s->run->source;
     const struct pp_thread_row *rows;
     size_t n = src->threads(src->ctx, &rows);
     for (size_t i = 0; i < n; i++)
@@ -172,7 +172,7 @@ static pp_status declared_threads(struct scan *s, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_scan(const struct pp_export_source *src, struct pp_export_run *run, struct pp_err *err)
+pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct pp_err *err)
 {
     struct scan s = {.run = run};
     uint64_t bad_chunks = 0;

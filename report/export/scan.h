@@ -4,7 +4,7 @@
 
 #include "report/export/export.h"
 
-pp_status pp_scan(const struct pp_export_source *source, struct pp_export_run *run, struct pp_err *err);
+pp_status pp_scan(const struct pp_source *source, struct pp_export_run *run, struct pp_err *err);
 /* Index into run->threads; every thread that spans name is there after the scan. */
 size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id);
 void pp_scan_free(struct pp_export_run *run);

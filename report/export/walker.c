@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct walk {
-    const struct pp_export_source *source;
+    const struct pp_source *source;
     const struct pp_exporter *to;
     const struct pp_export_opts *opts;
     struct pp_export_run run;
@@ -142,7 +142,7 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *row)
 
 static pp_status deliver(struct walk *w)
 {
-    const struct pp_export_source *src = w->source;
+    const struct pp_source *src = w->source;
     pp_status st = PP_OK;
     for (size_t i = 0; i < w->run.n_threads && st == PP_OK && w->to->thread; i++)
         st = w->to->thread(w->self, &w->run.threads[i], w->err);
@@ -157,7 +157,7 @@ static pp_status deliver(struct walk *w)
     return w->status != PP_OK ? w->status : st;
 }
 
-pp_status pp_export_walk(const struct pp_export_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
+pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
                          struct pp_export_place *place, struct pp_export_result *result, struct pp_err *err)
 {
     struct walk w = {.source = source, .to = to, .opts = opts, .err = err};
@@ -189,7 +189,7 @@ out:
     return st;
 }
 
-pp_status pp_export(const struct pp_export_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
+pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
                     struct pp_export_result *result, struct pp_err *err)
 {
     struct pp_export_place place;

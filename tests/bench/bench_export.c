@@ -37,15 +37,12 @@ static int make_run(const char *argv0, const char *path, uint64_t spans)
 
 static int export_once(const char *from, const struct pp_exporter *to, const char *out)
 {
-    struct pp_export_source source;
-    struct pp_reader *reader = NULL;
+    struct pp_source source;
     struct pp_err err;
-    pp_status st = pp_reader_open(from, &reader, &err);
-    if (st == PP_OK) {
-        pp_export_from_reader(reader, from, &source);
+    pp_status st = pp_source_open(from, &source, &err);
+    if (st == PP_OK)
         st = pp_export(&source, to, &(struct pp_export_opts){.out = out, .force = 1}, NULL, &err);
-    }
-    pp_reader_close(reader);
+    pp_source_close(&source);
     if (st != PP_OK)
         fprintf(stderr, "bench_export: %s: %s\n", to->name, err.text);
     return st == PP_OK;

@@ -69,9 +69,9 @@ static inline pp_status fx_each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, st
     return fake_each_loss(((struct fake_export *)ctx)->run, fn, fn_ctx, err);
 }
 
-static inline struct pp_export_source fx_source(struct fake_export *f)
+static inline struct pp_source fx_source(struct fake_export *f)
 {
-    return (struct pp_export_source){.ctx = f, .path = "recorded run", .meta = fx_meta, .meta_num = fx_num, .each_meta = fx_each_meta,
+    return (struct pp_source){.ctx = f, .path = "recorded run", .meta = fx_meta, .meta_num = fx_num, .each_meta = fx_each_meta,
                                      .threads = fx_threads, .name = fx_name, .each_chunk = fx_each_chunk, .each_error = fx_each_error,
                                      .each_counter = fx_each_counter, .each_gpu = fx_each_gpu, .each_loss = fx_each_loss};
 }
@@ -129,7 +129,7 @@ static inline void fx_end(struct fake_export *f)
 
 static inline pp_status fx_export(struct fake_export *f, const struct pp_exporter *to, const char *out, int force, struct pp_export_result *r, struct pp_err *err)
 {
-    struct pp_export_source source = fx_source(f);
+    struct pp_source source = fx_source(f);
     return pp_export(&source, to, &(struct pp_export_opts){.out = out, .force = force}, r, err);
 }
 

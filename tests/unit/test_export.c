@@ -151,7 +151,7 @@ static const struct pp_exporter watcher = {.name = "watcher", .streams = 1, .ope
 
 static pp_status watch(struct fake_export *f, struct pp_export_result *r, struct pp_err *err)
 {
-    struct pp_export_source source = fx_source(f);
+    struct pp_source source = fx_source(f);
     return pp_export_walk(&source, &watcher, &(struct pp_export_opts){.out = "-"}, NULL, r, err);
 }
 
@@ -395,7 +395,7 @@ static void an_interrupted_export_leaves_nothing(void **state)
     struct pp_err err;
     uint64_t after = 50;
     twenty_batches(&f);
-    struct pp_export_source source = fx_source(&f);
+    struct pp_source source = fx_source(&f);
     for (size_t i = 0; pp_exporters[i]; i++) {
         struct pp_export_opts o = {.out = fx_path("stopped.sqlite"), .progress = stop_at, .progress_ctx = &after};
         assert_int_equal(pp_export(&source, pp_exporters[i], &o, NULL, &err), PP_E_INTERRUPTED);
@@ -409,7 +409,7 @@ static void an_existing_output_is_refused(void **state)
     struct fake_export f;
     struct pp_err err;
     twenty_batches(&f);
-    struct pp_export_source source = fx_source(&f);
+    struct pp_source source = fx_source(&f);
     const char *out = fx_path("there.sqlite");
     for (size_t i = 0; pp_exporters[i]; i++) {
         put(out, "mine");

@@ -112,13 +112,13 @@ static void say_loss(void *ctx, const char *what, uint64_t count, const char *wh
     fprintf(stderr, "note: the recording lacks %s %s: %s\n", pp_text_count(text, sizeof(text), (double)count), what, why);
 }
 
-static void say_losses(const struct pp_export_source *source)
+static void say_losses(const struct pp_source *source)
 {
     struct pp_err err;
     source->each_loss(source->ctx, say_loss, NULL, &err);
 }
 
-static void say_done(const struct pp_export_source *source, const struct pp_exporter *to, const char *out, const struct pp_export_result *r)
+static void say_done(const struct pp_source *source, const struct pp_exporter *to, const char *out, const struct pp_export_result *r)
 {
     char text[32];
     int to_stdout = strcmp(out, "-") == 0;
@@ -137,22 +137,20 @@ static void say_done(const struct pp_export_source *source, const struct pp_expo
 
 static pp_status export_file(const char *input, const struct pp_exporter *to, const char *out, const struct options *o, struct pp_err *err)
 {
-    struct pp_reader *reader = NULL;
-    struct pp_export_source source;
+    struct pp_source source;
     struct pp_export_result result;
     struct pp_progress progress;
     struct pp_export_opts eo = {.out = out, .force = o->force, .progress = on_progress, .progress_ctx = &progress};
-    pp_status st = pp_reader_open(input, &reader, err);
+    pp_status st = pp_source_open(input, &source, err);
     if (st != PP_OK)
         goto out;
-    pp_export_from_reader(reader, input, &source);
     pp_progress_begin(&progress, o->quiet);
     st = pp_export(&source, to, &eo, &result, err);
     pp_progress_clear(&progress);
     if (st == PP_OK && !o->quiet)
         say_done(&source, to, out, &result);
 out:
-    pp_reader_close(reader);
+    pp_source_close(&source);
     return st;
 }
 
