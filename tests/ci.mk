@@ -1,4 +1,4 @@
-# tests/ci.mk: the quality of the CI gate, as a table (about 11 minutes; ARGS=--quick for 2). Included by the Makefile.
+# tests/ci.mk: the quality of the CI gate, as a table (about 11 minutes; ARGS=--quick for 3). Included by the Makefile.
 .PHONY: bench-ci bench-ci-built
 bench-ci: deps
 	$(Q)$(MAKE) $(JOBS) SAN= bench-ci-built

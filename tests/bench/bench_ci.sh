@@ -1,13 +1,13 @@
 #!/bin/bash
 # tests/bench/bench_ci.sh [--quick] [--rounds N] [--seconds S] [--trials N] [--draws N]: how good the gate is, as tables: on runs made up, and on real
 # runs of this machine, of one loader bound by storage and one by decoding: against the same thing, and against the same thing made 10 % slower.
-# About 11 minutes: 18 rounds x 3 runs x 5 s for each loader, and a minute for the simulation. --quick: about 2.
+# About 11 minutes: 18 rounds x 3 runs x 5 s for each loader, and a minute for the simulation. --quick: about 3.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rounds=18 seconds=5 trials=200 draws=400
 while [ $# -gt 0 ]; do
     case $1 in
-    --quick) rounds=7 seconds=2 trials=40 ;;
+    --quick) rounds=7 seconds=3 trials=40 ;;
     --rounds) rounds=$2 && shift ;;
     --seconds) seconds=$2 && shift ;;
     --trials) trials=$2 && shift ;;
@@ -26,7 +26,7 @@ mkdir -p $W
 record() { # LOADER SIDE NUMBER OPTIONS...
     local file=$W/$1/$2/$3.sqlite
     shift 3
-    $B/pipeprobe run $DATA --workers 1 --batch-size 8 --step none --warmup 4 --seed 1 --duration "$seconds" --quiet --force -o "$file" "$@" >$W/out 2>&1
+    $B/pipeprobe run $DATA --workers 1 --batch-size 8 --step none --warmup 2 --seed 1 --duration "$seconds" --quiet --force -o "$file" "$@" >$W/out 2>&1
     [ $? -le 3 ] || { echo "bench_ci.sh: a run failed: $(tail -n 1 $W/out)" >&2; exit 1; }
 }
 # The middle run of a round is BASE; before it and after it, by turns, the same once more and the slower one. So both pairs are made side by side, and
