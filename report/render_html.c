@@ -29,15 +29,20 @@ void pp_html_key(FILE *out, const char *class, const char *text)
     fputs("</span> ", out);
 }
 
+void pp_html_tick(FILE *out, double left)
+{
+    fprintf(out, "<span%s style=\"left:", left > 92 ? " class=\"end\"" : "");
+    pp_svg_num(out, left);
+    fputs("%\">", out);
+}
+
 void pp_html_time_axis(FILE *out, double end_s)
 {
     double at[8];
     int n = pp_svg_time_ticks(end_s, at);
     fputs("<div class=\"x\">", out);
     for (int i = 0; i < n; i++) {
-        fputs("<span style=\"left:", out);
-        pp_svg_num(out, 100 * at[i] / end_s);
-        fputs("%\">", out);
+        pp_html_tick(out, 100 * at[i] / end_s);
         pp_svg_num(out, at[i] < 120 ? at[i] : at[i] < 7200 ? at[i] / 60 : at[i] / 3600);
         fprintf(out, "%s</span>", at[i] < 120 ? " s" : at[i] < 7200 ? " min" : " h");
     }

@@ -35,6 +35,8 @@ void pp_html_recording(FILE *out, const struct pp_report *r);
 void pp_html_figure_begin(FILE *out, const char *id, const char *title, const char *caption);
 void pp_html_figure_end(FILE *out);
 void pp_html_key(FILE *out, const char *class, const char *text); /* one entry of a legend */
+/* Opens the label of an axis at left % of its width: centred there, but what is near an end stays inside. Close it with </span>. */
+void pp_html_tick(FILE *out, double left);
 void pp_html_time_axis(FILE *out, double end_s);
 const struct pp_report_phase *pp_html_find_phase(const struct pp_report *r, pp_phase phase);
 

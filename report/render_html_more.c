@@ -11,13 +11,6 @@ static double percent(double part, double of)
     return of > 0 ? fmin(fmax(100 * part / of, 0), 100) : 0;
 }
 
-static void at_left(FILE *out, const char *tag, const char *class, double left)
-{
-    fprintf(out, "<%s class=\"%s\" style=\"left:", tag, class);
-    pp_svg_num(out, left);
-    fputs("%\">", out);
-}
-
 /* ---- headroom ---- */
 
 static void bar_begin(FILE *out, const char *name, const char *class, double value, double most)
@@ -209,7 +202,7 @@ static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
     pp_svg_end(out);
     fputs("</div>\n<div class=\"x\">", out);
     for (size_t i = 0, every = (c->n_points + 7) / 8; i < c->n_points; i += every) {
-        at_left(out, "span", "t", percent(c->points[i].value - low_x, high_x - low_x));
+        pp_html_tick(out, percent(c->points[i].value - low_x, high_x - low_x));
         fprintf(out, "%g</span>", c->points[i].value);
     }
     fputs("</div>\n<p class=\"legend\">", out);
@@ -300,7 +293,7 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
     put_quantile(out, &a, "p99", 2, marks[2]);
     fputs("</div></div>\n<div class=\"x\">", out);
     for (int i = 0; i <= (int)a.decades; i++) {
-        at_left(out, "span", "t", 100 * i / a.decades);
+        pp_html_tick(out, 100 * i / a.decades);
         double ns = a.low * pow(10, i);
         fprintf(out, "%.0f %s</span>", ns < 1e3 ? ns : ns < 1e6 ? ns / 1e3 : ns < 1e9 ? ns / 1e6 : ns / 1e9, ns < 1e3 ? "ns" : ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s");
     }
@@ -371,8 +364,10 @@ static void put_wait_axis(FILE *out, const struct pp_report_batch *b)
                 step = steps[i] * decade;
     fputs("<div class=\"axis rows\"><div class=\"x\">", out);
     for (double t = ceil(b->start_ns / step) * step; t <= b->end_ns; t += step) {
-        at_left(out, "span", t == 0 ? "t zero" : "t", percent(t - b->start_ns, range));
+        pp_html_tick(out, percent(t - b->start_ns, range));
+        fputs(t == 0 ? "<b>" : "", out);
         pp_html_text(out, t == 0 ? "0" : pp_text_duration(buf, sizeof(buf), t));
+        fputs(t == 0 ? "</b>" : "", out);
         fputs("</span>", out);
     }
     fputs("</div></div>\n", out);
