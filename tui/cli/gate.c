@@ -4,6 +4,7 @@
 #include "probe/base/io.h"
 #include "report/ci/outputs.h"
 #include "report/compare/render.h"
+#include "tui/cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,8 +118,8 @@ static int write_main(const struct gate_opts *g, const struct pp_compare *c, FIL
     if (g->format == MARKDOWN)
         return pp_compare_markdown(c, out);
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
-    int color = g->output ? g->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)g->color, out);
-    return pp_compare_text(c, out, color, g->output ? 80 : pp_cli_columns(out));
+    int file = !pp_output_is_stdout(g->output), color = file ? g->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)g->color, out);
+    return pp_compare_text(c, out, color, file ? 80 : pp_cli_columns(out));
 }
 
 static int write_markdown(const struct gate_opts *g, const struct pp_compare *c, FILE *out)
@@ -149,21 +150,21 @@ struct output {
 #define OUTPUTS 5
 static void outputs_of(const struct gate_opts *g, struct output *o)
 {
-    o[0] = (struct output){g->output, write_main};
-    o[1] = (struct output){g->markdown, write_markdown};
-    o[2] = (struct output){g->junit, write_junit};
-    o[3] = (struct output){g->openmetrics, write_openmetrics};
-    o[4] = (struct output){g->benchmark, write_benchmark};
+    o[0] = (struct output){g->markdown, write_markdown};
+    o[1] = (struct output){g->junit, write_junit};
+    o[2] = (struct output){g->openmetrics, write_openmetrics};
+    o[3] = (struct output){g->benchmark, write_benchmark};
+    o[4] = (struct output){g->output ? g->output : "-", write_main};
 }
 
 pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
 {
     struct output o[OUTPUTS];
+    pp_status st = PP_OK;
     outputs_of(g, o);
-    for (int i = 0; i < OUTPUTS; i++)
-        if (o[i].path && !g->force && access(o[i].path, F_OK) == 0)
-            return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", o[i].path);
-    return PP_OK;
+    for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
+        st = pp_output_check(o[i].path, g->force, err);
+    return st;
 }
 
 /* The whole document in memory first: a file is there complete or not at all. *text is the caller's to free. */
@@ -182,9 +183,14 @@ static pp_status write_file(const struct gate_opts *g, const struct pp_compare *
     size_t size = 0;
     pp_status st = to_memory(g, c, o, &text, &size, err);
     if (st == PP_OK)
-        st = pp_io_write_atomic(o->path, text, size, err);
+        st = pp_output_write(o->path, text, size, err);
     free(text);
     return st;
+}
+
+static pp_status write_stdout(const struct gate_opts *g, const struct pp_compare *c, const struct output *o, struct pp_err *err)
+{
+    return o->write(g, c, stdout) == 0 ? PP_OK : pp_fail_errno(err, errno, "cannot write the comparison to standard output");
 }
 
 /* The summary is GitHub's file, shared by the steps of a job: appended to. */
@@ -213,9 +219,7 @@ pp_status gate_write(const struct gate_opts *g, const struct pp_compare *c, stru
     outputs_of(g, o);
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         if (o[i].path)
-            st = write_file(g, c, &o[i], err);
-    if (st == PP_OK && !g->output && write_main(g, c, stdout) != 0)
-        st = pp_fail_errno(err, errno, "cannot write the comparison to standard output");
+            st = pp_output_is_stdout(o[i].path) ? write_stdout(g, c, &o[i], err) : write_file(g, c, &o[i], err);
     if (st == PP_OK)
         st = append_summary(g, c, err);
     if (st == PP_OK && actions && strcmp(actions, "true") == 0)

@@ -1,12 +1,11 @@
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 #include "report/render.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/output.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct options {
     int format, color, json, force;
@@ -45,13 +44,9 @@ static pp_status read_operand(const char *const *operands, int n, struct pp_err 
 
 static pp_status check_output(const struct options *o, const char *input, struct pp_err *err)
 {
-    if (!o->output)
-        return PP_OK;
-    if (strcmp(o->output, input) == 0)
+    if (o->output && strcmp(o->output, input) == 0)
         return pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
-    if (!o->force && access(o->output, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", o->output);
-    return PP_OK;
+    return pp_output_check(o->output, o->force, err);
 }
 
 static int format_of(const struct options *o)
@@ -75,8 +70,8 @@ static int render(const struct options *o, const struct pp_report *r, FILE *out)
     case CSV: return pp_render_csv(r, out);
     }
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
-    int color = o->output ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
-    return pp_render_text(r, out, color, o->output ? 80 : pp_cli_columns(out));
+    int file = !pp_output_is_stdout(o->output), color = file ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
+    return pp_render_text(r, out, color, file ? 80 : pp_cli_columns(out));
 }
 
 static pp_status write_file(const struct options *o, const struct pp_report *r, struct pp_err *err)
@@ -88,7 +83,7 @@ static pp_status write_file(const struct options *o, const struct pp_report *r, 
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output);
     int failed = render(o, r, out);
     failed |= fclose(out);
-    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output) : pp_io_write_atomic(o->output, text, size, err);
+    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output) : pp_output_write(o->output, text, size, err);
     free(text);
     return status;
 }
@@ -110,7 +105,7 @@ static int run(int argc, char **argv)
         status = check_output(&o, operands[0], &err);
     if (status == PP_OK)
         status = pp_report_build(operands[0], &report, &err);
-    if (status == PP_OK && o.output)
+    if (status == PP_OK && !pp_output_is_stdout(o.output))
         status = write_file(&o, report, &err);
     else if (status == PP_OK && render(&o, report, stdout) != 0)
         status = pp_fail_errno(&err, errno, "cannot write the report to standard output");

@@ -1,0 +1,19 @@
+/* cli/output.h: where a document goes: -o and its like. A file appears under its name only when it is complete; what is no regular file (/dev/stdout, a
+ * pipe) is written to as it is; "-" and no name at all are standard output. */
+#ifndef PP_CLI_OUTPUT_H
+#define PP_CLI_OUTPUT_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
+/* NULL or "-". */
+int pp_output_is_stdout(const char *path);
+
+/* Before anything is measured: PP_E_EXISTS when there is such a file already and force is 0; PP_E_USAGE when it is a directory. NULL is fine. */
+pp_status pp_output_check(const char *path, int force, struct pp_err *err);
+
+/* path is not standard output. */
+pp_status pp_output_write(const char *path, const char *text, size_t size, struct pp_err *err);
+
+#endif
