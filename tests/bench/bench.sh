@@ -170,6 +170,8 @@ PP_TEST_KILLS=${PP_BENCH_KILLS:-1000} $B/tests/unit/test_store_recover 2>&1 | se
 bash tests/bench/peers_trace.sh
 printf '\n'
 bash tests/bench/watch.sh --images "$images"
+printf '\nreport\n'
+bash tests/bench/bench_report.sh
 for source in tests/bench/bench_*.c; do
     part=$(basename "$source" .c)
     case $part in bench_raw | bench_ci) continue ;; bench_decode) arguments=$DATA ;; *) arguments= ;; esac
