@@ -169,6 +169,7 @@ static void set_times(struct build *b)
     uint64_t first = started >= 0 ? (uint64_t)started : t->spans ? t->first_ns : 0, last = ended >= 0 ? (uint64_t)ended : t->last_ns;
     const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
     b->r->outcome = outcome ? pp_report_arena_copy(b->arena, outcome) : "unfinished";
+    b->r->session = pp_report_arena_copy(b->arena, b->source->meta(b->source->ctx, "run", "session_id"));
     b->r->duration_s = seconds(first, last);
     b->r->window_s = seconds(t->start_ns, t->end_ns);
     b->r->startup_s = t->startup_end_ns ? seconds(t->startup_start_ns, t->startup_end_ns) : NAN;

@@ -191,6 +191,7 @@ struct pp_report_gpu; /* report/gpu.h */
 struct pp_report {
     const char *path;
     const char *outcome;      /* "finished", "interrupted", "unfinished" */
+    const char *session;      /* this recording and no other; NULL: it does not say */
     double duration_s, window_s, startup_s, first_batch_s;
     int has_steady_state;     /* 0: the run ended during warm-up; the "window" is then all the trainer's batches */
     double boundary_s;        /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
@@ -229,7 +230,7 @@ struct pp_report {
 /* Everything in the report lives until pp_report_free. Five passes over the spans; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
- *   run          outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
+ *   run          session_id, outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
  *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
  *   chosen       notes on config keys of the same name
  *   environment  all of it is shown; usable_cpus

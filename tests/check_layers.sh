@@ -16,7 +16,7 @@ collectors/store: include/pipeprobe probe/base
 collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store collectors/cupti
 collectors/cupti: include/pipeprobe probe/base probe/device collectors/store
 report:           include/pipeprobe probe/base collectors/store/reader.h
-report/export:    include/pipeprobe probe/base collectors/store/reader.h
+report/export:    include/pipeprobe probe/base collectors/store/reader.h report/source.h
 report/live:      include/pipeprobe probe/base collectors/store/reader.h report
 tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report report/live
 tui/cli:          *

@@ -111,6 +111,8 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
             return corrupt(path, "a metric is no number", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         r->why[i] = pp_why_of_key(json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
+    if (!read_text(doc, "session", r->session, sizeof(r->session)))
+        return corrupt(path, "a run's session is no text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) || !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
         return corrupt(path, "a run's verdict or outcome is no text", err);

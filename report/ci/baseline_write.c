@@ -51,6 +51,7 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
 {
     pp_json_object(j);
     str(j, "file", r->path);
+    str(j, "session", r->session);
     str(j, "outcome", r->outcome);
     str(j, "l0", r->l0);
     str(j, "l1", r->l1);

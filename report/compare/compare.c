@@ -38,6 +38,22 @@ static pp_status check_run(const struct pp_run *r, struct pp_err *err)
     return PP_OK;
 }
 
+static int same_run(const struct pp_run *a, const struct pp_run *b)
+{
+    return a->session[0] && strcmp(a->session, b->session) == 0;
+}
+
+/* A run counts once: the same one again, in a copy or on the other side, only looks like more of them. */
+static pp_status check_distinct(const struct pp_runs *a, const struct pp_runs *b, struct pp_err *err)
+{
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = a == b ? i + 1 : 0; k < b->n; k++)
+            if (same_run(&a->run[i], &b->run[k]))
+                return pp_fail(err, PP_E_USAGE, "%s and %s are the same run%s; a run counts once: make another one", a->run[i].path, b->run[k].path,
+                               a == b ? "" : ", on both sides");
+    return PP_OK;
+}
+
 pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err)
 {
     struct pp_difference d;
@@ -48,10 +64,11 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
         if (st != PP_OK)
             return st;
     }
-    if (pp_unrepeated(side->runs, &d))
+    pp_status st = check_distinct(side->runs, side->runs, err);
+    if (st == PP_OK && pp_unrepeated(side->runs, &d))
         return pp_fail(err, PP_E_INCONCLUSIVE, "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s", side->label, d.name, d.base,
                        d.base_path, d.head, d.head_path);
-    return PP_OK;
+    return st;
 }
 
 pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err)
@@ -108,6 +125,8 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
         st = check_pairs(base, head, opts, err);
     if (st == PP_OK)
         st = pp_compare_check_environment(base->runs, head->runs, opts, err);
+    if (st == PP_OK)
+        st = check_distinct(base->runs, head->runs, err);
     if (st != PP_OK)
         return st;
     note_differences(out, base->runs, head->runs);

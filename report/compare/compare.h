@@ -107,12 +107,12 @@ struct pp_compare_side {
 };
 
 /* PP_E_INCONCLUSIVE: not comparable (environment, an unfinished run, a run without batches or rate), with the name of the field or file.
- * PP_E_EMPTY: a side without runs. On PP_OK free with pp_compare_free; the runs must live as long as the comparison. Any thread. */
+ * PP_E_EMPTY: a side without runs. PP_E_USAGE: the same run twice, pairs without partners, options out of range. On PP_OK free with pp_compare_free; the runs must live as long as the comparison. Any thread. */
 pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
                            struct pp_compare *out, struct pp_err *err);
 void pp_compare_free(struct pp_compare *c);
 
-/* Whether the runs may stand for their side: finished, with batches and a rate, repetitions of each other. */
+/* Whether the runs may stand for their side: finished, with batches and a rate, each of them once, repetitions of each other. */
 pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err);
 
 /* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for nothing. */

@@ -94,6 +94,7 @@ static int set_fields(const struct pp_report *r, struct pp_run *out)
 pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err)
 {
     int ok = pp_run_init(out, r->path);
+    copy(out->session, sizeof(out->session), r->session);
     copy(out->outcome, sizeof(out->outcome), r->outcome);
     copy(out->l0, sizeof(out->l0), r->verdict.l0);
     copy(out->l1, sizeof(out->l1), r->verdict.l1);

@@ -32,6 +32,7 @@ enum pp_why pp_why_of_key(const char *key); /* UNKNOWN for NULL and for what thi
 
 struct pp_run {
     char *path;
+    char session[24];                       /* this recording and no other, whatever its file is called; empty: unknown */
     char outcome[16];                       /* "finished", or why it is no sample */
     char l0[24], l1[24], l2[32];            /* verdict; l1 and l2 may be empty */
     double metric[PP_CMP_COUNT_OF_METRICS]; /* NAN: not measured */

@@ -27,10 +27,12 @@ refuses "save does not overwrite" 2 "exists; 'ci baseline update'" "$PP" ci base
 run "$PP" ci baseline show
 like "show: label and throughput" "$(cat "$OUT")" 'v1'
 cp pipeprobe-baseline.json before.json
-run "$PP" ci baseline update "$T/first" # two runs tell nothing about timings
+refuses "update by the runs that are in it" 2 "are the same run, on both sides; a run counts once" "$PP" ci baseline update "$T/first"
+run "$PP" ci run --lenient -q -b none.json --runs 2 --warmup-runs 0 --keep "$T/second" -- "${OPTIONS[@]}"
+run "$PP" ci baseline update "$T/second" # two runs tell nothing about timings
 is "update by inconclusive runs: exit code" "$rc" 3
 check "update by inconclusive runs: unchanged" cmp pipeprobe-baseline.json before.json
-run "$PP" ci baseline update "$T/first" "${TIMINGS[@]}" --label v2
+run "$PP" ci baseline update "$T/second" "${TIMINGS[@]}" --label v2
 is "update by runs that are not worse: exit code" "$rc" 0
 is "update: label" "$(json pipeprobe-baseline.json '$.label')" v2
 cp first/head-01.sqlite stopped.sqlite && sqlite3 stopped.sqlite "UPDATE meta SET value = 'interrupted' WHERE section = 'run' AND key = 'outcome'"

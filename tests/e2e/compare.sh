@@ -81,10 +81,13 @@ copy_of() { # NAME SQL
 }
 copy_of unfinished "DELETE FROM meta WHERE section = 'run' AND key = 'outcome'"
 copy_of interrupted "UPDATE meta SET value = 'interrupted' WHERE section = 'run' AND key = 'outcome'"
-copy_of foreign "UPDATE meta SET value = 'Other CPU' WHERE section = 'environment' AND key = 'cpu_model'"
+copy_of foreign "UPDATE meta SET value = 'Other CPU' WHERE section = 'environment' AND key = 'cpu_model'; UPDATE meta SET value = 'f' WHERE key = 'session_id'"
 copy_of nothing "DELETE FROM chunk; DELETE FROM span"
 refuses "no operands" 2 "BASE and HEAD" "$PP" compare
 refuses "three operands" 2 "two operands" "$PP" compare a b c
+refuses "BASE is HEAD" 2 "r1.sqlite and .*r1.sqlite are the same run, on both sides" "$PP" compare "$T/base" "$T/base"
+mkdir "$T/twice" && cp "$T/base/r1.sqlite" "$T/twice/a.sqlite" && cp "$T/base/r1.sqlite" "$T/twice/b.sqlite"
+refuses "a run given twice" 2 "a.sqlite and .*b.sqlite are the same run; a run counts once" "$PP" compare "$T/twice" "$T/slow"
 refuses "a file that is not there" 2 "missing.sqlite" "$PP" compare "$T/base" "$T/missing.sqlite"
 refuses "an empty directory" 2 "empty: the directory holds no recording" "$PP" compare "$T/base" "$T/empty"
 refuses "a glob without a match" 2 "no file matches" "$PP" compare "$T/base" "$T/nothing*.x"
