@@ -116,9 +116,36 @@ SAME(CUpti_ActivityExternalCorrelation, correlationId, pp_cupti_external, correl
 _Static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == PP_CUPTI_KERNEL && CUPTI_ACTIVITY_KIND_DRIVER == PP_CUPTI_DRIVER, "kinds");
 _Static_assert(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION == PP_CUPTI_SYNCHRONIZATION && CUPTI_ACTIVITY_KIND_OVERHEAD == PP_CUPTI_OVERHEAD, "kinds");
 _Static_assert(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION == PP_CUPTI_EXTERNAL_CORRELATION && CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 == PP_CUPTI_CUSTOM0, "kinds");
+_Static_assert(CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE == 1 && CUPTI_ACTIVITY_MEMORY_KIND_PINNED == 2 && CUPTI_ACTIVITY_MEMORY_KIND_DEVICE == 3 && CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC == 1, "copies");
+_Static_assert(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE == 1 && CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE == 3 && CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE == 4, "synchronisations");
+_Static_assert(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH == 1 << 16 && CUPTI_CB_DOMAIN_DRIVER_API == 1 && CUPTI_CB_DOMAIN_RUNTIME_API == 2, "overhead, calls");
+_Static_assert(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM == PP_CUPTI_THREAD_SYSTEM, "threads");
 _Static_assert(CUPTI_ERROR_MAX_LIMIT_REACHED == PP_CUPTI_MAX_LIMIT_REACHED && CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED == PP_CUPTI_MULTIPLE_SUBSCRIBERS, "codes");
 C
     check "record prefixes agree with cupti.h of $include" "${CC:-cc}" -std=gnu11 -I. -Iinclude -isystem "$include" -fsyntax-only "$T/prefix.c"
+fi
+
+# The driver's calls as we declare them, against cuda.h: names, arguments and the numbers we know.
+if [ -z "$include" ]; then skip "the driver's calls agree with cuda.h" "no cuda.h here"
+else
+    {
+        echo '#include <cuda.h>'
+        for pair in result:CUresult device:CUdevice context:CUcontext stream:CUstream event:CUevent module:CUmodule function:CUfunction pointer:CUdeviceptr; do
+            echo "#define pp_cu_${pair%%:*} ${pair#*:}"
+        done
+        sed -n '/^#define PP_CU_CALLS/,/[^\\]$/p' probe/device/cuda_driver.h | sed 's/int attribute/CUdevice_attribute attribute/'
+        echo '#define SAME(name, args) CUresult(*same_##name) args = name;'
+        echo 'PP_CU_CALLS(SAME)'
+        sed -n 's/^ *\(enum {.*};\).*/\1/p; /^enum {$/,/^};/p' probe/device/cuda_driver.h
+        for pair in OUT_OF_MEMORY:CUDA_ERROR_OUT_OF_MEMORY NOT_INITIALIZED:CUDA_ERROR_NOT_INITIALIZED NO_DEVICE:CUDA_ERROR_NO_DEVICE INVALID_DEVICE:CUDA_ERROR_INVALID_DEVICE \
+            PTX_TOO_NEW:CUDA_ERROR_UNSUPPORTED_PTX_VERSION DRIVER_MISMATCH:CUDA_ERROR_SYSTEM_DRIVER_MISMATCH STREAM_NON_BLOCKING:CU_STREAM_NON_BLOCKING \
+            EVENT_BLOCKING_SYNC:CU_EVENT_BLOCKING_SYNC EVENT_DISABLE_TIMING:CU_EVENT_DISABLE_TIMING HOST_PORTABLE:CU_MEMHOSTALLOC_PORTABLE HOST_WRITE_COMBINED:CU_MEMHOSTALLOC_WRITECOMBINED \
+            ATTRIBUTE_MAJOR:CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ATTRIBUTE_MINOR:CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR; do
+            echo "_Static_assert((int)PP_CU_${pair%%:*} == (int)${pair#*:}, \"$pair\");"
+        done
+    } >"$T/driver.c"
+    check "the driver's calls agree with cuda.h of $include" "${CC:-cc}" -std=gnu11 -Werror -isystem "$include" -fsyntax-only "$T/driver.c"
+    is "all of them were looked at" "$(grep -c '^    X(cu' "$T/driver.c")" "$(grep -c '^    X(cu' probe/device/cuda_driver.h)"
 fi
 
 fake_run "devices=0" --steps 10 --step-ms 2
