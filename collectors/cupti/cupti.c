@@ -5,6 +5,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct pp_cupti {
     int made;                               /* buffers; likewise */
     uint64_t dropped;                       /* likewise */
     struct pp_cupti_anchor anchor;          /* the last; poll's */
+    double slope;                           /* of the offset, in ns per ns, before it; likewise */
     struct pp_cupti_stats stats;            /* poll's, but for dropped */
 };
 
@@ -103,6 +105,17 @@ static struct pp_cupti_anchor compare_clocks(const struct pp_cupti *c)
             best = (struct pp_cupti_anchor){.t_ns = middle, .offset_ns = (int64_t)(middle - theirs), .error_ns = error};
     }
     return best.error_ns < UINT64_MAX ? best : c->anchor;
+}
+
+/* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of the wall clock), nobody knows when in between, and the
+ * rows there are off by up to as much. */
+static void follow_clock(struct pp_cupti *c, struct pp_cupti_anchor *now)
+{
+    double passed = now->t_ns > c->anchor.t_ns ? (double)(now->t_ns - c->anchor.t_ns) : 0, moved = (double)(now->offset_ns - c->anchor.offset_ns);
+    if (passed > 0) {
+        now->error_ns += (uint64_t)fabs(moved - c->slope * passed);
+        c->slope = moved / passed;
+    }
 }
 
 static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
@@ -266,6 +279,7 @@ static void drain(struct pp_cupti *c, uint32_t flush)
 {
     struct pp_cupti_anchor now = compare_clocks(c);
     struct buffer *b;
+    follow_clock(c, &now);
     c->cupti.cuptiActivityFlushAll(flush);
     while ((b = take_full(c))) {
         struct pp_cupti_record *r = NULL;

@@ -16,12 +16,13 @@
 #define MAX_NAMES 64
 #define MAX_HELD 64
 #define ODD_KIND 37
+#define JUMPS_AFTER_NS 8000000u
 
 static struct {
     uint32_t version, enabled[2];
     int enable_rc, callbacks_rc, clock_rc, odd, small, thread_type;
-    double skew_ns, drift_ppm;
-    uint64_t began_ns;
+    double skew_ns, drift_ppm, jump_ns;
+    uint64_t began_ns, enabled_ns; /* enabled: the first kind; 0: not yet */
     pp_cupti_requested *requested;
     pp_cupti_completed *completed;
     pp_cupti_clock *clock;
@@ -62,6 +63,8 @@ static void configure(const char *words)
             fake.skew_ns = v;
         else if (sscanf(word, "drift-ppm=%lf", &v) == 1)
             fake.drift_ppm = v;
+        else if (sscanf(word, "jump-ns=%lf", &v) == 1)
+            fake.jump_ns = v;
         else if (sscanf(word, "odd=%lf", &v) == 1)
             fake.odd = (int)v;
         else if (sscanf(word, "small=%lf", &v) == 1)
@@ -119,7 +122,8 @@ static uint64_t their_time(uint64_t monotonic_ns)
 {
     if (fake.clock)
         return monotonic_ns;
-    return monotonic_ns + (uint64_t)(int64_t)(fake.skew_ns + (double)(int64_t)(monotonic_ns - fake.began_ns) * fake.drift_ppm * 1e-6);
+    double jump = fake.enabled_ns && monotonic_ns > fake.enabled_ns + JUMPS_AFTER_NS ? fake.jump_ns : 0;
+    return monotonic_ns + (uint64_t)(int64_t)(fake.skew_ns + jump + (double)(int64_t)(monotonic_ns - fake.began_ns) * fake.drift_ppm * 1e-6);
 }
 
 static void hand_over(uint8_t *buffer, size_t size, size_t used)
@@ -272,6 +276,8 @@ EXPORT int cuptiActivityEnable(uint32_t kind)
     observe(on_activity);
     pthread_mutex_lock(&lock);
     fake.enabled[kind / 32] |= 1u << kind % 32;
+    if (!fake.enabled_ns)
+        fake.enabled_ns = pp_now_ns();
     pthread_mutex_unlock(&lock);
     return 0;
 }

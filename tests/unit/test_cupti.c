@@ -188,6 +188,16 @@ static void a_clock_that_drifts_is_followed(void **state)
     assert_complete(&s);
 }
 
+/* When in between the clock was set nobody knows: the error says how far off rows may be. */
+static void a_clock_that_is_set_is_in_the_error(void **state)
+{
+    struct seen s;
+    tolerance_ns = 50020000;
+    record("", "clock=1;jump-ns=50000000", 0, 1, &s);
+    assert_complete(&s);
+    assert_true(s.clock_error_ns >= 49000000);
+}
+
 static void conversion_is_a_line_between_comparisons(void **state)
 {
     const struct pp_cupti_anchor a = {.t_ns = 1000000, .offset_ns = -5000}, b = {.t_ns = 2000000, .offset_ns = -6000};
@@ -337,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_gpu_did_is_stored_with_its_batch),
         cmocka_unit_test(a_clock_that_drifts_is_followed),
+        cmocka_unit_test(a_clock_that_is_set_is_in_the_error),
         cmocka_unit_test(conversion_is_a_line_between_comparisons),
         cmocka_unit_test(what_is_dropped_is_counted),
         cmocka_unit_test(a_run_goes_on_when_cupti_refuses),
