@@ -147,6 +147,16 @@ static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64
     return p;
 }
 
+/* The same of a field of one byte, in spans that follow one another. */
+static inline uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= p[1 + i] = field[i * sizeof(struct pp_span)];
+    *p = any != 0;
+    return p + 1 + (any ? n : 0);
+}
+
 /* What the predictor remembers: values wrap in 64 bits, so what encoding subtracts decoding adds back. */
 struct memory {
     uint64_t last, in_phase[256];
@@ -176,6 +186,10 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
             size_t count = n - from < BLOCK ? n - from : BLOCK;                                         \
             const struct pp_span *s = spans + from;                                                     \
             uint64_t any = 0;                                                                           \
+            if (sizeof(type) == 1) {                                                                    \
+                p = put_byte_block(p, (const uint8_t *)&s->field, count);                               \
+                continue;                                                                               \
+            }                                                                                           \
             for (size_t i = 0; i < count; i++) {                                                        \
                 uint64_t x = s[i].field;                                                                \
                 if (predictor == PLAIN) {                                                               \
@@ -203,7 +217,8 @@ enum { WORDS = sizeof(struct pp_span) / sizeof(words) };
 void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
 {
     words first[WORDS], differs[WORDS], word[WORDS];
-    uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns;
+    uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns, gaps = shape->gaps;
+    uint64_t before = from ? spans[from - 1].start_ns + spans[from - 1].dur_ns : spans[0].start_ns;
     memcpy(first, spans, sizeof(first));
     memcpy(differs, shape->differs, sizeof(differs));
     for (size_t i = from; i < from + n; i++) {
@@ -212,10 +227,13 @@ void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, si
 #pragma GCC unroll 4 /* else the words stay in memory */
         for (size_t k = 0; k < WORDS; k++)
             differs[k] |= word[k] ^ first[k];
+        gaps |= starts ^ before;
+        before = ends;
         start = starts < start ? starts : start;
         end = ends > end ? ends : end;
     }
     memcpy(shape->differs, differs, sizeof(differs));
+    shape->gaps = gaps;
     shape->first_start_ns = start;
     shape->last_end_ns = end;
 }
@@ -226,11 +244,27 @@ static uint8_t *put_same(uint8_t *p, uint64_t value)
     return put_varint(p, value);
 }
 
+/* The starts of laps: what put_start_ns makes of them, blocks of nothing. */
+static uint8_t *put_no_gaps(uint8_t *p, uint64_t first_start, size_t n)
+{
+    size_t blocks = (n + BLOCK - 1) / BLOCK;
+    *p++ = FORM_BLOCKS;
+    p = put_varint(p, first_start);
+    memset(p, 0, blocks);
+    return p + blocks;
+}
+
 static uint8_t *put_columns(uint8_t *p, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
 {
     struct pp_span differs;
     memcpy(&differs, shape->differs, sizeof(differs));
-#define PUT(field, type, predictor) p = differs.field ? put_##field(p, spans, n) : put_same(p, spans[0].field);
+#define PUT(field, type, predictor)                          \
+    if (!differs.field)                                      \
+        p = put_same(p, spans[0].field);                     \
+    else if (predictor == AFTER_LAST && !shape->gaps)        \
+        p = put_no_gaps(p, spans[0].field, n);               \
+    else                                                     \
+        p = put_##field(p, spans, n);
     COLUMN_MAP(PUT)
 #undef PUT
     return p;

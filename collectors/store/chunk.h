@@ -30,6 +30,7 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
  * all, from position from on, so that an encoder told the shape reads only the columns that vary. */
 struct pp_chunk_shape {
     uint64_t differs[8]; /* bits in which any span differs from the first */
+    uint64_t gaps;       /* bits in which any start differs from the end of the span before; 0: laps, each begins where the last one ended */
     uint64_t first_start_ns, last_end_ns;
 };
 void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n);

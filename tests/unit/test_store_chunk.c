@@ -73,6 +73,34 @@ static size_t check_round_trip(struct pp_chunk_codec *c, const struct pp_span *s
     return size;
 }
 
+/* Looked at in pieces: laps but for one gap, wherever it lies, also where pieces meet, or none at all. */
+static void test_one_gap(void **state)
+{
+    enum { N = 400, PIECE = 100 };
+    static const size_t gaps[] = {1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, N - 1, N};
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(5, 6, 7, 8);
+    struct pp_span s[N];
+    for (size_t k = 0; k < sizeof(gaps) / sizeof(gaps[0]); k++) {
+        struct pp_chunk_shape shape = {.gaps = 0};
+        size_t size, got;
+        fill_worker(&r, s, N, 0);
+        for (size_t i = gaps[k]; i < N; i++)
+            s[i].start_ns += 5;
+        for (size_t from = 0; from < N; from += PIECE)
+            pp_chunk_look(&shape, s, from, PIECE);
+        assert_int_equal(shape.gaps == 0, gaps[k] == N);
+        const uint8_t *body = pp_chunk_encode_shaped(c, s, N, &shape, 0, &size);
+        uint8_t *copy = malloc(size);
+        memcpy(copy, body, size);
+        const struct pp_span *back = pp_chunk_decode(c, copy, size, &got);
+        assert_int_equal(got, N);
+        assert_memory_equal(back, s, sizeof(s));
+        free(copy);
+    }
+    pp_chunk_codec_free(c);
+}
+
 static void test_round_trip(void **state)
 {
     struct pp_chunk_codec *c = pp_chunk_codec_new();
@@ -165,7 +193,7 @@ static void test_checksum_binds_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_one_gap), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_checksum_binds_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
