@@ -401,6 +401,20 @@ static void test_scenarios_have_labels_the_rules_know(void **state)
     free(s);
 }
 
+/* The knob beside more workers is half the decoding, as the report offers it, and what the what-if calls the same. */
+static void test_costly_decoding_is_halved_and_not_taken_away(void **state)
+{
+    static const struct scenario s = {.remedy = "work", .options = "--workers 1 --batch-size 16", .level = {"--inject decode-cost=3", "--inject decode-cost=5", "--inject transform-cost=2ms"}};
+    struct intervention knobs[INTERVENTIONS_MAX];
+    int n = scenario_interventions(&s, 1, knobs);
+    assert_string_equal(knobs[n - 1].knob, "work");
+    assert_string_equal(knobs[n - 1].options, "--inject decode-cost=2.5");
+    assert_string_equal(knobs[n - 1].set, "decode=0.5");
+    assert_false(knobs[n - 1].without_faults);
+    n = scenario_interventions(&s, 2, knobs);
+    assert_true(knobs[n - 1].without_faults && strcmp(knobs[n - 1].knob, "work") == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
+        cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away),
     };
     return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
 }
