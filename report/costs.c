@@ -15,6 +15,14 @@ struct worker {
     int busy;
 };
 
+/* Spans of one lane, in order of time, as the chunks have them. */
+struct stretches {
+    struct {
+        uint64_t start_ns, end_ns;
+    } *at;
+    size_t n, room;
+};
+
 struct pass {
     struct pp_costs *c;
     const struct pp_timeline *tl;
@@ -24,6 +32,7 @@ struct pass {
     double collates, copies, steps, copy_delay_ns;
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
+    struct stretches copy, sync; /* of every copy and device sync: what a sync waited for */
     int no_memory;
 };
 
@@ -131,6 +140,22 @@ static void keep_step(struct pass *p, double ns)
     p->step_ns[p->n_steps++] = (float)ns;
 }
 
+static void keep_stretch(struct pass *p, struct stretches *k, const struct pp_span *s)
+{
+    if (k->n == k->room) {
+        size_t room = k->room ? 2 * k->room : 1024;
+        void *grown = realloc(k->at, room * sizeof(*k->at));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        k->at = grown;
+        k->room = room;
+    }
+    k->at[k->n].start_ns = s->start_ns;
+    k->at[k->n++].end_ns = s->start_ns + s->dur_ns;
+}
+
 static void add_other_span(struct pass *p, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
@@ -139,6 +164,7 @@ static void add_other_span(struct pass *p, const struct pp_span *s)
         c->copy_blocked_ns += blocked_of(s);
         p->copy_delay_ns += delay_of(s);
         p->copies++;
+        keep_stretch(p, &p->copy, s);
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);
         c->step_blocked_ns += blocked_of(s);
@@ -146,7 +172,7 @@ static void add_other_span(struct pass *p, const struct pp_span *s)
         keep_step(p, (double)s->dur_ns);
         p->steps++;
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
-        c->sync_ns += (double)s->dur_ns;
+        keep_stretch(p, &p->sync, s);
     }
 }
 
@@ -278,6 +304,22 @@ static void charge_quota(struct pass *p)
     }
 }
 
+/* A device sync waits for the copy under way when it begins, whose time is the copy's and overlaps nothing once the sync is left out; its own time is the rest. */
+static double own_sync_ns(const struct pass *p)
+{
+    double own = 0;
+    size_t k = 0;
+    for (size_t i = 0; i < p->sync.n; i++) {
+        uint64_t start = p->sync.at[i].start_ns, end = p->sync.at[i].end_ns;
+        while (k < p->copy.n && p->copy.at[k].end_ns <= start)
+            k++;
+        if (k < p->copy.n && p->copy.at[k].start_ns <= start)
+            start = p->copy.at[k].end_ns < end ? p->copy.at[k].end_ns : end;
+        own += (double)(end - start);
+    }
+    return own;
+}
+
 static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
 {
     enum { PARTS = 10 };
@@ -306,7 +348,8 @@ static void average(struct pass *p)
     c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
-    c->sync_ns = per(c->sync_ns, p->steps);
+    c->sync_ns = per(own_sync_ns(p), p->steps);
+    c->window_start_ns = p->tl->start_ns;
     c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     c->samples_per_s = per((double)p->tl->window_samples * 1e9, c->window_ns);
     if (c->batch_size <= 0)
@@ -355,6 +398,8 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
         out->rate_se = out->n ? rate_error(out, tl) : 0;
         st = refuse(out, source->path, err);
     }
+    free(p.sync.at);
+    free(p.copy.at);
     free(p.step_ns);
     free(p.workers);
     return st;
@@ -362,7 +407,10 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 
 void pp_costs_free(struct pp_costs *c)
 {
+    free(c->outages);
     free(c->samples);
     c->samples = NULL;
+    c->outages = NULL;
+    c->n_outages = 0;
     c->n = c->room = 0;
 }

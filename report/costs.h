@@ -19,6 +19,15 @@ struct pp_cost_sample {
     uint8_t done; /* it reached the end of its last stage */
 };
 
+/* What the reads have in common (storage.h). */
+struct pp_storage {
+    int known;
+    double tail, burst; /* p99 / p50 of time blocked; part of the slow reads that come together on most workers */
+    double serial;      /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */
+    double shard_skew;  /* slowest of 16 parts of the data over the median one, by the median time blocked; NAN: not seen all over */
+    double drift;       /* median time blocked after the sharpest change over before it */
+    double drift_at;    /* where, as a part of the window */
+};
 
 struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
@@ -27,7 +36,7 @@ struct pp_costs {
     double collate_cpu_ns, collate_blocked_ns;             /* per batch */
     double copy_cpu_ns, copy_blocked_ns;                   /* per batch */
     double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
-    double sync_ns;                                        /* per batch */
+    double sync_ns;                                        /* per batch, beyond the copy that was under way when it began */
     double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */
@@ -45,6 +54,10 @@ struct pp_costs {
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */
     int glance;                   /* the source's: intervals are not asked for */
+    struct pp_outage *outages;    /* times from window_start_ns on in which storage answered nobody, taken out of the samples' read_blocked (outages.h) */
+    size_t n_outages;
+    uint64_t window_start_ns;
+    struct pp_storage storage;
     uint64_t dataset_samples;
     double memory_available;      /* bytes; NAN: unknown */
 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { COUNT, FACTOR, CPUS, BATCH, ORDER, PINNED, OVERLAP, CACHE, BANDWIDTH, LATENCY, STEP_MS };
+enum kind { COUNT, FACTOR, CPUS, BATCH, ORDER, PINNED, OVERLAP, CACHE, BANDWIDTH, LATENCY, STEP, STEP_MS };
 
 static const struct {
     const char *name, *values, *help;
@@ -19,7 +19,7 @@ static const struct {
     {"prefetch", "N", "batches in flight per worker", COUNT, AT(prefetch)},
     {"copy-buffers", "N", "batches on the device", COUNT, AT(copy_buffers)},
     {"overlap", "on|off", "copies beside the steps (copy-buffers 2 or 1)", OVERLAP, 0},
-    {"batch-size", "N", "samples per batch; the step is taken to grow with it", BATCH, 0},
+    {"batch-size", "N", "samples per batch; unless the step is given too, it is taken to grow with it", BATCH, 0},
     {"order", "in-order|out-of-order", "how batches are delivered", ORDER, 0},
     {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
@@ -32,7 +32,7 @@ static const struct {
     {"copy", "FACTOR", "times the recorded time of copies to the device", FACTOR, AT(copy)},
     {"sync", "FACTOR", "times the time in device syncs", FACTOR, AT(sync)},
     {"retries", "FACTOR", "times the time spent backing off from failed reads", FACTOR, AT(retry)},
-    {"step", "FACTOR", "times the trainer's step", FACTOR, AT(step)},
+    {"step", "FACTOR", "times the trainer's step", STEP, 0},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
 #undef AT
 };
@@ -86,9 +86,16 @@ static int set_cache(struct pp_knobs *k, const char *v)
     return pp_parse_double(v, &k->cached) == PP_OK && k->cached >= 0 && k->cached <= 1;
 }
 
+static int set_step(struct pp_knobs *k, const char *v)
+{
+    k->step_stated = 1;
+    return pp_parse_double(v, &k->step) == PP_OK && k->step >= 0;
+}
+
 static int set_step_ms(struct pp_knobs *k, const struct pp_costs *c, const char *v)
 {
     double ms, recorded = c->step_blocked_ns + c->step_cpu_ns;
+    k->step_stated = 1;
     return positive(v, &ms) && recorded > 0 && (k->step = ms * 1e6 / recorded, 1);
 }
 
@@ -108,6 +115,7 @@ static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *
     case CACHE: return set_cache(k, v);
     case LATENCY: return pp_parse_double(v, &k->read) == PP_OK && k->read >= 0;
     case BANDWIDTH: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
+    case STEP: return set_step(k, v);
     case STEP_MS: return set_step_ms(k, c, v);
     }
     return 0;

@@ -19,9 +19,9 @@ struct agent {
 };
 
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
-enum { W_READ_BLOCKED, W_READ_CPU, W_SERIAL, W_WORK_BLOCKED, W_WORK_CPU, W_COLLATE, W_DONE };
+enum { W_READ_LATENCY, W_READ_LINK, W_READ_CPU, W_SERIAL, W_WORK_BLOCKED, W_WORK_CPU, W_COLLATE, W_DONE };
 enum { C_LINK, C_CPU, C_DONE };
-enum { T_BLOCKED, T_CPU, T_DONE };
+enum { T_BLOCKED, T_CPU, T_SYNC, T_DONE };
 
 struct batch_state {
     uint64_t number;
@@ -47,7 +47,7 @@ struct sim {
     uint64_t arrived, stepped;
     int open; /* slot index + 1 of the batch being claimed, 0: none */
     int lock_holder; /* agent + 1 */
-    double storage_free;
+    double storage_free; /* when the link has moved what was asked of it so far */
 
     double wait_since, waited, half_time, half_waited;
     double cpu_used, slot_waited;
@@ -87,14 +87,29 @@ static int open_batch(struct sim *m)
     return 1;
 }
 
-static double end_of_read(struct sim *m, const struct pp_replay_sample *x)
+/* When storage takes a request that is made now: behind the outage that now lies in. */
+static double storage_begins(const struct sim *m)
 {
-    double end = m->now + x->read_blocked;
-    if (m->s->storage_bytes_per_s > 0) {
-        m->storage_free = fmax(m->storage_free, m->now) + (double)x->bytes / m->s->storage_bytes_per_s * 1e9;
-        end = fmax(end, m->storage_free);
+    const struct pp_replay_setup *s = m->s;
+    if (!s->n_outages)
+        return m->now;
+    double at = fmod(m->now, s->outage_period_ns);
+    size_t low = 0, high = s->n_outages; /* the first that ends after `at` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->outages[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return end;
+    return low < s->n_outages && s->outages[low].start <= at ? m->now + s->outages[low].end - at : m->now;
+}
+
+static double link_done(struct sim *m, const struct pp_replay_sample *x)
+{
+    if (!(m->s->storage_bytes_per_s > 0) || !x->bytes)
+        return m->now;
+    return m->storage_free = fmax(m->storage_free, m->now) + (double)x->bytes / m->s->storage_bytes_per_s * 1e9;
 }
 
 /* Begins the stage that the worker stands in. 0: it has to wait for the lock. */
@@ -103,7 +118,8 @@ static int begin_stage(struct sim *m, int w)
     struct agent *a = &m->agents[w];
     const struct pp_replay_sample *x = &m->samples[a->sample];
     switch (a->stage) {
-    case W_READ_BLOCKED: start_blocked(a, end_of_read(m, x)); return 1;
+    case W_READ_LATENCY: start_blocked(a, (x->bytes ? storage_begins(m) : m->now) + x->read_blocked); return 1;
+    case W_READ_LINK: start_blocked(a, link_done(m, x)); return 1;
     case W_READ_CPU: start_cpu(a, x->read_cpu); return 1;
     case W_SERIAL:
         if (x->serial_cpu > 0 && m->lock_holder) {
@@ -130,7 +146,7 @@ static void claim(struct sim *m, int w)
     struct batch_state *b = &m->slots[m->open - 1];
     a->batch = b->number;
     a->sample = m->next_sample++ % m->n;
-    a->stage = W_READ_BLOCKED;
+    a->stage = W_READ_LATENCY;
     if (++b->claimed == m->s->batch_size)
         m->open = 0;
     begin_stage(m, w);
@@ -209,11 +225,23 @@ static void try_step(struct sim *m)
     start_blocked(t, m->now + m->s->step_ns);
 }
 
+/* A device sync ends when the copy under way has ended (a batch whose turn comes meanwhile is not waited for), and takes its own time. */
+static double sync_done(const struct sim *m)
+{
+    const struct agent *c = &m->agents[m->copy];
+    return (c->activity == BLOCKED ? fmax(c->until, m->now) : m->now) + m->s->sync_ns;
+}
+
 static void end_step_stage(struct sim *m)
 {
     struct agent *t = &m->agents[m->trainer];
-    if (++t->stage == T_CPU) {
+    t->stage += t->stage == T_CPU && !m->s->sync ? 2 : 1;
+    if (t->stage == T_CPU) {
         start_cpu(t, m->s->step_cpu_ns);
+        return;
+    }
+    if (t->stage == T_SYNC) {
+        start_blocked(t, sync_done(m));
         return;
     }
     t->activity = IDLE;

@@ -3,7 +3,8 @@
  * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span holds the run-queue delay of the recorded set-up
  * (naive replay of wall times was wrong by up to 214 %, docs/DIAGNOSIS.md). CPU time is served by processor sharing: n runnable threads
  * on C CPUs beside m runnable threads of others each advance at rate min(1, C / (n + m)), as a fair scheduler has it. The wiring is the loader's own (loader/loader.h): workers take samples in
- * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
+ * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number
+ * of others may be under way, and then its bytes on a link that all reads share; while storage stands still for all, no read begins.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
 #ifndef PP_REPORT_REPLAY_H
@@ -16,11 +17,16 @@
 
 /* Cost of one sample, in ns. */
 struct pp_replay_sample {
-    float read_blocked, read_cpu; /* waiting for storage (latency; see storage_bytes_per_s), and the CPU part of the read */
+    float read_blocked, read_cpu; /* waiting for storage (latency; the bytes' own time is storage_bytes_per_s), and the CPU part of the read */
     float work_cpu;               /* decode + transform */
     float work_blocked;           /* blocked inside decode or transform: locks, page faults */
     float serial_cpu;             /* CPU time spent under one lock shared by all workers, part of neither above */
-    uint32_t bytes;
+    uint32_t bytes;               /* asked of storage; 0: it is not asked, the sample is at hand */
+};
+
+/* Storage answers nobody from start to end, in ns from the beginning of the run. */
+struct pp_outage {
+    double start, end;
 };
 
 struct pp_replay_setup {
@@ -29,9 +35,14 @@ struct pp_replay_setup {
     double cpus;                  /* capacity in CPUs, > 0; fractions are fine */
     double others;                /* threads of other processes that want these CPUs all the time, on average; >= 0 */
     double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
+    int sync;                     /* after every step the trainer waits for the copy under way, and sync_ns more */
+    double sync_ns;
     double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and CPU time (bounce copies) */
     double collate_cpu_ns;        /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;   /* shared by all workers; 0: no limit */
+    const struct pp_outage *outages; /* borrowed; in order, apart from each other, all of them over before outage_period_ns, after which they come again */
+    size_t n_outages;
+    double outage_period_ns;
 };
 
 struct pp_replay_result {

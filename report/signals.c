@@ -1,6 +1,7 @@
 #include "report/signals.h"
 
 #include "probe/base/err.h"
+#include "report/storage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,123 +25,21 @@ static float work_of(const struct pp_cost_sample *x)
     return x->decode_cpu + x->transform_cpu;
 }
 
-static float read_of(const struct pp_cost_sample *x)
-{
-    return x->read_blocked;
-}
-
 static float occupancy(const struct pp_cost_sample *x)
 {
     return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked + x->transform_cpu + x->transform_blocked;
 }
 
 /* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds nobody up. */
-static double tail_of(const struct pp_costs *c, float (*value)(const struct pp_cost_sample *), float *v)
+static double work_tail_of(const struct pp_costs *c, float *v)
 {
     for (size_t i = 0; i < c->n; i++)
-        v[i] = value(&c->samples[i]);
+        v[i] = work_of(&c->samples[i]);
     qsort(v, c->n, sizeof(*v), by_float);
     return at(v, c->n, 0.99) / fmax(at(v, c->n, 0.5), 1e5);
 }
 
-static int by_end(const void *a, const void *b)
-{
-    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a, *y = *(const struct pp_cost_sample *const *)b;
-    return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
-}
-
-static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **order)
-{
-    for (size_t i = 0; i < c->n; i++)
-        order[i] = &c->samples[i];
-    qsort(order, c->n, sizeof(*order), by_end);
-}
-
-/* Of the reads that took over five times the median: the part that ended within 5 ms of another worker's. Storage as a whole stopped. */
-static double burst_of(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
-{
-    double limit = fmax(5 * median, 5e6);
-    size_t slow = 0, together = 0;
-    const struct pp_cost_sample *last = NULL;
-    int last_counted = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct pp_cost_sample *x = order[i];
-        if (x->read_blocked < limit)
-            continue;
-        int pair = last && last->worker != x->worker && x->read_end_ns - last->read_end_ns < 5000000;
-        slow++;
-        together += (size_t)pair + (size_t)(pair && !last_counted);
-        last_counted = pair;
-        last = x;
-    }
-    return slow >= 4 && c->workers > 1 ? (double)together / (double)slow : 0;
-}
-
-/* ---- a shared link ---- */
-
-/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads that are slow by themselves, the gap has nothing to
- * do with the bytes. The serial index is the correlation of gap and bytes, over reads that overlapped the one before. Where all sizes are the same, it is 0:
- * nothing is claimed. */
-static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **order, double *bytes_per_s)
-{
-    double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-    for (size_t i = 1; i < c->n; i++) {
-        const struct pp_cost_sample *r = order[i], *before = order[i - 1];
-        if (r->read_start_ns >= before->read_end_ns || r->worker == before->worker || r->read_blocked < 0.5 * (double)(r->read_end_ns - r->read_start_ns))
-            continue;
-        double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
-        n++, sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-    }
-    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n;
-    *bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
-    return n >= 20 && n > 0.3 * (double)c->n && vx > 0.0025 * sxx && vy > 0 ? fmax((sxy - sx * sy / n) / sqrt(vx * vy), 0) : 0;
-}
-
-/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional to them (correlation over 0.9, no intercept). */
-static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
-{
-    double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, n = (double)c->n;
-    for (size_t i = 0; i < c->n; i++) {
-        double x = c->samples[i].bytes, y = c->samples[i].read_blocked;
-        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-    }
-    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, cov = sxy - sx * sy / n;
-    if (!(vx > 0.0025 * sxx) || !(vy > 0) || !(cov > 0)) /* sizes that hardly differ tell nothing */
-        return 0;
-    double slope = cov / vx, intercept = (sy - slope * sx) / n;
-    *bytes_per_s = 1e9 / slope;
-    return fabs(intercept) < 0.3 * sy / n ? cov / sqrt(vx * vy) : 0;
-}
-
-/* ---- parts of the data, workers, time ---- */
-
-enum { PARTS = 16 };
-
-static size_t part_of(const struct pp_costs *c, const struct pp_cost_sample *x)
-{
-    size_t part = (size_t)((double)x->sample / (double)c->dataset_samples * PARTS);
-    return part < PARTS ? part : PARTS - 1;
-}
-
-/* Medians within the parts: in a slow part most reads are slow, of a tail each part has its few. */
-static double shard_of(const struct pp_costs *c, float *v)
-{
-    float middle[PARTS];
-    if (c->dataset_samples < 4 * PARTS)
-        return NAN;
-    for (size_t part = 0; part < PARTS; part++) {
-        size_t n = 0;
-        for (size_t i = 0; i < c->n; i++)
-            if (part_of(c, &c->samples[i]) == part)
-                v[n++] = c->samples[i].read_blocked;
-        if (n < 5)
-            return NAN; /* not seen all over, or not in random order: time and place cannot be told apart */
-        qsort(v, n, sizeof(*v), by_float);
-        middle[part] = (float)at(v, n, 0.5);
-    }
-    qsort(middle, PARTS, sizeof(*middle), by_float);
-    return middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5);
-}
+/* ---- workers, caches, parts of the work ---- */
 
 static double worker_skew_of(const struct pp_costs *c)
 {
@@ -158,52 +57,6 @@ static double worker_skew_of(const struct pp_costs *c)
             mean[used++] = (float)(sum[w] / (double)n[w]);
     qsort(mean, used, sizeof(*mean), by_float);
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
-}
-
-/* The split of the window at which the rate of reads finishing changes most; and how the median read changed there, which one slow part of the data or a
- * tail does not move. */
-static double split_of(const struct pp_costs *c, const struct pp_cost_sample **order, size_t *at_read)
-{
-    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0, where = 0.5;
-    *at_read = c->n / 2;
-    for (size_t i = c->n / 20; all > 0 && i < c->n - c->n / 20; i++) {
-        double t = (double)order[i]->read_end_ns - t0;
-        if (t < 0.15 * all || t > 0.85 * all)
-            continue;
-        double change = fabs(log((double)i / t) - log((double)(c->n - i) / (all - t)));
-        if (change > best) {
-            best = change;
-            where = t / all;
-            *at_read = i;
-        }
-    }
-    return where;
-}
-
-static double middle_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v)
-{
-    for (size_t i = from; i < to; i++)
-        v[i - from] = order[i]->read_blocked;
-    qsort(v, to - from, sizeof(*v), by_float);
-    return fmax(at(v, to - from, 0.5), 1e5);
-}
-
-/* What is said of a run that changed is said of it after the change: that is what goes on. */
-static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, float *v, struct pp_signals *out)
-{
-    size_t split;
-    out->drift_at = split_of(c, order, &split);
-    out->drift = middle_read(order, split, c->n, v) / middle_read(order, 0, split, v);
-    if (!(out->drift >= PP_DRIFT) || c->n - split < 50)
-        return;
-    uint64_t from = order[split]->read_end_ns, to = order[c->n - 1]->read_end_ns;
-    size_t kept = 0;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->samples[i].read_end_ns > from)
-            c->samples[kept++] = c->samples[i];
-    c->samples_per_s = (double)kept * 1e9 / (double)(to - from);
-    c->n = kept;
-    sort_by_end(c, order);
 }
 
 static void add_cache(const struct pp_costs *c, struct pp_signals *out)
@@ -408,32 +261,27 @@ const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob
     return NULL;
 }
 
-static void add_samples(struct pp_costs *c, struct pp_signals *out, float *v, const struct pp_cost_sample **order)
+static void add_storage(const struct pp_storage *from, struct pp_signals *out)
 {
-    double overlapping, alone;
-    drift_of(c, order, v, out);
-    out->work_tail = tail_of(c, work_of, v);
-    out->read_tail = tail_of(c, read_of, v);
-    out->read_burst = burst_of(c, order, at(v, c->n, 0.5));
-    out->read_serial = serial_of(c, order, &overlapping);
-    double proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
-    if (out->read_serial >= PP_SERIAL)
-        c->bandwidth = overlapping;
-    else if (proportional >= PP_SERIAL)
-        c->bandwidth = alone, out->read_serial = proportional;
-    out->shard_skew = shard_of(c, v);
-    out->worker_skew = worker_skew_of(c);
+    out->read_tail = from->tail;
+    out->read_burst = from->burst;
+    out->read_serial = from->serial;
+    out->shard_skew = from->shard_skew;
+    out->drift = from->drift;
+    out->drift_at = from->drift_at;
 }
 
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     memset(out, 0, sizeof(*out));
+    pp_status st = pp_storage_read(c, err);
     float *v = malloc(c->n * sizeof(*v));
-    const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
-    pp_status st = v && order ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
+    if (!v)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
     if (st == PP_OK) {
-        sort_by_end(c, order);
-        add_samples(c, out, v, order);
+        add_storage(&c->storage, out);
+        out->work_tail = work_tail_of(c, v);
+        out->worker_skew = worker_skew_of(c);
         add_cache(c, out);
         add_parts(c, out);
         st = pp_whatif_error(c, &out->replay_error, err);
@@ -442,7 +290,6 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         st = weigh(c, out, err);
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
-    free(order);
     free(v);
     return st;
 }

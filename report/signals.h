@@ -5,6 +5,7 @@
 #ifndef PP_REPORT_SIGNALS_H
 #define PP_REPORT_SIGNALS_H
 
+#include "report/storage.h"
 #include "report/whatif.h"
 
 /* The causes that are weighed against each other: each is made a quarter better, and what that gains is its sensitivity. */
@@ -43,12 +44,7 @@ struct pp_signals {
     int fixes;
 };
 
-/* Reads share a link from here on: half of what moves the gaps between them is their bytes (0.7 squared). */
-#define PP_SERIAL 0.7
-/* From here on the run is two runs. */
-#define PP_DRIFT 1.5
-
-/* costs must be calibrated. Sets c->bandwidth when the reads share a link; keeps, of a run that changed, what came after. Costs about 60 replays. */
+/* costs must be calibrated. Costs about 60 replays. */
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err);
 /* The fix of that knob, or NULL. */
 const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);

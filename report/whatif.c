@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "report/storage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,29 +79,45 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
 
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size;
+    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size, step = k->step * (k->step_stated ? 1 : larger);
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
         .batch_size = (uint64_t)fmax(batch, 1), .cpus = k->cpus > 0 ? k->cpus : c->cpus, .others = k->alone ? 0 : c->others,
-        .step_ns = c->step_blocked_ns * k->step * larger + c->sync_ns * k->sync, .step_cpu_ns = c->step_cpu_ns * k->step * larger,
+        .step_ns = c->step_blocked_ns * step, .step_cpu_ns = c->step_cpu_ns * step, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
     };
 }
 
+/* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
+static struct pp_outage *outages_of(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    struct pp_outage *o = malloc((c->n_outages + 1) * sizeof(*o));
+    for (size_t i = 0; o && i < c->n_outages; i++)
+        o[i] = (struct pp_outage){c->outages[i].start, c->outages[i].start + (c->outages[i].end - c->outages[i].start) * k->read};
+    return o;
+}
+
 /* Replays samples[0..n) of the costs, which may be a resampled copy. */
-static pp_status replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, struct pp_replay_result *out, struct pp_err *err)
+static pp_status replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, struct pp_replay_result *result, struct pp_err *err)
 {
     struct pp_replay_setup setup = setup_of(c, k);
     struct pp_replay_sample *r = malloc(n * sizeof(*r));
-    if (!r)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
+    struct pp_outage *outages = outages_of(c, k);
+    pp_status st = r && outages ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
+    if (st != PP_OK)
+        goto out;
+    setup.outages = outages;
+    setup.n_outages = c->n_outages;
+    setup.outage_period_ns = c->window_ns;
     float limit = sample_limit(k, s, n);
     for (size_t i = 0; i < n; i++)
         r[i] = replayed(c, k, &s[i], i, limit);
     uint64_t batches = (uint64_t)fmax(MIN_BATCHES, 2 * (double)n / (double)setup.batch_size), filling = 4 * ((uint64_t)setup.workers * (uint64_t)setup.prefetch + 1);
-    pp_status st = pp_replay(&setup, r, n, batches > filling ? batches : filling, out, err);
+    st = pp_replay(&setup, r, n, batches > filling ? batches : filling, result, err);
+out:
+    free(outages);
     free(r);
     return st;
 }
@@ -152,7 +169,9 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1, by_delay, error = 0;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
-    pp_status st = fit_others(c, service_rate, rate, err);
+    pp_status st = pp_storage_read(c, err);
+    if (st == PP_OK)
+        st = fit_others(c, service_rate, rate, err);
     by_delay = c->others;
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);

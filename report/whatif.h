@@ -18,7 +18,8 @@ struct pp_knobs {
     double cached;                       /* share of the reads that storage does not see, 0..1 */
     double decode, transform, collate;   /* multipliers of CPU time */
     double step;                         /* multiplier of the trainer's own time */
-    double copy, sync, retry;            /* multipliers */
+    int step_stated;                     /* 1: that is all; 0: with another batch size a step is taken to grow in proportion */
+    double copy, sync, retry;            /* multipliers; sync 0: no step waits for the device */
     int pinned;                          /* 1: copies cost no CPU */
     int unlocked;                        /* 1: workers do not exclude each other */
     int even_workers;                    /* 1: no worker is slower than the median one */

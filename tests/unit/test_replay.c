@@ -91,6 +91,51 @@ static void one_device_buffer_adds_copy_and_step(void **state)
     near(rate(s, x, NULL), 8 / 10e-3, 0.01);
 }
 
+/* A request, then its bytes: one worker pays both in turn; enough workers hide the latency, and the link remains. */
+static void bytes_follow_the_latency(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 5e6f, .bytes = 100000};
+    s.storage_bytes_per_s = 20e6;
+    s.workers = 1;
+    near(rate(s, x, NULL), 100, 0.01);
+    s.workers = 8;
+    near(rate(s, x, NULL), 200, 0.01);
+}
+
+/* 300 ms of every second nobody reads: that takes its part of the time from any number of workers, and nothing from samples that storage is not asked for. */
+static void outages_stop_all_readers_at_once(void **state)
+{
+    (void)state;
+    struct pp_outage o = {0.5e9, 0.8e9};
+    struct pp_replay_setup s = base;
+    s.outages = &o;
+    s.n_outages = 1;
+    s.outage_period_ns = 1e9;
+    s.batch_size = 64;
+    for (s.workers = 1; s.workers <= 16; s.workers *= 4)
+        near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f, .bytes = 1}, NULL), 0.7 * s.workers * 100.0, 0.05);
+    s.workers = 4;
+    near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f}, NULL), 400, 0.01);
+}
+
+/* The sync holds the trainer, and with it the buffer of its batch, until the copy under way is done: with two buffers the next copy begins only then. */
+static void sync_waits_for_the_copy_under_way(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.work_cpu = 1e4f};
+    s.copy_ns = 30e6;
+    s.step_ns = 10e6;
+    near(rate(s, x, NULL), 8 / 30e-3, 0.01);
+    s.sync = 1;
+    s.sync_ns = 5e6;
+    near(rate(s, x, NULL), 8 / 35e-3, 0.01); /* the copy, beside the step and the wait of the sync; then the sync's own time */
+    s.copy_ns = 1e3;
+    near(rate(s, x, NULL), 8 / 15e-3, 0.01);
+}
+
 static void spinning_trainer_takes_a_cpu_from_the_workers(void **state)
 {
     (void)state;
@@ -149,7 +194,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(slow_trainer_never_waits),
         cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
-        cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
+        cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
+        cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),
+        cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
         cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
