@@ -114,6 +114,18 @@ static void store_machine(struct pp_store *s)
         text(s, "virtual_machine", "yes");
 }
 
+/* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with autogroups), else to threads. */
+static int shares_by_group(void)
+{
+    char path[256], on[8] = "";
+    FILE *in = fopen("/proc/sys/kernel/sched_autogroup_enabled", "re");
+    if (in && !fgets(on, sizeof(on), in))
+        on[0] = '\0';
+    if (in)
+        fclose(in);
+    return on[0] == '1' || (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
+}
+
 static void store_cpus(struct pp_store *s)
 {
     struct pp_cpus c;
@@ -121,6 +133,7 @@ static void store_cpus(struct pp_store *s)
     number(s, "usable_cpus", c.usable, "CPUs");
     number(s, "cpus_affinity", c.affinity, "CPUs");
     number(s, "cpus_online", c.online, "CPUs");
+    text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
     if (c.quota > 0)
         number(s, "cpu_quota", c.quota, "CPUs");
 }

@@ -264,6 +264,9 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->dataset_samples = (uint64_t)pp_source_number(s, "config", "dataset_samples", 0);
     c->usable_cpus = pp_source_number(s, "environment", "usable_cpus", NAN);
     c->machine_cpus = pp_source_number(s, "environment", "cpus_affinity", c->usable_cpus);
+    c->online_cpus = pp_source_number(s, "environment", "cpus_online", c->machine_cpus);
+    const char *sharing = s->meta(s->ctx, "environment", "cpu_sharing");
+    c->fair_to_groups = sharing && strcmp(sharing, "groups") == 0;
     c->memory_available = pp_source_number(s, "environment", "memory_available", NAN);
 }
 

@@ -45,11 +45,17 @@ struct pp_costs {
     double window_ns;
     double usable_cpus;           /* as the environment says: with the quota; NAN: unknown */
     double machine_cpus;          /* without it */
+    double online_cpus;           /* that we and others share */
     double outside_cpus;          /* what others used meanwhile; NAN: not counted */
     double process_cpus;          /* what this process used; NAN: not counted */
     double throttled_share;       /* of the window's wall time; NAN: no counter */
     double major_faults_per_s;    /* page faults of this process that waited for storage; NAN: not counted */
-    double cpus, others, others_low, others_high; /* capacity, and the threads of others that compete for it: set by pp_whatif_calibrate */
+    double cpus;                  /* that we may use: set by pp_whatif_calibrate, as what follows */
+    double others, groups;        /* what competes for the CPUs, as threads or as groups of threads (replay.h): one of them is 0 */
+    struct pp_range {
+        double low, high;
+    } others_range, groups_range; /* what either may be, if it is the one */
+    int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */

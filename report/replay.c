@@ -270,6 +270,12 @@ static void advance(struct sim *m, double dt, double rate)
     }
 }
 
+/* Of each of n runnable threads. */
+static double service_rate(const struct pp_replay_setup *s, int n)
+{
+    return fmin(fmin(1, s->cpus / n), s->machine_cpus / (n * (1 + s->groups) + s->others));
+}
+
 /* Time to the next thing that ends, and the rate at which runnable agents advance until then. -1: nothing is under way. */
 static double next_event(const struct sim *m, double *rate)
 {
@@ -284,7 +290,7 @@ static double next_event(const struct sim *m, double *rate)
             least = fmin(least, a->demand);
         }
     }
-    *rate = running + m->s->others > m->s->cpus ? m->s->cpus / (running + m->s->others) : 1;
+    *rate = running ? service_rate(m->s, running) : 1;
     if (running)
         dt = fmin(dt, least / *rate);
     return isinf(dt) ? -1 : fmax(dt, 0);
@@ -339,7 +345,7 @@ static void settle(struct sim *m)
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
 {
-    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) || !(s->others >= 0) || n < 1 || batches < 4)
+    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) || !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4)
         return pp_fail(err, PP_E_USAGE, "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, and there must be samples and at least 4 batches");
     return PP_OK;
 }

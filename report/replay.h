@@ -1,8 +1,9 @@
 /* report/replay.h: the loader as a discrete-event simulation, fed with recorded costs: what would this run have done with other knobs?
  *
  * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span holds the run-queue delay of the recorded set-up
- * (naive replay of wall times was wrong by up to 214 %, docs/DIAGNOSIS.md). CPU time is served by processor sharing: n runnable threads
- * on C CPUs beside m runnable threads of others each advance at rate min(1, C / (n + m)), as a fair scheduler has it. The wiring is the loader's own (loader/loader.h): workers take samples in
+ * (naive replay of wall times was wrong by up to 214 %, docs/DIAGNOSIS.md). CPU time is served by processor sharing, as a fair scheduler has it: n runnable
+ * threads that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate min(1, C / n, M / (n + m)). Where the scheduler is fair to
+ * groups (cgroups, autogroups), each of G busy groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own (loader/loader.h): workers take samples in
  * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number
  * of others may be under way, and then its bytes on a link that all reads share; while storage stands still for all, no read begins.
  *
@@ -32,8 +33,10 @@ struct pp_outage {
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
     uint64_t batch_size;
-    double cpus;                  /* capacity in CPUs, > 0; fractions are fine */
-    double others;                /* threads of other processes that want these CPUs all the time, on average; >= 0 */
+    double cpus;                  /* that we may use, > 0; fractions are fine */
+    double machine_cpus;          /* that we and others share, >= cpus */
+    double others;                /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */
+    double groups;                /* groups of other processes that want them all the time; >= 0 */
     double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
     int sync;                     /* after every step the trainer waits for the copy under way, and sync_ns more */
     double sync_ns;

@@ -209,7 +209,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.unlocked = 1;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    if (c->others > 0.1 || c->throttled_share > 0.02) {
+    if (c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02) {
         f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
         f->knobs.alone = 1;
         f->knobs.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;

@@ -80,10 +80,11 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size, step = k->step * (k->step_stated ? 1 : larger);
+    double cpus = k->cpus > 0 ? k->cpus : c->cpus;
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
-        .batch_size = (uint64_t)fmax(batch, 1), .cpus = k->cpus > 0 ? k->cpus : c->cpus, .others = k->alone ? 0 : c->others,
+        .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
         .step_ns = c->step_blocked_ns * step, .step_cpu_ns = c->step_cpu_ns * step, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
@@ -141,49 +142,62 @@ static double throughput(const struct pp_replay_result *r)
     return r->samples_per_s;
 }
 
-/* The number of others at which what the replay gives is what was recorded. What is looked at falls as they become more. */
-static pp_status fit_others(struct pp_costs *c, double (*look)(const struct pp_replay_result *), double recorded, struct pp_err *err)
+/* The value of *much, c->others or c->groups, from 0 to most, at which what the replay gives is what was recorded. What is looked at falls as it grows. */
+static pp_status fit(struct pp_costs *c, double *much, double most, double (*look)(const struct pp_replay_result *), double recorded, struct pp_err *err)
 {
     struct pp_knobs none = pp_knobs_none();
-    double low = 0, high = 4 * (c->cpus + c->workers);
+    double low = 0, high = most;
     pp_status st = PP_OK;
     for (int i = 0; i < HALVINGS && st == PP_OK; i++) {
         struct pp_replay_result r;
-        c->others = i ? (low + high) / 2 : 0; /* first: does it need any? */
+        *much = i ? (low + high) / 2 : 0; /* first: does it need any? */
         st = replay(c, &none, c->samples, c->n < 1500 ? c->n : 1500, &r, err);
         if (st == PP_OK && look(&r) > recorded)
-            low = c->others;
+            low = *much;
         else if (i == 0)
             return st;
         else
-            high = c->others;
+            high = *much;
     }
-    c->others = (low + high) / 2;
+    *much = (low + high) / 2;
     return st;
 }
 
-/* All CPUs are shared fairly with m threads of others. m is first what makes the replay wait for CPUs as long as the recording did. Where the throughput
- * depends on it and does not come out, it is what makes the throughput come out: delays beside the critical path (a thread that wakes up for
- * a lock another has taken meanwhile) hold nobody up. The two are the ends of what m may be. */
+/* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too slow with that, some of the delays were beside the critical
+ * path (a thread that wakes up for a lock another has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does
+ * come out. The two are the ends of what it may be. */
+static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_range *range, struct pp_err *err)
+{
+    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1, error = 0, after = 0;
+    c->others = c->groups = 0;
+    pp_status st = fit(c, much, 4 * (c->cpus + c->workers), service_rate, rate, err);
+    double by_delay = *much;
+    if (st == PP_OK)
+        st = pp_whatif_error(c, &error, err);
+    if (st == PP_OK && error < -0.03) {
+        st = fit(c, much, by_delay, throughput, c->samples_per_s, err);
+        if (st == PP_OK)
+            st = pp_whatif_error(c, &after, err);
+        if (st == PP_OK && fabs(after) >= fabs(error))
+            *much = by_delay; /* competition is not what the replay is off by */
+    }
+    *range = (struct pp_range){*much * 0.75, by_delay * 1.25};
+    return st;
+}
+
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
-    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1, by_delay, error = 0;
+    double others = 0, groups = 0;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     pp_status st = pp_storage_read(c, err);
     if (st == PP_OK)
-        st = fit_others(c, service_rate, rate, err);
-    by_delay = c->others;
+        st = fit_competition(c, &c->others, &c->others_range, err);
+    others = c->others;
     if (st == PP_OK)
-        st = pp_whatif_error(c, &error, err);
-    if (st == PP_OK && fabs(error) > 0.03)
-        st = fit_others(c, throughput, c->samples_per_s, err);
-    double after = 0;
-    if (st == PP_OK)
-        st = pp_whatif_error(c, &after, err);
-    if (st == PP_OK && fabs(after) >= fabs(error))
-        c->others = by_delay; /* others are not what the replay is off by */
-    c->others_low = fmin(c->others, by_delay) * 0.75;
-    c->others_high = fmax(c->others, by_delay) * 1.25;
+        st = fit_competition(c, &c->groups, &c->groups_range, err);
+    groups = c->groups;
+    c->others = c->fair_to_groups ? 0 : others;
+    c->groups = c->fair_to_groups ? groups : 0;
     return st;
 }
 
@@ -267,10 +281,17 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         resample(c, s, n, b);
         st = widen(c, k, s, n, &out->low, &out->high, err);
     }
-    for (int end = 0; end < 2 && st == PP_OK; end++) {
+    const double competition[][2] = {{c->others_range.low, 0}, {c->others_range.high, 0}, {0, c->groups_range.low}, {0, c->groups_range.high}};
+    for (int i = 0; i < 4 && st == PP_OK; i++) { /* who the scheduler is fair to, and to how many, is not known for sure */
         struct pp_costs other = *c;
-        other.others = end ? c->others_high : c->others_low;
+        other.others = competition[i][0];
+        other.groups = competition[i][1];
         st = widen(&other, k, c->samples, n, &out->low, &out->high, err);
+    }
+    if (st == PP_OK && k->batch > 0 && !k->step_stated) { /* how a step grows with the batch takes two sizes to know: from not at all to in proportion */
+        struct pp_knobs fixed = *k;
+        fixed.step_stated = 1;
+        st = widen(c, &fixed, c->samples, n, &out->low, &out->high, err);
     }
     if (st == PP_OK) {
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here */

@@ -33,7 +33,8 @@ struct pp_prediction {
     double data_wait_share;
 };
 
-/* Finds how many threads of others make the replay wait for CPUs as much as the recording did; fills c->cpus and c->others. */
+/* Fits the model to the recording: what kind of storage it was (storage.h), and how many others make the replay wait for CPUs as much as the recording did; fills
+ * c->cpus, c->others and c->groups, and their ranges. */
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
 /* One replay: the ratio of the predicted rate to the replay as recorded times the measured rate; quick, no interval. */
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err);

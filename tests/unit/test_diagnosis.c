@@ -22,7 +22,7 @@ static void near(double got, double wanted, double tolerance)
 static struct pp_costs made(void)
 {
     struct pp_costs c = {.n = SAMPLES, .room = SAMPLES, .batch_size = 8, .step_blocked_ns = 5e6, .copy_blocked_ns = 1e5, .workers = 2, .prefetch = 2,
-                         .copy_buffers = 2, .in_order = 1, .usable_cpus = 4, .cpus = 4, .has_resources = 1, .samples_per_s = 2 / 0.011,
+                         .copy_buffers = 2, .in_order = 1, .usable_cpus = 4, .cpus = 4, .online_cpus = 4, .has_resources = 1, .samples_per_s = 2 / 0.011,
                          .throttled_share = NAN, .outside_cpus = NAN, .process_cpus = NAN, .major_faults_per_s = NAN, .memory_available = 1e9, .dataset_samples = SAMPLES, .window_ns = 11e9};
     c.samples = calloc(SAMPLES, sizeof(*c.samples));
     for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -79,7 +79,7 @@ static void test_others_take_their_share(void **state)
     struct pp_err err = {0};
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].read_blocked = 0;
-    c.usable_cpus = 1;
+    c.usable_cpus = c.online_cpus = 1;
     c.samples_per_s = 500;         /* 1 ms each on one CPU: half of it went to others */
     c.cpu_ns = 1, c.delay_ns = 3;  /* two of ours and two of theirs */
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);

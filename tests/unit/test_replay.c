@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const struct pp_replay_setup base = {.workers = 4, .prefetch = 2, .copy_buffers = 2, .in_order = 1, .batch_size = 8, .cpus = 8, .copy_ns = 1000};
+static const struct pp_replay_setup base = {.workers = 4, .prefetch = 2, .copy_buffers = 2, .in_order = 1, .batch_size = 8, .cpus = 8, .machine_cpus = 8, .copy_ns = 1000};
 
 static double rate(struct pp_replay_setup s, struct pp_replay_sample x, struct pp_replay_result *out)
 {
@@ -42,12 +42,32 @@ static void cpu_is_shared_not_multiplied(void **state)
     (void)state;
     struct pp_replay_setup s = base;
     struct pp_replay_result r;
-    s.cpus = 2;
+    s.cpus = s.machine_cpus = 2;
     for (s.workers = 2; s.workers <= 8; s.workers *= 2)
         near(rate(s, (struct pp_replay_sample){.work_cpu = 2e6f}, &r), 1000, 0.01);
     near(r.cpu_share, 1, 0.02);
-    s.cpus = 0.5;
+    s.cpus = s.machine_cpus = 0.5;
     near(rate(s, (struct pp_replay_sample){.work_cpu = 2e6f}, NULL), 250, 0.01);
+}
+
+/* Two busy groups beside ours: a third of both CPUs, however many threads are ours; but never more than the CPUs that we may use. */
+static void groups_share_as_groups(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.work_cpu = 2e6f};
+    s.cpus = s.machine_cpus = 2;
+    s.groups = 2;
+    for (s.workers = 1; s.workers <= 8; s.workers *= 2)
+        near(rate(s, x, NULL), 1000 / 3.0, 0.01);
+    s.groups = 0.25;
+    s.cpus = 1;
+    s.workers = 8;
+    near(rate(s, x, NULL), 500, 0.01);
+    s.cpus = s.machine_cpus = 2;
+    s.groups = 0;
+    s.others = 8;
+    near(rate(s, x, NULL), 500, 0.01); /* eight of ours, eight of theirs */
 }
 
 static void slow_trainer_never_waits(void **state)
@@ -140,7 +160,7 @@ static void spinning_trainer_takes_a_cpu_from_the_workers(void **state)
 {
     (void)state;
     struct pp_replay_setup s = base;
-    s.cpus = 2;
+    s.cpus = s.machine_cpus = 2;
     s.step_cpu_ns = 100e6; /* a CPU for 100 ms per batch, shared with 4 workers on 2 CPUs */
     struct pp_replay_result r;
     rate(s, (struct pp_replay_sample){.work_cpu = 100e6f}, &r);
@@ -171,7 +191,7 @@ static void same_input_same_output(void **state)
     struct pp_replay_result a, b;
     struct pp_replay_setup s = base;
     s.step_ns = 3e6;
-    s.cpus = 1.3;
+    s.cpus = s.machine_cpus = 1.3;
     rate(s, (struct pp_replay_sample){.work_cpu = 3e5f, .read_blocked = 1e6f}, &a);
     rate(s, (struct pp_replay_sample){.work_cpu = 3e5f, .read_blocked = 1e6f}, &b);
     assert_memory_equal(&a, &b, sizeof(a));
@@ -192,7 +212,7 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(slow_trainer_never_waits),
+        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(groups_share_as_groups), cmocka_unit_test(slow_trainer_never_waits),
         cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
         cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
         cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),

@@ -32,6 +32,8 @@ static struct drawn draw(uint64_t seed, int even)
         .step_cpu_ns = between(&r, 0, 3e6), .copy_ns = between(&r, 0, 10e6), .copy_cpu_ns = between(&r, 0, 1e6), .collate_cpu_ns = between(&r, 0, 1e6),
         .sync = (int)pp_rng_below(&r, 2), .sync_ns = between(&r, 0, 5e6), .storage_bytes_per_s = pp_rng_below(&r, 2) ? between(&r, 10e6, 200e6) : 0,
     }};
+    d.s.machine_cpus = d.s.cpus * between(&r, 1, 2);
+    d.s.groups = pp_rng_below(&r, 2) ? between(&r, 0, 2) : 0;
     for (int i = 0; i < SAMPLES; i++)
         d.x[i] = i && even ? d.x[0] : (struct pp_replay_sample){
             .read_blocked = (float)between(&r, 0, 20e6), .read_cpu = (float)between(&r, 0, 2e5), .work_cpu = (float)between(&r, 0, 8e6), .work_blocked = (float)between(&r, 0, 1e6),

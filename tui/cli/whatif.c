@@ -91,11 +91,12 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, c->samples_per_s);
         pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
         pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
+        pp_json_key(&a->json, "competing_groups"), pp_json_num(&a->json, c->groups);
         pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
         return;
     }
-    printf("%s: measured %s samples/s with %d workers; %.3g usable CPUs, shared with %.1f threads of others\n", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s),
-           c->workers, c->cpus, c->others);
+    printf("%s: measured %s samples/s with %d workers; %.3g usable CPUs, shared with %.1f %s of others\n", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s),
+           c->workers, c->cpus, c->others + c->groups, c->fair_to_groups ? "groups" : "threads");
 }
 
 /* What a team computes on the back of an envelope, from recorded costs. */
