@@ -86,37 +86,35 @@ static int set_cache(struct pp_knobs *k, const char *v)
     return pp_parse_double(v, &k->cached) == PP_OK && k->cached >= 0 && k->cached <= 1;
 }
 
-static int set_step(struct pp_knobs *k, const char *v)
+static int factor(const char *v, double *out)
 {
-    k->step_stated = 1;
-    return pp_parse_double(v, &k->step) == PP_OK && k->step >= 0;
+    return pp_parse_double(v, out) == PP_OK && *out >= 0 && *out < 1e9;
 }
 
-static int set_step_ms(struct pp_knobs *k, const struct pp_costs *c, const char *v)
+static int set_step_ms(struct pp_knobs *k, const char *v)
 {
-    double ms, recorded = c->step_blocked_ns + c->step_cpu_ns;
-    k->step_stated = 1;
-    return positive(v, &ms) && recorded > 0 && (k->step = ms * 1e6 / recorded, 1);
+    double ms;
+    return positive(v, &ms) && (k->step_ns = ms * 1e6, 1);
 }
 
-static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *v)
+static int set(struct pp_knobs *k, int i, const char *v)
 {
     int64_t n;
     uint64_t bytes;
     int answer = yes_no(v);
     switch (knobs[i].kind) {
     case COUNT: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= 1024 && (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
-    case FACTOR: return pp_parse_double(v, (double *)((char *)k + knobs[i].offset)) == PP_OK && *(double *)((char *)k + knobs[i].offset) >= 0;
+    case FACTOR: return factor(v, (double *)((char *)k + knobs[i].offset));
     case CPUS: return positive(v, &k->cpus);
     case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= 1000000 && (k->batch = (double)n, 1);
     case ORDER: return set_order(k, v);
     case PINNED: return answer >= 0 && (k->pinned = answer, 1);
     case OVERLAP: return answer >= 0 && (k->copy_buffers = answer ? 2 : 1, 1);
     case CACHE: return set_cache(k, v);
-    case LATENCY: return pp_parse_double(v, &k->read) == PP_OK && k->read >= 0;
+    case LATENCY: return factor(v, &k->read);
     case BANDWIDTH: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
-    case STEP: return set_step(k, v);
-    case STEP_MS: return set_step_ms(k, c, v);
+    case STEP: return factor(v, &k->step) && (k->step_stated = 1);
+    case STEP_MS: return set_step_ms(k, v);
     }
     return 0;
 }
@@ -136,7 +134,7 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         const char *near = pp_nearest(name, names);
         return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s; pipeprobe whatif --help lists them", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    if (!eq || !set(k, c, i, eq + 1))
+    if (!eq || !set(k, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s", text, name, knobs[i].values);
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
         return pp_fail(err, PP_E_UNSUPPORTED, "pinned=no cannot be predicted: what bouncing through pageable memory costs here was not recorded; run with --pageable");

@@ -80,15 +80,38 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size, step = k->step * (k->step_stated ? 1 : larger);
-    double cpus = k->cpus > 0 ? k->cpus : c->cpus;
+    double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns, step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
+    step_ns = k->step_ns > 0 ? k->step_ns : step_ns * step;
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
         .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
-        .step_ns = c->step_blocked_ns * step, .step_cpu_ns = c->step_cpu_ns * step, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
+        .step_ns = step_ns * (1 - step_cpu), .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
     };
+}
+
+void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
+{
+    double n = (double)c->n, batch, link_ns = 0;
+    float limit = sample_limit(k, c->samples, c->n);
+    *out = (struct pp_demand){.setup = setup_of(c, k)};
+    batch = (double)out->setup.batch_size;
+    for (size_t i = 0; i < c->n; i++) {
+        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, limit);
+        out->read_blocked_ns += r.read_blocked / n;
+        out->bytes += r.bytes / n;
+        out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
+        out->serial_ns += r.serial_cpu / n;
+        out->worker_ns += r.work_blocked / n;
+    }
+    if (out->setup.storage_bytes_per_s > 0)
+        link_ns = out->bytes / out->setup.storage_bytes_per_s * 1e9;
+    out->cpu_ns += out->setup.collate_cpu_ns / batch;
+    out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
+    out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;
+    out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns;
 }
 
 /* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
@@ -190,10 +213,10 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     double others = 0, groups = 0;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     pp_status st = pp_storage_read(c, err);
-    if (st == PP_OK)
+    if (st == PP_OK && !(c->glance && c->fair_to_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;
-    if (st == PP_OK)
+    if (st == PP_OK && (!c->glance || c->fair_to_groups))
         st = fit_competition(c, &c->groups, &c->groups_range, err);
     groups = c->groups;
     c->others = c->fair_to_groups ? 0 : others;
@@ -212,7 +235,7 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
         st = replay(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
-    *samples_per_s = c->samples_per_s * r.samples_per_s / base.samples_per_s;
+    *samples_per_s = c->samples_per_s * (r.samples_per_s / base.samples_per_s);
     if (data_wait_share)
         *data_wait_share = r.data_wait_share;
     return PP_OK;
@@ -258,7 +281,7 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, const
         st = replay(c, k, s, n, &r, err);
     if (st != PP_OK)
         return st;
-    double rate = c->samples_per_s * r.samples_per_s / base.samples_per_s;
+    double rate = c->samples_per_s * (r.samples_per_s / base.samples_per_s);
     *low = fmin(*low, rate);
     *high = fmax(*high, rate);
     return PP_OK;
@@ -284,11 +307,13 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     const double competition[][2] = {{c->others_range.low, 0}, {c->others_range.high, 0}, {0, c->groups_range.low}, {0, c->groups_range.high}};
     for (int i = 0; i < 4 && st == PP_OK; i++) { /* who the scheduler is fair to, and to how many, is not known for sure */
         struct pp_costs other = *c;
+        if (competition[i][0] + competition[i][1] < 0.02 && i % 2)
+            continue; /* nobody competes */
         other.others = competition[i][0];
         other.groups = competition[i][1];
         st = widen(&other, k, c->samples, n, &out->low, &out->high, err);
     }
-    if (st == PP_OK && k->batch > 0 && !k->step_stated) { /* how a step grows with the batch takes two sizes to know: from not at all to in proportion */
+    if (st == PP_OK && k->batch > 0 && !k->step_stated && !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in proportion */
         struct pp_knobs fixed = *k;
         fixed.step_stated = 1;
         st = widen(c, &fixed, c->samples, n, &out->low, &out->high, err);
@@ -297,7 +322,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here */
         double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01 ? fmin(fabs(base.samples_per_s / c->samples_per_s - 1), 0.2) / 2 + 0.02 : 0.02;
         off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that would check the prediction is another */
-        out->low *= fmax(1 - off, 0);
+        out->low /= 1 + off;
         out->high *= 1 + off;
         out->gain = out->samples_per_s / c->samples_per_s - 1;
         out->gain_low = out->low / c->samples_per_s - 1;

@@ -18,7 +18,8 @@ struct pp_knobs {
     double cached;                       /* share of the reads that storage does not see, 0..1 */
     double decode, transform, collate;   /* multipliers of CPU time */
     double step;                         /* multiplier of the trainer's own time */
-    int step_stated;                     /* 1: that is all; 0: with another batch size a step is taken to grow in proportion */
+    double step_ns;                      /* or that time; 0: as the multiplier says */
+    int step_stated;                     /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow in proportion besides */
     double copy, sync, retry;            /* multipliers; sync 0: no step waits for the device */
     int pinned;                          /* 1: copies cost no CPU */
     int unlocked;                        /* 1: workers do not exclude each other */
@@ -40,8 +41,19 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err);
 /* How far the replay as recorded is from the recording: its rate over the measured one, minus 1. */
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err);
-/* With the interval; NAN where the costs were read at a glance. */
+/* With an 80 % interval; NAN where the costs were read at a glance. */
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err);
+
+/* What these knobs make of the recorded costs, before any queueing: means per sample, and the set-up (its outages are not filled in). */
+struct pp_demand {
+    struct pp_replay_setup setup;
+    double read_blocked_ns, bytes; /* asked of storage */
+    double cpu_ns;                 /* of every thread of ours */
+    double serial_ns;              /* of it, under the one lock that workers share */
+    double worker_ns;              /* that a worker is busy or blocked */
+    double copy_ns;                /* of a batch */
+};
+void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out);
 
 /* "workers=8", "cache=warm", ... into knobs, given what was recorded. PP_E_USAGE for what is no knob; PP_E_UNSUPPORTED, with the reason, for what a replay
  * cannot know. */

@@ -27,7 +27,7 @@ static inline struct fake_run *full_run(int workers)
 {
     struct fake_pipeline p = {
         .workers = workers, .batches = 70, .warmup = 10, .batch_size = 8, .batches_per_epoch = 30, .wait_ns = 30 * FAKE_MS, .step_ns = 20 * FAKE_MS, .h2d_ns = FAKE_MS,
-        .stage = {{PP_PHASE_READ, 7 * FAKE_MS, 0.04, 0.01}, {PP_PHASE_DECODE, 2500000, 0.97, 0.02}, {PP_PHASE_TRANSFORM, 480000, 0.97, 0.02}, {PP_PHASE_SLOT_WAIT, 20000, 0.1, 0}},
+        .stage = {{PP_PHASE_READ, 9500000, 0.03, 0.01}, {PP_PHASE_DECODE, 2500000, 0.97, 0.02}, {PP_PHASE_TRANSFORM, 480000, 0.97, 0.02}, {PP_PHASE_SLOT_WAIT, 20000, 0.1, 0}},
     };
     struct fake_run *f = fake_pipeline(&p);
     fake_text(f, "run", "outcome", "finished");

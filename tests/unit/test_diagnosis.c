@@ -1,6 +1,7 @@
 /* The diagnosis behind the verdict: costs out of a recording, predictions, the signals that tell alike causes apart, the rules, the scenarios. */
 #include "fake_run.h"
 #include "report/diagnose.h"
+#include "report/estimate.h"
 #include "report/rivals.h"
 #include "tui/cli/scenario.h"
 
@@ -64,6 +65,96 @@ static void test_predictions_follow_the_laws(void **state)
     pp_costs_free(&c);
 }
 
+static void test_no_change_is_no_change(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_prediction a, b;
+    struct pp_err err = {0};
+    assert_int_equal(pp_whatif(&c, &none, &a, &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &none, &b, &err), PP_OK);
+    assert_memory_equal(&a, &b, sizeof(a));
+    assert_true(a.samples_per_s == c.samples_per_s);
+    assert_true(a.low < a.samples_per_s && a.samples_per_s < a.high && a.low > 0.9 * a.samples_per_s);
+    pp_costs_free(&c);
+}
+
+/* A trainer that is the limit: what a step takes at twice the batch decides everything, and is not in the recording. */
+static void test_a_batch_size_comes_with_a_step(void **state)
+{
+    struct pp_costs c = made();
+    c.step_blocked_ns = 100e6;
+    c.samples_per_s = 80;
+    near(predicted(&c, "batch-size=16"), 80, 1);
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, &c, "batch-size=16", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    assert_true(p.low < 80 && p.high > 160); /* from in proportion to not at all */
+    assert_int_equal(pp_knobs_set(&k, &c, "step-ms=100", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    near(p.samples_per_s, 160, 2);
+    assert_true(p.low > 140);
+    assert_int_equal(pp_knobs_set(&k, &c, "step-ms=200", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    near(p.samples_per_s, 80, 1);
+    pp_costs_free(&c);
+}
+
+/* 10 ms of reads and 1 ms of CPU a sample, batches of 8. */
+static void test_what_a_step_needs(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_estimate e;
+    struct pp_err err = {0};
+    assert_int_equal(pp_estimate(&c, &none, 10e6, &e, &err), PP_OK);
+    near(e.samples_per_s, 800, 1e-6);
+    near(e.cores, 0.8, 1e-3);
+    near(e.reads_waiting, 8, 1e-3);
+    near(e.busy_workers, 8.8, 1e-3);
+    near(e.bytes_per_s, 800 * 20000, 800 * 200);
+    near(e.copy_share, 0.01, 1e-6);
+    assert_true(e.workers >= 9 && e.workers <= 11);
+    near(e.with_workers.samples_per_s, 800, 30);
+    assert_true(e.most_per_s > 800); /* four CPUs: 4000 */
+    near(e.most_per_s, 4000, 1);
+
+    assert_int_equal(pp_estimate(&c, &none, 1e6, &e, &err), PP_OK); /* 8000 samples/s need eight CPUs, and there are four */
+    assert_true(e.most_per_s < e.samples_per_s);
+    assert_string_equal(e.most_of, "the CPUs");
+    near(e.cores, 8, 1e-2);
+    assert_int_equal(pp_estimate(&c, &none, 0, &e, &err), PP_E_USAGE);
+    assert_int_equal(pp_estimate(&c, &none, NAN, &e, &err), PP_E_USAGE);
+    pp_costs_free(&c);
+}
+
+/* Three workers on storage that stops for 300 ms of every second: fewer of them see it stop just as often. */
+static void test_outages_are_times_and_no_samples(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    uint64_t at[2] = {0, 0};
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        uint64_t *t = &at[i % 2], in_period = *t % (1000 * FAKE_MS), stopped = in_period >= 700 * FAKE_MS ? 1000 * FAKE_MS - in_period : 0;
+        x->read_start_ns = *t;
+        x->read_blocked = (float)(stopped + 10 * FAKE_MS);
+        x->read_end_ns = *t + stopped + 10 * FAKE_MS;
+        *t = x->read_end_ns + FAKE_MS + i % 3 * FAKE_MS / 10;
+    }
+    c.window_ns = (double)at[0];
+    c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    near((double)c.n_outages, c.window_ns / 1e9, 1);
+    for (size_t i = 0; i < c.n_outages; i++)
+        near(c.outages[i].end - c.outages[i].start, 300e6, 20e6);
+    near(predicted(&c, "workers=1"), c.samples_per_s / 2, 0.05 * c.samples_per_s);
+    near(predicted(&c, "workers=6"), c.samples_per_s * 3, 0.25 * c.samples_per_s);
+    pp_costs_free(&c);
+}
+
 static void test_a_full_link_gains_nothing_from_workers(void **state)
 {
     struct pp_costs c = made();
@@ -93,7 +184,7 @@ static void test_knobs_are_checked(void **state)
         const char *set, *word;
         pp_status status;
     } rows[] = {{"wrokers=3", "workers", PP_E_USAGE}, {"workers=0", "workers=N", PP_E_USAGE}, {"workers", "workers=N", PP_E_USAGE}, {"cache=1.5", "SHARE", PP_E_USAGE},
-                {"order=maybe", "in-order", PP_E_USAGE}, {"gil=none", "lock", PP_E_UNSUPPORTED}, {"gpu-decode=yes", "device", PP_E_UNSUPPORTED}, {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
+                {"order=maybe", "in-order", PP_E_USAGE}, {"step=inf", "FACTOR", PP_E_USAGE}, {"decode=-1", "FACTOR", PP_E_USAGE}, {"step-ms=0", "MS", PP_E_USAGE}, {"batch-size=1.5", "N", PP_E_USAGE}, {"gil=none", "lock", PP_E_UNSUPPORTED}, {"gpu-decode=yes", "device", PP_E_UNSUPPORTED}, {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
     struct pp_costs c = made();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_knobs k = pp_knobs_none();
@@ -418,6 +509,8 @@ static void test_costly_decoding_is_halved_and_not_taken_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_change_is_no_change), cmocka_unit_test(test_a_batch_size_comes_with_a_step),
+        cmocka_unit_test(test_what_a_step_needs), cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),

@@ -2,6 +2,7 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
+#include "report/estimate.h"
 #include "report/signals.h"
 #include "tui/cli/cli.h"
 
@@ -20,7 +21,7 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "set", .letter = 's', .type = PP_OPT_LIST, .offset = AT(set), .arg = "KNOB=VALUE", .group = "Options", .help = "may be given several times; --set list shows the knobs"},
     {.name = "sweep", .type = PP_OPT_STRING, .offset = AT(sweep), .arg = "KNOB=A..B", .help = "one prediction for each whole number from A to B"},
-    {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7, .arg = "MS", .help = "what a step of MS needs: samples/s, bytes/s, cores, reads in flight"},
+    {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7, .arg = "MS", .help = "what a step of MS needs: samples/s, bytes/s, cores, workers"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.whatif/1"},
     {.name = NULL},
 };
@@ -31,7 +32,14 @@ struct asked {
     struct pp_signals signals;
     struct pp_timeline timeline;
     struct pp_json json;
+    struct pp_knobs knobs; /* of --set */
+    char what[200];
+    struct {
+        char knob[40];
+        long from, to;
+    } sweep;
 };
+enum { SWEEP_MOST = 256, BAR = 24 };
 
 static int list_knobs(void)
 {
@@ -62,13 +70,14 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 
 /* ---- output ---- */
 
-static void put_prediction(struct asked *a, const char *what, const struct pp_prediction *p)
+/* most: 0, or the rate that a full bar stands for. */
+static void put_prediction(struct asked *a, const char *what, const struct pp_prediction *p, double most)
 {
     char rate[32], low[32], high[32], wait[32];
     if (!a->o->json) {
-        printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s\n", what, pp_text_rate(rate, sizeof(rate), p->samples_per_s),
+        printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what, pp_text_rate(rate, sizeof(rate), p->samples_per_s),
                pp_text_rate(low, sizeof(low), p->low), pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low, 100 * p->gain_high,
-               pp_text_percent(wait, sizeof(wait), p->data_wait_share));
+               pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "", most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");
         return;
     }
     pp_json_object(&a->json);
@@ -99,64 +108,115 @@ static void put_measured(struct asked *a, const char *path)
            c->workers, c->cpus, c->others + c->groups, c->fair_to_groups ? "groups" : "threads");
 }
 
-/* What a team computes on the back of an envelope, from recorded costs. */
-static void put_estimate(struct asked *a)
+static void put_limit(const struct pp_estimate *e)
 {
-    const struct pp_costs *c = &a->costs;
-    double rate = c->batch_size * 1e3 / a->o->estimate_ms, cpu = 0, blocked = 0;
-    char r[32], b[32];
-    for (size_t i = 0; i < c->n; i++) {
-        cpu += (double)c->samples[i].read_cpu + c->samples[i].decode_cpu + c->samples[i].transform_cpu;
-        blocked += c->samples[i].read_blocked;
-    }
-    cpu = cpu / (double)c->n + c->collate_cpu_ns / c->batch_size;
-    blocked /= (double)c->n;
-    printf("A step of %.3g ms per %.0f samples needs %s samples/s: %s/s read, %.2f CPU cores (of %.2f), %.1f reads in flight; so at least %.0f workers.\n",
-           a->o->estimate_ms, c->batch_size, pp_text_rate(r, sizeof(r), rate), pp_text_bytes(b, sizeof(b), rate * a->signals.read_bytes), rate * cpu / 1e9, c->cpus,
-           rate * blocked / 1e9, ceil(rate * (cpu + blocked) / 1e9));
+    char most[32];
+    printf("  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of, strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0 ? "allow" : "allows",
+           pp_text_rate(most, sizeof(most), e->most_per_s), e->batch_size * 1e3 / e->most_per_s, "no number of workers reaches that step");
+}
+
+/* What a team computes on the back of an envelope, from recorded costs. */
+static void put_estimate(const struct pp_estimate *e)
+{
+    char rate[32], bytes[32], each[32], got[32], wait[32];
+    printf("A step of %.4g ms per %.0f samples needs %s samples/s. At the recorded costs that is\n", e->step_ns / 1e6, e->batch_size, pp_text_rate(rate, sizeof(rate), e->samples_per_s));
+    printf("  %-12s %s/s; %s a sample\n", "read", pp_text_bytes(bytes, sizeof(bytes), e->bytes_per_s), pp_text_bytes(each, sizeof(each), e->read_bytes));
+    printf("  %-12s %.1f at a time; %.3g ms a sample\n", "reads waiting", e->reads_waiting, e->read_blocked_ns / 1e6);
+    printf("  %-12s %.2f of %.3g usable cores; %.3g ms a sample\n", "CPU", e->cores, e->usable_cores, e->cpu_ns / 1e6);
+    printf("  %-12s %.0f %% of the step's time\n", "copies", 100 * e->copy_share);
+    printf("  %-12s %.1f busy on average", "workers", e->busy_workers);
+    if (e->most_per_s < e->samples_per_s)
+        putchar('\n'), put_limit(e);
+    else if (!e->workers)
+        printf(": more than a loader of threads is replayed with\n");
+    else
+        printf("; replayed with %s%d: %s samples/s, data wait %s\n", e->with_workers.data_wait_share > 0.05 ? "even " : "", e->workers, pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
+               pp_text_percent(wait, sizeof(wait), e->with_workers.data_wait_share));
+}
+
+static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
+{
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"step_ms", e->step_ns / 1e6}, {"batch_size", e->batch_size}, {"samples_per_s", e->samples_per_s}, {"bytes_per_s", e->bytes_per_s}, {"cores", e->cores},
+                {"usable_cores", e->usable_cores}, {"reads_waiting", e->reads_waiting}, {"busy_workers", e->busy_workers}, {"copy_share", e->copy_share},
+                {"most_samples_per_s", e->most_per_s}, {"workers", e->workers ? e->workers : NAN},
+                {"samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN},
+                {"data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN}};
+    pp_json_key(j, "estimate"), pp_json_object(j);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        pp_json_key(j, rows[i].key), pp_json_num(j, rows[i].value);
+    pp_json_key(j, "reachable"), pp_json_bool(j, e->most_per_s >= e->samples_per_s);
+    pp_json_key(j, "most_of"), pp_json_str(j, e->most_of);
+    pp_json_object_end(j);
 }
 
 /* ---- what was asked ---- */
 
-static pp_status predict_set(struct asked *a, struct pp_err *err)
+/* Every --set of the command line, also where nothing else is asked: a knob that does not exist is said before anything is printed. */
+static pp_status read_sets(struct asked *a, struct pp_err *err)
 {
-    struct pp_knobs k = pp_knobs_none();
-    struct pp_prediction p;
-    char what[200] = "";
     pp_status st = PP_OK;
+    a->knobs = pp_knobs_none();
     for (int i = 0; i < a->o->set.n && st == PP_OK; i++) {
-        size_t at = strlen(what);
-        snprintf(what + at, sizeof(what) - at, "%s%s", i ? " " : "", a->o->set.item[i]);
-        st = pp_knobs_set(&k, &a->costs, a->o->set.item[i], err);
+        size_t at = strlen(a->what);
+        snprintf(a->what + at, sizeof(a->what) - at, "%s%s", i ? " " : "", a->o->set.item[i]);
+        st = pp_knobs_set(&a->knobs, &a->costs, a->o->set.item[i], err);
     }
-    if (st == PP_OK)
-        st = pp_whatif(&a->costs, &k, &p, err);
-    if (st == PP_OK)
-        put_prediction(a, what, &p);
     return st;
 }
 
+static pp_status point_of(struct asked *a, long v, char *text, size_t size, struct pp_knobs *k, struct pp_err *err)
+{
+    *k = a->knobs;
+    snprintf(text, size, "%s=%ld", a->sweep.knob, v);
+    return pp_knobs_set(k, &a->costs, text, err);
+}
+
+static pp_status read_sweep(struct asked *a, struct pp_err *err)
+{
+    struct pp_knobs k;
+    char text[80];
+    int used = 0;
+    if (!a->o->sweep)
+        return PP_OK;
+    if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld%n", a->sweep.knob, &a->sweep.from, &a->sweep.to, &used) != 3 || a->o->sweep[used] || a->sweep.from < 1 || a->sweep.to < a->sweep.from
+        || a->sweep.to - a->sweep.from >= SWEEP_MOST)
+        return pp_fail(err, PP_E_USAGE, "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example workers=1..32", a->o->sweep, SWEEP_MOST);
+    pp_status st = point_of(a, a->sweep.from, text, sizeof(text), &k, err);
+    return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
+}
+
+static pp_status predict_set(struct asked *a, struct pp_err *err)
+{
+    struct pp_prediction p;
+    pp_status st = pp_whatif(&a->costs, &a->knobs, &p, err);
+    if (st == PP_OK)
+        put_prediction(a, a->what, &p, 0);
+    return st;
+}
+
+/* The curve: all points first, since the bars are drawn to the highest. */
 static pp_status predict_sweep(struct asked *a, struct pp_err *err)
 {
-    char knob[40];
-    long from, to;
-    if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld", knob, &from, &to) != 3 || from < 1 || to < from || to - from > 256)
-        return pp_fail(err, PP_E_USAGE, "--sweep %s: it takes KNOB=A..B with whole numbers, at most 256 of them, for example workers=1..32", a->o->sweep);
-    pp_status st = PP_OK;
-    for (long v = from; v <= to && st == PP_OK; v++) {
-        struct pp_knobs k = pp_knobs_none();
-        struct pp_prediction p;
-        char text[80];
-        snprintf(text, sizeof(text), "%s=%ld", knob, v);
-        for (int i = 0; i < a->o->set.n && st == PP_OK; i++)
-            st = pp_knobs_set(&k, &a->costs, a->o->set.item[i], err);
+    size_t n = (size_t)(a->sweep.to - a->sweep.from + 1);
+    struct pp_prediction *p = calloc(n, sizeof(*p));
+    pp_status st = p ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu predictions", n);
+    struct pp_knobs k;
+    char text[80];
+    double most = 0;
+    for (size_t i = 0; i < n && st == PP_OK; i++) {
+        st = point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
         if (st == PP_OK)
-            st = pp_knobs_set(&k, &a->costs, text, err);
-        if (st == PP_OK)
-            st = pp_whatif(&a->costs, &k, &p, err);
-        if (st == PP_OK)
-            put_prediction(a, text, &p);
+            st = pp_whatif(&a->costs, &k, &p[i], err);
+        most = fmax(most, p[i].samples_per_s);
     }
+    for (size_t i = 0; i < n && st == PP_OK; i++) {
+        point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
+        put_prediction(a, text, &p[i], most);
+    }
+    free(p);
     return st;
 }
 
@@ -165,30 +225,45 @@ static void show_fixes(struct asked *a)
     for (int i = 0; i < a->signals.fixes; i++) {
         char what[80];
         snprintf(what, sizeof(what), "%s -> %s", a->signals.fix[i].knob, a->signals.fix[i].to);
-        put_prediction(a, what, &a->signals.fix[i].p);
+        put_prediction(a, what, &a->signals.fix[i].p, 0);
     }
+}
+
+static pp_status predict(struct asked *a, struct pp_err *err)
+{
+    if (a->o->sweep)
+        return predict_sweep(a, err);
+    if (a->o->set.n && !(a->o->estimate_ms > 0))
+        return predict_set(a, err);
+    if (!(a->o->estimate_ms > 0))
+        show_fixes(a);
+    return PP_OK;
 }
 
 static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
 {
-    pp_status st = PP_OK;
+    struct pp_estimate e;
+    pp_status st = read_sets(a, err);
+    if (st == PP_OK)
+        st = read_sweep(a, err);
+    if (st == PP_OK && a->o->estimate_ms > 0)
+        st = pp_estimate(&a->costs, &a->knobs, a->o->estimate_ms * 1e6, &e, err);
+    if (st != PP_OK)
+        return st;
     if (a->o->json) {
         pp_json_begin(&a->json, stdout, 2);
         pp_json_object(&a->json);
     }
     put_measured(a, path);
-    if (a->o->sweep)
-        st = predict_sweep(a, err);
-    else if (a->o->set.n)
-        st = predict_set(a, err);
-    else
-        show_fixes(a);
+    st = predict(a, err);
     if (a->o->json) {
         pp_json_array_end(&a->json);
+        if (a->o->estimate_ms > 0)
+            put_estimate_json(&a->json, &e);
         pp_json_object_end(&a->json);
         pp_json_end(&a->json);
     } else if (a->o->estimate_ms > 0) {
-        put_estimate(a);
+        put_estimate(&e);
     }
     return st;
 }
