@@ -38,7 +38,7 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
     /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
     if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return pp_fail(err, PP_E_NO_SPACE, "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why, (unsigned long long)limit.rlim_cur);
-    return pp_fail(err, status, "%s %s: %s%s", what, path, why, status == PP_E_NO_SPACE ? "; free some space or choose another place with -o" : "");
+    return pp_fail(err, status, "%s %s: %s%s", what, path, why, status == PP_E_NO_SPACE ? "; free some space or choose another place" : "");
 }
 
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path)

@@ -248,7 +248,7 @@ pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct
     if (fd < 0)
         return pp_fail_errno(err, errno, "cannot create a file beside %s", path);
     if (pp_io_write_full(fd, buf, n) != 0 || pp_io_fsync(fd) != 0)
-        st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", name, n);
+        st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, n);
     if (close(fd) != 0 && st == PP_OK)
         st = pp_fail_errno(err, errno, "cannot close %s", name);
     if (st == PP_OK && rename(name, path) != 0)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *err)
 {
@@ -56,7 +57,10 @@ static pp_status load_word(const char *word, struct pp_runs *out, struct pp_err 
     char pattern[PATH_MAX];
     struct stat s;
     errno = 0;
-    if (stat(word, &s) == 0 && S_ISDIR(s.st_mode))
+    int is_dir = stat(word, &s) == 0 && S_ISDIR(s.st_mode);
+    if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
+        return pp_fail_errno(err, errno, "cannot list the directory %s", word);
+    if (is_dir)
         return as_pattern(pattern, sizeof(pattern), word) ? load_glob(pattern, word, "the directory holds no recording (*.sqlite)", out, err)
                                                           : pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
     if (errno == ENOENT && strpbrk(word, "*?[{"))

@@ -90,6 +90,15 @@ mkdir "$T/twice" && cp "$T/base/r1.sqlite" "$T/twice/a.sqlite" && cp "$T/base/r1
 refuses "a run given twice" 2 "a.sqlite and .*b.sqlite are the same run; a run counts once" "$PP" compare "$T/twice" "$T/slow"
 refuses "a file that is not there" 2 "missing.sqlite" "$PP" compare "$T/base" "$T/missing.sqlite"
 refuses "an empty directory" 2 "empty: the directory holds no recording" "$PP" compare "$T/base" "$T/empty"
+as_user=()
+[ "$(id -u)" -ne 0 ] || as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+mkdir "$T/locked" && cp "$T/base/r1.sqlite" "$T/locked" && chmod 000 "$T/locked" && chmod 755 "$T" && cp "$PP" "$T/pp"
+if "${as_user[@]}" test -x "$T/pp" 2>/dev/null; then
+    refuses "a directory that may not be read" 4 "cannot list the directory .*locked: Permission denied" "${as_user[@]}" "$T/pp" compare "$T/locked" "$T/slow"
+else
+    skip "a directory that may not be read" "cannot become another user here"
+fi
+chmod 755 "$T/locked"
 refuses "a glob without a match" 2 "no file matches" "$PP" compare "$T/base" "$T/nothing*.x"
 refuses "a file that is no recording" 4 "noise.sqlite" "$PP" compare "$T/base" "$T/noise.sqlite"
 refuses "a recording cut short" 4 "cut.sqlite" "$PP" compare "$T/base" "$T/cut.sqlite"

@@ -21,7 +21,7 @@ pp_status ci_save_baseline(const struct ci_opts *o, const struct pp_runs *runs, 
     snprintf(about.label, sizeof(about.label), "%s", o->label ? o->label : "");
     pp_status st = pp_baseline_write(o->baseline, runs, &about, err);
     if (st == PP_OK && !o->quiet)
-        fprintf(stderr, "pipeprobe ci: %s now holds %zu runs\n", o->baseline, runs->n);
+        fprintf(stderr, "pipeprobe ci: %s now holds %zu run%s\n", o->baseline, runs->n, runs->n == 1 ? "" : "s");
     return st;
 }
 
@@ -95,7 +95,7 @@ static pp_status show(const struct ci_opts *o, struct pp_err *err)
     struct pp_baseline_about about = {0};
     pp_status st = pp_baseline_read(o->baseline, &runs, &about, err);
     if (st == PP_OK) {
-        printf("%s: %zu runs, saved %s by pipeprobe %s%s%s\n\n", o->baseline, runs.n, about.created_utc, about.version, about.label[0] ? ", " : "", about.label);
+        printf("%s: %zu run%s, saved %s by pipeprobe %s%s%s\n\n", o->baseline, runs.n, runs.n == 1 ? "" : "s", about.created_utc, about.version, about.label[0] ? ", " : "", about.label);
         for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
             show_metric(&runs, (enum pp_cmp_id)i);
         printf("\nMade on\n");

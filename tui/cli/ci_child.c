@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,7 +109,9 @@ static void last_words(const char *log, char *buf, size_t size)
 {
     char line[1024];
     FILE *in = fopen(log, "re");
-    snprintf(buf, size, "it said nothing");
+    struct statvfs fs;
+    int full = statvfs(log, &fs) == 0 && fs.f_bavail == 0;
+    snprintf(buf, size, full ? "its words found no space in %s" : "it said nothing", log);
     while (in && fgets(line, sizeof(line), in)) {
         line[strcspn(line, "\r\n")] = '\0';
         if (line[strspn(line, " \t")])
