@@ -1,10 +1,10 @@
 #!/bin/bash
 # tests/bench/bench_ci.sh [--quick] [--rounds N] [--seconds S] [--trials N] [--draws N]: how good the gate is, as tables: on runs made up, and on real
 # runs of this machine, of one loader bound by storage and one by decoding: against the same thing, and against the same thing made 10 % slower.
-# About 11 minutes: 18 rounds x 3 runs x 5 s for each loader, and a minute for the simulation. --quick: about 3.
+# About 11 minutes: 16 rounds x 3 runs x 5 s for each loader, and a minute for the simulation. --quick: about 3.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-rounds=18 seconds=5 trials=200 draws=400
+rounds=16 seconds=5 trials=200 draws=300
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) rounds=7 seconds=3 trials=40 ;;
