@@ -132,6 +132,7 @@ help:
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
+	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \

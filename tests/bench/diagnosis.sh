@@ -2,7 +2,7 @@
 # tests/bench/diagnosis.sh: the diagnosis against labelled runs, every figure of docs/DIAGNOSIS.md's tables from one command.
 #
 #   HALF=held-out   which seeds: tune (odd), report (even), held-out (20 to 24), any      SEEDS=5   how many of them
-#   BUDGET=0        minutes; 0: the whole plan, about 45 with TRUTH=1                      ONLY=a,b  these scenarios
+#   BUDGET=0        minutes; 0: the whole plan, about 50 with TRUTH=1                      ONLY=a,b  these scenarios
 #   TRUTH=1         turns every knob of every scenario for real, once: labels, efficacy, predictions; 0: verdicts alone
 set -eu
 cd "$(dirname "$0")/../.."
