@@ -339,6 +339,8 @@ static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
 static void average(struct pass *p)
 {
     struct pp_costs *c = p->c;
+    c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    c->wanting_cpus = per(c->cpu_ns + c->delay_ns, c->window_ns);
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns))
         c->cpu_ns += c->copy_cpu_ns, c->delay_ns += p->copy_delay_ns;
@@ -353,7 +355,6 @@ static void average(struct pass *p)
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
     c->sync_ns = per(own_sync_ns(p), p->steps);
     c->window_start_ns = p->tl->start_ns;
-    c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     c->samples_per_s = per((double)p->tl->window_samples * 1e9, c->window_ns);
     if (c->batch_size <= 0)
         c->batch_size = per((double)p->tl->window_samples, (double)p->tl->window_batches);

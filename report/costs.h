@@ -38,6 +38,7 @@ struct pp_costs {
     double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double sync_ns;                                        /* per batch, beyond the copy that was under way when it began */
     double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
+    double wanting_cpus;          /* threads of the workers that run or wait for a CPU, on average */
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */
     double samples_per_s;         /* measured */

@@ -124,10 +124,15 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
 
 /* ---- what the owner is bound by ---- */
 
+static int is_stretched(const struct pp_facts *f)
+{
+    return f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least;
+}
+
 /* Without an owner of the stalls, the replay may still know what stretches the steps. */
 static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
-    return f->owner_known || f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
+    return f->owner_known || is_stretched(f) ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
@@ -221,8 +226,11 @@ static void judge_level(const struct judge *j)
     v->l0 = level->l0;
     v->level = level->level;
     v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
-    v->sentence = fill(j, level->sentence);
+    int stretched = level->stretched && is_stretched(f);
+    v->sentence = fill(j, stretched ? level->stretched : level->sentence);
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
+    if (stretched)
+        add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
     const struct pp_cause_rule *outside = bound ? NULL : pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);

@@ -8,9 +8,11 @@ const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT] = {
 
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
-    {0.20, "input-bound", "highly", "HIGHLY input-bound: the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)"},
-    {0.05, "input-bound", "moderately", "MODERATELY input-bound: the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)"},
-    {0, "not-input-bound", "not", "NOT input-bound: the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)"},
+    {0.20, "input-bound", "highly", "HIGHLY input-bound: the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)",
+     "HIGHLY input-bound: the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
+    {0.05, "input-bound", "moderately", "MODERATELY input-bound: the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)",
+     "MODERATELY input-bound: the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
+    {0, "not-input-bound", "not", "NOT input-bound: the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL},
 };
 const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
 
@@ -80,6 +82,8 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     [PP_IF_THROTTLED] = {PP_METRIC_THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"},
     [PP_IF_FAULTS] = {PP_METRIC_MAJOR_FAULTS, 0.5, "more often than not: a read into a buffer makes none"},
     [PP_IF_STRETCHED] = {PP_METRIC_STRETCH, 0.05, "the smallest share of a step that counts (5 %)"},
+    [PP_IF_OWN_CROWD] = {PP_METRIC_OWN_CROWD, 0.5, "more of it than not"},
+    [PP_IF_MANY_WORKERS] = {PP_METRIC_WORKERS_PER_CPU, 2, "two workers for every usable CPU"},
     [PP_IF_EPOCHS] = {PP_METRIC_EPOCH, 0.15, "a fix that is worth its name gains 15 %"},
     [PP_IF_STARTUP] = {PP_METRIC_STARTUP, 0.15, "a fix that is worth its name gains 15 %"},
     /* the device's own evidence (report/gpu.h); unknown on the host stand-in, whose spans are the device */
@@ -181,6 +185,12 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"loader", "under-parallel", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
+    {"loader", "oversubscribed", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_STRETCHED, 1}, {PP_IF_OWN_CROWD, 1}, {PP_IF_MANY_WORKERS, 1}),
+     "loader: {workers} workers crowd {cpus} usable CPUs, {own_crowd} of what wants one beside the trainer is theirs, and its own step takes {stretch} longer",
+     "Use fewer workers (--workers auto or below), or do less work per sample."},
+    {"transform", "cpu-contended", ANY, ALL({PP_IF_STRETCHED, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
+     "transform: others use {contended} of the usable CPUs, and this run's workers are {own_crowd} of what wants one beside the trainer",
+     "Find what else runs on these CPUs before changing the loader."},
     {"transform", "cpu-contended", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
      "transform: others use {contended} of the usable CPUs, and {owner} waits for one {run_queue} of its time",
      "Find what else runs on these CPUs before changing the loader."},

@@ -32,7 +32,9 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(BATCH_TIME, "batch_time", "time per batch", TIME)                      \
     X(BATCH_SIZE, "batch_size", "samples per batch", COUNT)                  \
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER)    \
+    X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE)          \
     X(STRETCH, "stretch", "step stretched for want of CPU", SHARE)           \
+    X(OWN_CROWD, "own_crowd", "this run's part of who wants a CPU", SHARE)   \
     X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
     X(STARTUP, "startup", "time to the first batch", SHARE)                  \
     X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE) \
@@ -93,6 +95,7 @@ extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */
     const char *l0, *level, *sentence, *threshold; /* threshold: as shown beside the value */
+    const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of a CPU */
 };
 extern const struct pp_level_rule pp_level_rules[];
 extern const size_t pp_level_rules_n;
@@ -114,7 +117,8 @@ enum pp_condition_id {
     PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
     PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
-    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_EPOCHS, PP_IF_STARTUP,
+    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_OWN_CROWD, PP_IF_MANY_WORKERS,
+    PP_IF_EPOCHS, PP_IF_STARTUP,
     PP_IF_GPU_TOLD, PP_IF_GPU_COPY, PP_IF_GPU_HOST, PP_IF_GPU_PAGEABLE, PP_IF_GPU_OVERLAP, PP_IF_GPU_SYNCS, PP_IF_GPU_OVERHEAD,
     PP_CONDITIONS
 };

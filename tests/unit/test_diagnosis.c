@@ -456,6 +456,34 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
     }
 }
 
+/* The trainer's own step does not get a CPU: it is this run's workers that take it, or somebody else; the sentence never calls that waiting for data. */
+static void test_who_crowds_the_trainer(void **state)
+{
+    static const struct {
+        double own_crowd, workers_per_cpu;
+        const char *l1, *l2;
+    } rows[] = {{0.7, 4, "loader", "oversubscribed"}, {0.2, 4, "transform", "cpu-contended"}, {0.7, 1, "transform", "cpu-contended"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_report_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE};
+        for (int m = 0; m < PP_METRIC_COUNT; m++)
+            f.metric[m] = NAN;
+        f.metric[PP_METRIC_DATA_WAIT] = 0.85, f.metric[PP_METRIC_WAIT_ITSELF] = 0.03, f.metric[PP_METRIC_STRETCH] = 0.82;
+        f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_FEWER] = 0, f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1, f.metric[PP_METRIC_CONTENDED] = 0.3;
+        f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu, f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
+        f.metric[PP_METRIC_OWN_CROWD] = rows[i].own_crowd;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l1, rows[i].l1);
+        assert_string_equal(v.l2, rows[i].l2);
+        assert_non_null(strstr(v.sentence, "loses 85.0 % of its time: 3.0 % waiting for data, 82.0 % because its own step does not get a CPU"));
+        assert_null(strchr(v.sentence, '{'));
+        assert_null(strstr(v.sentence, " - ")); /* no value that is not known */
+        pp_report_arena_free(&arena);
+    }
+}
+
 static void test_rules_speak_of_metrics(void **state)
 {
     check_rules(pp_cause_rules, pp_cause_rules_n);
@@ -516,7 +544,7 @@ int main(void)
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
-        cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away),
+        cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away), cmocka_unit_test(test_who_crowds_the_trainer),
     };
     return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
 }
