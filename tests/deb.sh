@@ -25,9 +25,19 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: pipeprobe
 
 Files: *
-Copyright: pipeprobe contributors
+Copyright: 2026 pipeprobe contributors
 License: Apache-2.0
  On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0.
+END
+# One package on purpose: the program, and for whoever links with it the library and what it takes to compile. No bug asks for it.
+mkdir -p "$root/usr/share/lintian/overrides"
+cat >"$root/usr/share/lintian/overrides/pipeprobe" <<END
+pipeprobe: initial-upload-closes-no-bugs
+pipeprobe: package-name-doesnt-match-sonames
+pipeprobe: link-to-shared-library-in-wrong-package
+pipeprobe: pkg-config-unavailable-for-cross-compilation
+# opened by path in a process that pipeprobe starts, never linked with
+pipeprobe: shared-library-lacks-version
 END
 gzip -9n >"$doc/changelog.Debian.gz" <<END
 pipeprobe ($version-1) unstable; urgency=medium

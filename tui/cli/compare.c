@@ -14,7 +14,7 @@ struct options {
 static const struct pp_opt opts[] = {
     GATE_OPT_ROWS(struct options, gate, "no"),
     {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired), .group = "Gate",
-     .help = "run k of BASE was made beside run k of HEAD (ci run --keep): pair by pair"},
+     .help = "pair by pair: run k of BASE and run k of HEAD were made side by side"},
     {.name = NULL},
 };
 
