@@ -11,6 +11,7 @@ struct opened {
     int part;
     uint64_t from_ns, to_ns;
     struct pp_thread_row *threads; /* of a part: without what was lost elsewhere */
+    size_t n_threads;
 };
 
 /* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where the part does. */
@@ -44,16 +45,15 @@ static size_t threads(void *ctx, const struct pp_thread_row **rows)
     size_t n = pp_reader_threads(o->reader, rows);
     if (!o->part)
         return n;
-    struct pp_thread_row *copy = realloc(o->threads, (n + 1) * sizeof(*copy));
-    if (!copy)
-        return 0;
-    o->threads = copy;
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = (*rows)[i];
-        copy[i].dropped = 0;
+    if (!o->threads && (o->threads = malloc((n + 1) * sizeof(*o->threads)))) { /* once: who asked before still looks at them */
+        for (size_t i = 0; i < n; i++) {
+            o->threads[i] = (*rows)[i];
+            o->threads[i].dropped = 0;
+        }
+        o->n_threads = n;
     }
-    *rows = copy;
-    return n;
+    *rows = o->threads;
+    return o->n_threads;
 }
 
 static const char *name(void *ctx, uint16_t id)
