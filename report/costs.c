@@ -381,6 +381,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
     struct pass p = {.c = out, .tl = tl};
     memset(out, 0, sizeof(*out));
     out->glance = source->glance;
+    out->base = calloc(PP_BASE_RATES, sizeof(*out->base)); /* without memory for it everything takes longer, no more */
     p.n_threads = source->threads(source->ctx, &p.threads);
     read_config(source, out);
     pp_status st = read_counters(source, out, err);
@@ -413,8 +414,10 @@ void pp_costs_free(struct pp_costs *c)
 {
     free(c->outages);
     free(c->samples);
+    free(c->base);
     c->samples = NULL;
     c->outages = NULL;
     c->n_outages = 0;
+    c->base = NULL;
     c->n = c->room = 0;
 }

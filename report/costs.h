@@ -29,6 +29,14 @@ struct pp_storage {
     double drift_at;    /* where, as a part of the window */
 };
 
+/* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while what the costs say of samples,
+ * capacity and storage is the same. */
+struct pp_base_rate {
+    double samples_per_s, others, groups, bandwidth; /* samples_per_s 0: not replayed yet */
+    size_t n, n_outages;
+};
+enum { PP_BASE_RATES = 10 };
+
 struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
     size_t n, room;
@@ -60,6 +68,7 @@ struct pp_costs {
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */
+    struct pp_base_rate *base;    /* PP_BASE_RATES of them; NULL: each is replayed again */
     int glance;                   /* the source's: intervals are not asked for */
     struct pp_outage *outages;    /* times from window_start_ns on in which storage answered nobody, taken out of the samples' read_blocked (outages.h) */
     size_t n_outages;

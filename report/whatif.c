@@ -226,16 +226,35 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 
 /* ---- predictions ---- */
 
+/* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who competes. */
+enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS };
+_Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each has its place");
+
+static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_cost_sample *s, size_t n, double *samples_per_s, struct pp_err *err)
+{
+    struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
+    struct pp_knobs as_recorded = pp_knobs_none();
+    struct pp_replay_result r;
+    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages && kept->others == c->others && kept->groups == c->groups && kept->bandwidth == c->bandwidth) {
+        *samples_per_s = kept->samples_per_s;
+        return PP_OK;
+    }
+    pp_status st = replay(c, &as_recorded, s, n, &r, err);
+    if (st == PP_OK)
+        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s, .others = c->others, .groups = c->groups, .bandwidth = c->bandwidth, .n = c->n, .n_outages = c->n_outages};
+    return st;
+}
+
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err)
 {
-    struct pp_knobs none = pp_knobs_none();
-    struct pp_replay_result base, r;
-    pp_status st = replay(c, &none, c->samples, replay_length(c), &base, err);
+    struct pp_replay_result r;
+    double base;
+    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
         st = replay(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
-    *samples_per_s = c->samples_per_s * (r.samples_per_s / base.samples_per_s);
+    *samples_per_s = c->samples_per_s * (r.samples_per_s / base);
     if (data_wait_share)
         *data_wait_share = r.data_wait_share;
     return PP_OK;
@@ -253,11 +272,10 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
 
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
 {
-    struct pp_knobs none = pp_knobs_none();
-    struct pp_replay_result base;
-    pp_status st = replay(c, &none, c->samples, replay_length(c), &base, err);
+    double base;
+    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
-        *error = base.samples_per_s / c->samples_per_s - 1;
+        *error = base / c->samples_per_s - 1;
     return st;
 }
 
@@ -272,16 +290,16 @@ static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t
     }
 }
 
-static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, double *low, double *high, struct pp_err *err)
+static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int which, const struct pp_cost_sample *s, size_t n, double *low, double *high, struct pp_err *err)
 {
-    struct pp_knobs none = pp_knobs_none();
-    struct pp_replay_result base, r;
-    pp_status st = replay(c, &none, s, n, &base, err);
+    struct pp_replay_result r;
+    double base;
+    pp_status st = base_rate(c, which, s, n, &base, err);
     if (st == PP_OK)
         st = replay(c, k, s, n, &r, err);
     if (st != PP_OK)
         return st;
-    double rate = c->samples_per_s * (r.samples_per_s / base.samples_per_s);
+    double rate = c->samples_per_s * (r.samples_per_s / base);
     *low = fmin(*low, rate);
     *high = fmax(*high, rate);
     return PP_OK;
@@ -291,18 +309,17 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
 {
     if (c->glance)
         return predict_rate(c, k, out, err);
-    struct pp_knobs none = pp_knobs_none();
-    struct pp_replay_result base;
     size_t n = replay_length(c);
+    double base = 0;
     struct pp_cost_sample *s = malloc(n * sizeof(*s));
-    pp_status st = s ? replay(c, &none, c->samples, n, &base, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
+    pp_status st = s ? base_rate(c, BASE, c->samples, n, &base, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
     memset(out, 0, sizeof(*out));
     if (st == PP_OK)
         st = pp_whatif_rate(c, k, &out->samples_per_s, &out->data_wait_share, err);
     out->low = out->high = out->samples_per_s;
     for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
         resample(c, s, n, b);
-        st = widen(c, k, s, n, &out->low, &out->high, err);
+        st = widen(c, k, BASE_COPY + (int)b - 1, s, n, &out->low, &out->high, err);
     }
     const double competition[][2] = {{c->others_range.low, 0}, {c->others_range.high, 0}, {0, c->groups_range.low}, {0, c->groups_range.high}};
     for (int i = 0; i < 4 && st == PP_OK; i++) { /* who the scheduler is fair to, and to how many, is not known for sure */
@@ -311,16 +328,16 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
             continue; /* nobody competes */
         other.others = competition[i][0];
         other.groups = competition[i][1];
-        st = widen(&other, k, c->samples, n, &out->low, &out->high, err);
+        st = widen(&other, k, BASE_OTHERS + i, c->samples, n, &out->low, &out->high, err);
     }
     if (st == PP_OK && k->batch > 0 && !k->step_stated && !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in proportion */
         struct pp_knobs fixed = *k;
         fixed.step_stated = 1;
-        st = widen(c, &fixed, c->samples, n, &out->low, &out->high, err);
+        st = widen(c, &fixed, BASE, c->samples, n, &out->low, &out->high, err);
     }
     if (st == PP_OK) {
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here */
-        double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01 ? fmin(fabs(base.samples_per_s / c->samples_per_s - 1), 0.2) / 2 + 0.02 : 0.02;
+        double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01 ? fmin(fabs(base / c->samples_per_s - 1), 0.2) / 2 + 0.02 : 0.02;
         off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that would check the prediction is another */
         out->low /= 1 + off;
         out->high *= 1 + off;
