@@ -1,7 +1,7 @@
 /* What a frame of the dashboard costs on a run that goes on, one minute, one hour, ten hours and a day after its start: goal <= 5 ms at any length, and
  * <= 1 % of a core at four frames a second. A frame is what the loop does between two keys (dash.c): looking at the file, the snapshot, drawing. Every
  * fourth one finds a new second, as recorded: committed once a second, with the spans of eight busy workers. Threads beside the display (the verdict,
- * what-if) and the terminal are in watch.sh, which measures the whole program. */
+ * the verdict and what-if) and the terminal are in watch.sh, which measures the whole program. */
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
 #include "tui/dash/draw.h"
@@ -45,6 +45,11 @@ static struct pp_store *make(const char *path, unsigned seconds)
     if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, NULL) != PP_OK)
         exit(1);
     pp_store_meta_num(s, "run", "started_mono_ns", (double)T0, "ns");
+    pp_store_meta_num(s, "config", "workers", WORKERS, "threads");
+    pp_store_meta_num(s, "config", "batch_size", WORKERS * SAMPLES_PER_S / STEPS_PER_S, "samples");
+    pp_store_meta_num(s, "config", "prefetch", 2, "batches");
+    pp_store_meta_num(s, "config", "copy_buffers", 2, "batches");
+    pp_store_meta_num(s, "environment", "usable_cpus", WORKERS, "CPUs");
     for (uint32_t i = 0; i <= WORKERS; i++)
         pp_store_thread(s, &(struct pp_store_thread){.id = i, .lane = i ? PP_LANE_WORKER : PP_LANE_TRAINER, .name = i ? "pp-worker" : "pp-trainer"});
     for (unsigned second = 0; second < seconds; second++)
@@ -109,17 +114,41 @@ static void measure(const char *path, unsigned seconds)
     pp_store_close(store);
 }
 
-int main(void)
+/* A knob turned in the what-if view until its answer is there, interval included, beside the display: goal < 100 ms. The recording is read before. */
+static void measure_whatif(const char *path)
+{
+    static const char *const asked[] = {"", "decode=0.5", "decode=0.8", "transform=0.5", "step=0.8", "step=1.25", "storage-latency=0.5", "decode=1.25", "cache=0.5"};
+    enum { ASKED = sizeof(asked) / sizeof(*asked) };
+    struct pp_predictor *p = pp_predictor_start(path);
+    struct pp_predicted answer = {.set = "none"};
+    double ms[ASKED] = {0};
+    for (int i = 0; i < ASKED; i++) {
+        uint64_t began = pp_now_ns();
+        while (!pp_predictor_ask(p, asked[i], &answer) || strcmp(answer.set, asked[i]) != 0)
+            usleep(500);
+        ms[i] = (double)(pp_now_ns() - began) / 1e6;
+    }
+    qsort(ms + 1, ASKED - 1, sizeof(*ms), by_value);
+    printf("\nwhat if: first look %.0f ms; a knob turned: median %.1f ms, worst %.1f ms (goal < 100 ms)%s%s\n", ms[0], ms[1 + (ASKED - 1) / 2], ms[ASKED - 1],
+           answer.status == PP_OK ? "" : ": ", answer.status == PP_OK ? "" : answer.why);
+    pp_predictor_stop(p);
+}
+
+/* bench_dash [--quick]: the shortest run alone. */
+int main(int argc, char **argv)
 {
     static const unsigned lengths[] = {60, 3600, 36000, 86400};
+    size_t n = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 1 : sizeof(lengths) / sizeof(*lengths);
     static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
     char dir[] = "/tmp/pp-bench-dash-XXXXXX", path[64], name[80];
     if (!mkdtemp(dir))
         return 1;
     snprintf(path, sizeof(path), "%s/run.sqlite", dir);
     printf("%8s  %8s  %8s  %8s  %8s  %8s  %10s  %8s\n", "run", "open, ms", "frame, ms", "p95", "worst", "jump, ms", "% of a core", "MiB");
-    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+    for (size_t i = 0; i < n; i++) {
         measure(path, lengths[i]);
+        if (i == 0)
+            measure_whatif(path);
         for (size_t k = 0; k < sizeof(tails) / sizeof(*tails); k++) {
             snprintf(name, sizeof(name), "%s%s", path, tails[k]);
             unlink(name);
