@@ -92,6 +92,7 @@ static void too_few_runs_are_inconclusive(void **state)
         if (n < 7)
             contains(m->reason, "need at least 7 runs");
         assert_int_equal(c.metric[PP_CMP_READS].answer, PP_NOT_REGRESSED); /* a count needs no repetition */
+        assert_int_equal(isnan(m->noise_floor) != 0, n == 1); /* unknown, not zero */
         done(&c, &base, &head);
     }
 }
@@ -438,6 +439,7 @@ static void pairs_need_as_many_on_each_side_and_seven(void **state)
         c = compare(&base, &head, &o);
         assert_int_equal(c.runs_needed, 7);
         assert_int_equal(c.metric[PP_CMP_SAMPLES_PER_S].answer, n < 7 ? PP_INCONCLUSIVE : PP_REGRESSED);
+        assert_int_equal(isnan(c.metric[PP_CMP_SAMPLES_PER_S].noise_floor) != 0, n == 1);
         if (n < 7)
             contains(c.metric[PP_CMP_SAMPLES_PER_S].reason, "need at least 7 runs");
         done(&c, &base, &head);
