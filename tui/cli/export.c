@@ -109,7 +109,10 @@ static void say_loss(void *ctx, const char *what, uint64_t count, const char *wh
 {
     char text[32];
     (void)ctx;
-    fprintf(stderr, "note: the recording lacks %s %s: %s\n", pp_text_count(text, sizeof(text), (double)count), what, why);
+    if (count)
+        fprintf(stderr, "note: the recording lacks %s %s: %s\n", pp_text_count(text, sizeof(text), (double)count), what, why);
+    else /* not a number of things */
+        fprintf(stderr, "note: %s: %s\n", what, why);
 }
 
 static void say_losses(const struct pp_source *source)

@@ -6,6 +6,7 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,12 +24,15 @@ static void default_name(char *buf, size_t size)
 pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err)
 {
     char copy[4096];
+    struct stat st;
     if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
     if (output)
         snprintf(path, size, "%s", output);
     else
         default_name(path, size);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     if (!force && access(path, F_OK) == 0)
         return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", path);
     snprintf(copy, sizeof(copy), "%s", path);
