@@ -36,6 +36,12 @@ for variant in address-undefined thread; do
         clean "$variant: shards, streaming" "0 3" run "$shards" $common --epochs 2 --stream --shuffle-buffer 10
         clean "$variant: tokens" "0 3" run "$T/tokens.npy" $common --steps 30 --pageable
         clean "$variant: synthetic" "0 3" run --synthetic n=100,read=1ms $common --steps 20 --sync-every-step
+        with_fakes="env LD_LIBRARY_PATH=$PWD/$BUILD/tests/fake"
+        prefix="$prefix $with_fakes" clean "$variant: fake device, normalising" "0 3" run --synthetic n=100 $common --steps 20 --step cuda:1ms --wire u8
+        prefix="$prefix $with_fakes PP_FAKE_CUDA=fail=cuLaunchKernel:30:719" clean "$variant: fake device, lost" "4" run --synthetic n=100 $common --steps 60 --step cuda:1ms
+        prefix="$prefix $with_fakes PP_FAKE_CUPTI=small=1" clean "$variant: fake device, records dropped" "0 3" run --synthetic n=100 $common --steps 60 --step cuda:1ms --pageable --h2d sync
+        clean "$variant: report of it" "0 3" report "$T/run.sqlite"
+        clean "$variant: export of it" "0" export "$T/run.sqlite" --to nsys --force -o "$T/out.sqlite"
         clean "$variant: not recorded" "0" run "$T/images" --workers 3 --batch-size 8 --quiet --no-record --epochs 1
         clean "$variant: report" "0 3" report "$T/run.sqlite"
         clean "$variant: report as JSON" "0 3" report --json "$T/run.sqlite"
