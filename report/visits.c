@@ -208,7 +208,7 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
     int possible = 0, by_number = 0;
     for (size_t e = 1; e < p->tl->n_epoch_first; e++) {
         struct comparison c = compare(p, e);
-        if (c.compared == 0 || c.chance + 1e-9 < 0)
+        if (c.compared == 0)
             continue;
         possible = 1;
         if (c.compared < 2)
