@@ -29,7 +29,7 @@ struct pass {
     const struct pp_thread_row *threads;
     size_t n_threads;
     struct worker *workers; /* by place in threads */
-    double collates, copies, steps, copy_delay_ns;
+    double collates, copies, steps, copy_delay_ns, all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
     struct stretches copy, sync; /* of every copy and device sync: what a sync waited for */
@@ -53,6 +53,12 @@ static double cpu_of(const struct pp_span *s)
 static double delay_of(const struct pp_span *s)
 {
     return (s->flags & PP_SPAN_HAS_DELAY) ? (double)s->run_delay_ns : 0;
+}
+
+/* More than it computed: its run-queue delay is one of waking up. */
+static int slept(const struct pp_span *s)
+{
+    return blocked_of(s) > cpu_of(s);
 }
 
 static void finish_sample(struct pass *p, struct worker *w)
@@ -84,6 +90,8 @@ static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
         w->hand = (struct pp_cost_sample){.sample = s->sample, .read_start_ns = s->start_ns, .batch = s->batch, .worker = w->thread, .epoch = s->epoch};
     }
     w->hand.read_end_ns = s->start_ns + s->dur_ns - ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
+    if (slept(s))
+        w->hand.read_wake += (float)delay_of(s);
     w->hand.read_blocked += (float)blocked_of(s);
     w->hand.read_cpu += (float)cpu_of(s);
     w->hand.bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
@@ -119,7 +127,8 @@ static void add_worker_span(struct pass *p, struct worker *w, const struct pp_sp
         c->work_blocked_ns += blocked;
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
     }
-    if (s->phase == PP_PHASE_READ || s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
+    p->all_ns += cpu + delay_of(s);
+    if ((s->phase == PP_PHASE_READ && !slept(s)) || s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
         c->cpu_ns += cpu;
         c->delay_ns += delay_of(s);
     }
@@ -159,6 +168,11 @@ static void keep_stretch(struct pass *p, struct stretches *k, const struct pp_sp
 static void add_other_span(struct pass *p, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
+    p->all_ns += cpu_of(s) + delay_of(s);
+    if (s->phase == PP_PHASE_DATA_WAIT)
+        c->trainer_wait_wake_ns += delay_of(s);
+    if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
+        c->copy_wait_wake_ns += delay_of(s);
     if (s->phase == PP_PHASE_H2D) {
         c->copy_cpu_ns += cpu_of(s);
         c->copy_blocked_ns += blocked_of(s);
@@ -344,8 +358,15 @@ static void average(struct pass *p)
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns))
         c->cpu_ns += c->copy_cpu_ns, c->delay_ns += p->copy_delay_ns;
+    else
+        c->copy_wake_ns = per(p->copy_delay_ns, p->copies);
     if (c->step_cpu_ns > 0.1 * (c->step_cpu_ns + c->step_blocked_ns))
         c->cpu_ns += c->step_cpu_ns, c->delay_ns += c->step_stretch_ns;
+    else
+        c->step_wake_ns = per(c->step_stretch_ns, p->steps);
+    c->trainer_wait_wake_ns = per(c->trainer_wait_wake_ns, p->steps);
+    c->copy_wait_wake_ns = per(c->copy_wait_wake_ns, p->copies);
+    c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
     c->collate_cpu_ns = per(c->collate_cpu_ns, p->collates);
     c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
     c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);

@@ -1,7 +1,8 @@
 /* report/costs.h: what one sample, batch and step cost in a recording, apart from what the recorded set-up made of it: CPU time, time blocked for
  * storage, and never the run-queue delay, which belongs to how many threads shared the CPUs. What the replay (replay.h) is fed with.
  *
- * wall = cpu + run-queue delay + blocked. The delay is dropped everywhere, also after reads (waking up late is not storage). */
+ * wall = cpu + run-queue delay + blocked. The delay of work is dropped. That of threads which wake up (after reads, copies, waits) is kept apart: it is
+ * not storage, and it comes once per sleep, not per CPU time. */
 #ifndef PP_REPORT_COSTS_H
 #define PP_REPORT_COSTS_H
 
@@ -12,6 +13,7 @@
 struct pp_cost_sample {
     uint64_t sample, read_start_ns, read_end_ns; /* the end without the run-queue delay: when storage answered */
     float read_blocked, read_cpu, retry_blocked; /* ns */
+    float read_wake; /* ns from storage's answer to having a CPU again, where it slept; the run-queue delay of a read that did not is in delay_ns below */
     float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
     uint32_t bytes, batch, worker; /* worker: thread id */
     uint16_t epoch;
@@ -32,7 +34,7 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while what the costs say of samples,
  * capacity and storage is the same. */
 struct pp_base_rate {
-    double samples_per_s, others, groups, bandwidth; /* samples_per_s 0: not replayed yet */
+    double samples_per_s, others, groups, wake_part, bandwidth; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
 enum { PP_BASE_RATES = 10 };
@@ -47,6 +49,9 @@ struct pp_costs {
     double sync_ns;                                        /* per batch, beyond the copy that was under way when it began */
     double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;          /* threads of the workers that run or wait for a CPU, on average */
+    /* From being woken to having a CPU, per batch: threads that mostly sleep (in copies, in steps), and the trainer and the copy lane where they waited for something. */
+    double copy_wake_ns, step_wake_ns, trainer_wait_wake_ns, copy_wait_wake_ns;
+    double runnable;              /* threads of ours that have a CPU or wait for one, on average */
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */
     double samples_per_s;         /* measured */
@@ -64,6 +69,8 @@ struct pp_costs {
     struct pp_range {
         double low, high;
     } others_range, groups_range; /* what either may be, if it is the one */
+    double others_as_threads;     /* what others would be if they were threads, also where groups are what is replayed */
+    double wake_part;             /* of the time that waking takes, the others' part: m / (m + runnable) */
     int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */

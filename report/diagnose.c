@@ -58,7 +58,7 @@ static void add_stretch(const struct pp_costs *c, const struct pp_timeline *tl, 
     double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(tl->wait_ns + tl->sync_ns + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
     f->metric[PP_METRIC_WAIT_ITSELF] = f->metric[PP_METRIC_DATA_WAIT];
-    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others > 0 ? c->wanting_cpus / (c->wanting_cpus + c->others) : NAN;
+    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0 ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads) : NAN;
     if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
         f->metric[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_DATA_WAIT] + f->metric[PP_METRIC_STRETCH], 1);
 }

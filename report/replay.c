@@ -12,7 +12,7 @@ struct agent {
     enum activity activity;
     double until;     /* BLOCKED: when it ends */
     double demand;    /* RUNNING: CPU ns still needed */
-    double asked;     /* when it asked for the lock */
+    double asked;     /* when it asked for the lock; of the copy lane, when it had nothing to do */
     int stage;        /* which part of its job it is in */
     uint64_t batch;   /* job */
     size_t sample;
@@ -199,7 +199,7 @@ static void try_copy(struct sim *m)
     m->buffers_used++;
     c->batch = number;
     c->stage = C_LINK;
-    start_blocked(c, m->now + m->s->copy_ns);
+    start_blocked(c, m->now + (m->now > c->asked ? m->s->copy_wake_ns : 0) + m->s->copy_ns);
 }
 
 static void end_copy_stage(struct sim *m)
@@ -210,6 +210,7 @@ static void end_copy_stage(struct sim *m)
         return;
     }
     c->activity = IDLE;
+    c->asked = m->now;
     slot_of(m, c->batch)->number = UINT64_MAX;
     m->slots_used--;
     m->arrived++;
@@ -222,7 +223,7 @@ static void try_step(struct sim *m)
         return;
     m->waited += m->now - m->wait_since;
     t->stage = T_BLOCKED;
-    start_blocked(t, m->now + m->s->step_ns);
+    start_blocked(t, m->now + (m->now > m->wait_since ? m->s->trainer_wake_ns : 0) + m->s->step_ns);
 }
 
 /* A device sync ends when the copy under way has ended (a batch whose turn comes meanwhile is not waited for), and takes its own time. */

@@ -41,6 +41,7 @@ struct pp_replay_setup {
     int sync;                     /* after every step the trainer waits for the copy under way, and sync_ns more */
     double sync_ns;
     double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and CPU time (bounce copies) */
+    double trainer_wake_ns, copy_wake_ns; /* from what they waited for to having a CPU */
     double collate_cpu_ns;        /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;   /* shared by all workers; 0: no limit */
     const struct pp_outage *outages; /* borrowed; in order, apart from each other, all of them over before outage_period_ns, after which they come again */

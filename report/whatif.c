@@ -53,13 +53,18 @@ static uint32_t mix(uint32_t i)
     return (uint32_t)pp_mix64(i + 1);
 }
 
+static double wake_part(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return k->alone ? 0 : c->wake_part;
+}
+
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x, size_t i, float limit)
 {
     /* on a shared link, the time a read was blocked is the queue of the recorded set-up: the replay makes its own */
     float blocked = c->bandwidth > 0 ? 0 : x->read_blocked;
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
-        .read_blocked = (float)((stored ? blocked * k->read : 0) + x->retry_blocked * k->retry), .read_cpu = x->read_cpu, .bytes = stored ? x->bytes : 0,
+        .read_blocked = (float)((stored ? blocked * k->read : 0) + (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) + x->retry_blocked * k->retry), .read_cpu = x->read_cpu, .bytes = stored ? x->bytes : 0,
         .work_cpu = (float)(x->decode_cpu * k->decode + x->transform_cpu * k->transform), .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,
     };
     if (c->locked) {
@@ -81,13 +86,15 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size, step = k->step * (k->step_stated ? 1 : larger);
     double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns, step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
+    double wake = wake_part(c, k);
     step_ns = k->step_ns > 0 ? k->step_ns : step_ns * step;
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
         .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
-        .step_ns = step_ns * (1 - step_cpu), .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
-        .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
+        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake, .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
+        .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake,
+        .copy_ns = c->copy_blocked_ns * k->copy * larger + c->copy_wake_ns * wake, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
     };
 }
@@ -186,14 +193,19 @@ static pp_status fit(struct pp_costs *c, double *much, double most, double (*loo
     return st;
 }
 
+static double recorded_rate(const struct pp_costs *c)
+{
+    return c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
+}
+
 /* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too slow with that, some of the delays were beside the critical
  * path (a thread that wakes up for a lock another has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does
  * come out. The two are the ends of what it may be. */
 static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_range *range, struct pp_err *err)
 {
-    double rate = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1, error = 0, after = 0;
+    double error = 0, after = 0;
     c->others = c->groups = 0;
-    pp_status st = fit(c, much, 4 * (c->cpus + c->workers), service_rate, rate, err);
+    pp_status st = fit(c, much, 4 * (c->cpus + c->workers), service_rate, recorded_rate(c), err);
     double by_delay = *much;
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);
@@ -212,7 +224,13 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double others = 0, groups = 0;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
+    c->others = c->groups = c->wake_part = 0;
     pp_status st = pp_storage_read(c, err);
+    if (st == PP_OK)
+        st = fit(c, &c->others, 4 * (c->cpus + c->workers), service_rate, recorded_rate(c), err);
+    c->others_as_threads = c->others;
+    if (c->others > 0)
+        c->wake_part = c->others / (c->others + c->runnable);
     if (st == PP_OK && !(c->glance && c->fair_to_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;
@@ -235,13 +253,13 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
-    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages && kept->others == c->others && kept->groups == c->groups && kept->bandwidth == c->bandwidth) {
+    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages && kept->others == c->others && kept->groups == c->groups && kept->wake_part == c->wake_part && kept->bandwidth == c->bandwidth) {
         *samples_per_s = kept->samples_per_s;
         return PP_OK;
     }
     pp_status st = replay(c, &as_recorded, s, n, &r, err);
     if (st == PP_OK)
-        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s, .others = c->others, .groups = c->groups, .bandwidth = c->bandwidth, .n = c->n, .n_outages = c->n_outages};
+        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s, .others = c->others, .groups = c->groups, .wake_part = c->wake_part, .bandwidth = c->bandwidth, .n = c->n, .n_outages = c->n_outages};
     return st;
 }
 
@@ -328,6 +346,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
             continue; /* nobody competes */
         other.others = competition[i][0];
         other.groups = competition[i][1];
+        other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
         st = widen(&other, k, BASE_OTHERS + i, c->samples, n, &out->low, &out->high, err);
     }
     if (st == PP_OK && k->batch > 0 && !k->step_stated && !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in proportion */
