@@ -80,6 +80,8 @@ struct pp_report_verdict {
      * a cause is named, the owner's part of the stalls */
     double confidence;
     int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first ": "; NULL when no cause is named */
+    double exposed_share; /* what level was decided by: data wait, device sync and stretched steps over all of the trainer's time; NAN when none was */
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[20];
     size_t evidences;

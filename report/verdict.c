@@ -2,6 +2,9 @@
 
 #include "report/causes.h"
 
+#include "probe/base/text.h"
+
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,6 +217,32 @@ static void judge_ceiling(const struct judge *j)
     show_context(j);
 }
 
+/* "STORAGE-BOUND (latency)". */
+static const char *headline(const struct judge *j)
+{
+    const struct pp_report_verdict *v = j->out;
+    char class[24];
+    size_t n = 0;
+    for (; v->l1[n] && n + 1 < sizeof(class); n++)
+        class[n] = (char)toupper((unsigned char)v->l1[n]);
+    class[n] = '\0';
+    return pp_report_arena_printf(j->arena, "%s-BOUND%s%s%s", class, v->l2 ? " (" : "", v->l2 ? v->l2 : "", v->l2 ? ")" : "");
+}
+
+/* The class, then how much is lost, then what holds the batches up; a cause's own sentence repeats the class. */
+static const char *with_cause(const struct judge *j, const struct pp_level_rule *level, const char *lost, const struct pp_cause_rule *cause)
+{
+    const struct pp_report_verdict *v = j->out;
+    const char *why = fill(j, cause->sentence);
+    char sure[48] = "";
+    size_t n = strlen(cause->l1);
+    if (strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+        why += n + 2;
+    if (!isnan(v->confidence))
+        pp_text_percent(sure, sizeof(sure), v->confidence);
+    return pp_report_arena_printf(j->arena, "%s%s%s%s: %s (%s); %s", v->headline, sure[0] ? ", " : "", sure, sure[0] ? " sure" : "", lost, level->words, why);
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -227,7 +256,9 @@ static void judge_level(const struct judge *j)
     v->level = level->level;
     v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
     int stretched = level->stretched && is_stretched(f);
-    v->sentence = fill(j, stretched ? level->stretched : level->sentence);
+    v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
+    const char *lost = fill(j, stretched ? level->stretched : level->sentence);
+    v->sentence = pp_report_arena_printf(j->arena, "%s: %s", level->words, lost);
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
@@ -239,7 +270,7 @@ static void judge_level(const struct judge *j)
         v->level = pp_level_rules[pp_level_rules_n - 2].level;
         v->l1 = outside->l1;
         v->l2 = outside->l2;
-        v->confidence = NAN;
+        v->confidence = v->exposed_share = NAN;
         v->sentence = pp_report_arena_printf(j->arena, "INPUT-BOUND outside the steady state (in it, the trainer waits %s); %s", fill(j, "{data_wait}"), fill(j, outside->sentence));
         v->next_step = fill(j, outside->remedy);
         show_cause(j, outside);
@@ -258,7 +289,8 @@ static void judge_level(const struct judge *j)
         v->l1 = cause->l1;
         v->l2 = cause->l2;
         v->confidence *= f->owner_known ? fmin(f->metric[PP_METRIC_OWNER_SHARE], 1) : 1;
-        v->sentence = pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
+        v->headline = headline(j);
+        v->sentence = with_cause(j, level, lost, cause);
         v->next_step = fill(j, cause->remedy);
         show_cause(j, cause);
     } else {
@@ -273,7 +305,7 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_report_arena *aren
 {
     struct judge j = {.facts = facts, .arena = arena, .out = out};
     memset(out, 0, sizeof(*out));
-    out->confidence = NAN;
+    out->confidence = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
     if (guard)
         say_inconclusive(&j, guard);

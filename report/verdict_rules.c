@@ -8,11 +8,11 @@ const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT] = {
 
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
-    {0.20, "input-bound", "highly", "HIGHLY input-bound: the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)",
-     "HIGHLY input-bound: the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
-    {0.05, "input-bound", "moderately", "MODERATELY input-bound: the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)",
-     "MODERATELY input-bound: the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
-    {0, "not-input-bound", "not", "NOT input-bound: the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL},
+    {0.20, "input-bound", "highly", "HIGHLY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)",
+     "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
+    {0.05, "input-bound", "moderately", "MODERATELY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)",
+     "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
+    {0, "not-input-bound", "not", "NOT input-bound", "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL},
 };
 const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
 

@@ -94,7 +94,7 @@ extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
 /* Highest first; the last row takes everything. */
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */
-    const char *l0, *level, *sentence, *threshold; /* threshold: as shown beside the value */
+    const char *l0, *level, *words, *sentence, *threshold; /* words: the level in a sentence; threshold: as shown beside the value */
     const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of a CPU */
 };
 extern const struct pp_level_rule pp_level_rules[];

@@ -22,7 +22,7 @@ start_terminal 100 30
 start_run "$T/run.sqlite" --duration 300
 shell "$PP top $T/run.sqlite"
 wait_for "it starts live" 'LIVE 0:'
-wait_for "with a verdict on the first line" 'input-bound'
+wait_for "with a verdict on the first line" 'BOUND|input-bound'
 wait_for "the pipeline" '^decode .*/s'
 wait_for "the workers" '^pp-worker-1 '
 for view in g:stages w:workers b:batch e:errors v:events i:environment W:what-if o:overview; do

@@ -18,11 +18,13 @@
 static struct made_run *run;
 static struct pp_live *live;
 static struct pp_live_snapshot snap;
+static const struct pp_report_fix fix = {.knob = "workers", .to = "8", .text = "Use more workers.", .gain = 0.09, .low = 0.05, .high = 0.11, .samples_per_s = 173};
 static struct pp_report report = {
     .outcome = "finished",
     .verdict = {
-        .l0 = "input-bound", .l1 = "storage", .level = "moderately", .confidence = 0.87,
-        .sentence = "MODERATELY input-bound: the trainer waits 8.4 % of its step time for data; storage: meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
+        .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .level = "moderately", .confidence = 0.87, .exposed_share = 0.084, .fixes = &fix, .n_fixes = 1,
+        .headline = "STORAGE-BOUND (latency)",
+        .sentence = "STORAGE-BOUND (latency), 87 % sure: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
         .next_step = "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
     },
 };
@@ -537,8 +539,8 @@ static void test_golden_views(void **state)
         compare(views[i].name, text);
         free(text);
     }
-    struct pp_report moment = {.verdict = {.l0 = "input-bound", .l1 = "loader", .level = "highly", .confidence = 0.71, .next_step = "Use more workers: --workers auto picks one per usable CPU.",
-                                           .sentence = "HIGHLY input-bound: the trainer waits 31 % of its step time for data; loader: the 3 workers are busy with decode"}};
+    struct pp_report moment = {.verdict = {.l0 = "input-bound", .l1 = "loader", .level = "highly", .confidence = 0.71, .exposed_share = 0.31, .headline = "LOADER-BOUND", .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+                                           .sentence = "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
     struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
     model.moment = &moment;
     model.moment_from_ns = MADE_T0 + 19 * MADE_S;
@@ -664,7 +666,7 @@ static void test_state_in_words(void **state)
     assert_string_equal(pp_state_text(&s, &model, text, sizeof(text)), "PAUSED -0:02");
     pp_line_text(&s, &model, text, sizeof(text));
     assert_non_null(strstr(text, "samples/s"));
-    assert_non_null(strstr(text, "MODERATELY"));
+    assert_non_null(strstr(text, "STORAGE-BOUND"));
     assert_null(strchr(text, '\n'));
 }
 

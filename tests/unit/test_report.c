@@ -285,11 +285,11 @@ static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, co
 static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
-    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "HIGHLY input-bound: the trainer waits 60.0 % of its step time for data; transform: decode takes 80");
+    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
     expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
-    expect(&p, "2", "input-bound", "storage", NULL, "storage: meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
+    expect(&p, "2", "input-bound", "storage", NULL, "STORAGE-BOUND, 80.0 % sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
 
     p.workers = 8;
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.6}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.25, 0.74});
@@ -322,8 +322,8 @@ static void test_levels(void **state)
         uint64_t wait_ms, step_ms;
         const char *l0, *l1, *words;
     } rows[] = {
-        {20, 80, "input-bound", "transform", "HIGHLY input-bound: the trainer waits 20.0 %"},
-        {19, 81, "input-bound", "transform", "MODERATELY input-bound: the trainer waits 19.0 %"},
+        {20, 80, "input-bound", "transform", "the trainer waits 20.0 % of its step time for data (HIGHLY input-bound)"},
+        {19, 81, "input-bound", "transform", "the trainer waits 19.0 % of its step time for data (MODERATELY input-bound)"},
         {5, 95, "input-bound", "transform", "MODERATELY input-bound"},
         {4, 96, "not-input-bound", NULL, "NOT input-bound: the trainer waits 4.0 %"},
         {0, 100, "not-input-bound", NULL, "NOT input-bound: the trainer waits 0 %"},

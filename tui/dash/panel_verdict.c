@@ -1,9 +1,10 @@
-/* The first lines of every view: what holds the run up at the time that is looked at, in words with its number, and the next step; then the same of the
- * whole run, cut to a line. While everything hangs, that is said, and on what. */
+/* The first lines of every view: what holds the run up at the time that is looked at, in words with its number and the next step, all on the first line;
+ * then how that is known, the next step in words, and the same of the whole run, cut to a line. While everything hangs, that is said, and on what. */
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 enum { SENTENCE_ROWS = 3, NEXT_ROWS = 2, TEXT = 900 };
 
 struct lines {
-    char first[TEXT], next[TEXT], whole[TEXT]; /* "": none */
+    char head[TEXT], first[TEXT], next[TEXT], whole[TEXT]; /* "": none; first goes on where head ends */
     enum pp_style tone;
 };
 
@@ -35,7 +36,7 @@ static void next_of(const struct pp_report *r, char *buf)
     char sure[PP_CELL] = "";
     if (!r || !r->verdict.next_step)
         return;
-    if (!isnan(r->verdict.confidence))
+    if (!isnan(r->verdict.confidence) && !r->verdict.headline) /* which says it */
         pp_short_share(sure, sizeof(sure), r->verdict.confidence);
     snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure, sure[0] ? ")" : "");
 }
@@ -75,12 +76,40 @@ static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
     pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
 }
 
+static void add(char *buf, const char *before, const char *what, const char *after)
+{
+    size_t at = strlen(buf);
+    snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
+}
+
+/* "STORAGE-BOUND (latency), 61 % lost, 92 % sure; workers -> 8: +140 %", and what the sentence says beyond it. Without a cause the sentence is all. */
+static void say(const char *lead, const struct pp_report *r, struct lines *out)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_fix *fix = v->n_fixes && v->fixes[0].gain > 0 ? &v->fixes[0] : NULL;
+    const char *rest = v->headline ? strstr(v->sentence, ": ") : NULL;
+    char share[PP_CELL];
+    if (!rest) {
+        snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
+        return;
+    }
+    snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline, pp_short_share(share, sizeof(share), v->exposed_share));
+    if (!isnan(v->confidence))
+        add(out->head, ", ", pp_short_share(share, sizeof(share), v->confidence), " sure");
+    if (fix) {
+        add(out->head, "; ", fix->knob, " -> ");
+        add(out->head, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
+    }
+    snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)rest[2]), rest + 3);
+}
+
 static void say_moment(const struct pp_dash_model *m, struct lines *out)
 {
-    char from[PP_CELL], to[PP_CELL];
+    char from[PP_CELL], to[PP_CELL], lead[2 * PP_CELL + 8];
     clock_of(m->snap, m->moment_from_ns, from);
     clock_of(m->snap, m->moment_to_ns, to);
-    snprintf(out->first, TEXT, "%s to %s: %s", from, to, m->moment->verdict.sentence);
+    snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
+    say(lead, m->moment, out);
     out->tone = tone_of(m->moment);
     next_of(m->moment, out->next);
 }
@@ -93,11 +122,6 @@ static const char *lead_of_whole(const struct pp_dash_state *s, const struct pp_
     return s->mode == PP_MODE_FOLLOW ? "" : "Whole run: ";
 }
 
-static void say_whole(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf)
-{
-    snprintf(buf, TEXT, "%s%s", lead_of_whole(s, m), m->report->verdict.sentence);
-}
-
 static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
 {
     int whole = m->report && m->report->verdict.sentence;
@@ -108,13 +132,11 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         say_moment(m, out);
     if (out->first[0]) {
         if (whole)
-            say_whole(s, m, out->whole);
+            snprintf(out->whole, TEXT, "%s%s", lead_of_whole(s, m), m->report->verdict.sentence);
         return;
     }
-    if (whole && m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW)
-        snprintf(out->first, TEXT, "%s", m->report->verdict.sentence); /* what is newest needs no word for it */
-    else if (whole)
-        say_whole(s, m, out->first);
+    if (whole)
+        say(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW ? "" : lead_of_whole(s, m), m->report, out); /* what is newest needs no word for it */
     else
         snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");
     next_of(m->report, out->next);
@@ -124,7 +146,7 @@ void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *
 {
     struct lines l;
     compose(s, m, &l);
-    snprintf(buf, size, "%s", l.first);
+    snprintf(buf, size, "%s%s%s", l.head, l.head[0] ? ": " : "", l.first);
 }
 
 static int rows_of(const char *text, int cols, int most)
@@ -137,20 +159,22 @@ int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m
 {
     struct lines l;
     compose(s, m, &l);
-    int moment = rows_of(l.first, cols, SENTENCE_ROWS) + rows_of(l.next, cols, NEXT_ROWS);
+    int moment = (l.head[0] != 0) + rows_of(l.first, cols, SENTENCE_ROWS) + rows_of(l.next, cols, NEXT_ROWS);
     return moment + (l.whole[0] && moment < SENTENCE_ROWS + NEXT_ROWS); /* a screen this narrow has few rows */
 }
 
-/* The sentence first; of what is left a row or two for the next step, and the last for the whole run. */
+/* The first line, then a row at least for the next step; of what is left the sentence, and the last row for the whole run. */
 void pp_panel_verdict(const struct pp_canvas *c)
 {
     struct lines l;
     compose(c->s, c->m, &l);
-    int rows = c->box.rows, cols = c->box.cols, whole = l.whole[0] && rows > 2, next = l.next[0] && rows > 1;
-    int first = rows_of(l.first, cols, rows - whole - next), left = rows - first - whole;
-    pp_wrap(c, 0, first, cols, 0, l.tone, l.first);
+    int rows = c->box.rows, cols = c->box.cols, head = l.head[0] != 0, next = l.next[0] && rows > 1, whole = l.whole[0] && rows > head + next + 1;
+    int first = rows_of(l.first, cols, rows - head - whole - next), left = rows - head - first - whole;
+    if (head)
+        pp_wrap(c, 0, 1, cols, 0, l.tone, l.head);
+    pp_wrap(c, head, first, cols, 0, head ? PP_STYLE_PLAIN : l.tone, l.first);
     if (next)
-        pp_wrap(c, first, left, cols, 0, PP_STYLE_PLAIN, l.next);
+        pp_wrap(c, head + first, left, cols, 0, PP_STYLE_PLAIN, l.next);
     if (whole)
         pp_wrap(c, rows - 1, 1, cols, 0, PP_STYLE_PLAIN, l.whole);
 }
