@@ -3,7 +3,8 @@
 #
 # In each round a saturated loader runs four times, unwatched, watched, watched, unwatched, so that a machine that drifts hits both alike; the ratio is
 # taken within the round. "unwatched again over unwatched" is what the machine does by itself: no ratio can be told more exactly than that. The CPU time
-# of the dashboard, all threads, is counted by the kernel and needs no luck: over the CPUs of the machine it is what a saturated run loses at least.
+# of the dashboard, all threads, is counted by the kernel and needs no luck: over the CPUs of the machine it is what a saturated run loses at least. It is
+# read while the run still goes on: the verdict of a run that has ended takes nothing from it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rounds=3 seconds=30 images=1000
@@ -23,24 +24,29 @@ DATA=$W/images-$images
 FILE=$W/watched.sqlite
 mkdir -p "$W"
 [ -e "$DATA.made" ] || { rm -rf "$DATA" && $B/samples/make_dataset "$DATA" --n "$images" --classes 20 && touch "$DATA.made"; } || exit 1
-field() { sqlite3 :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"; }
 
-# A terminal of 120x40 whose output nobody reads; it ends with SIGTERM, as measure then writes what was used.
+# A terminal of 120x40 whose output nobody reads.
 watch() {
     local i
     for i in $(seq 50); do [ -s "$FILE" ] && break; sleep 0.1; done
-    TERM=xterm-256color script -qfc "stty rows 40 cols 120; exec $PWD/$B/tests/tools/measure -o $W/top.json sh -c 'echo \$\$ >$W/top.pid; exec $PP top $FILE'" /dev/null >/dev/null 2>&1 </dev/null
+    TERM=xterm-256color script -qfc "stty rows 40 cols 120; echo \$\$ >$W/top.pid; exec $PP top $FILE" /dev/null >/dev/null 2>&1 </dev/null
+}
+# CPU seconds of all threads of the dashboard, and since when it runs, both as of a second before the run ends.
+count() {
+    sleep $((seconds - 1))
+    local pid
+    pid=$(cat "$W/top.pid")
+    echo "$(cat /proc/"$pid"/task/*/schedstat | awk '{s += $1} END {print s / 1e9}') $(ps -o etimes= -p "$pid")" >>"$W/top.cpu"
 }
 rate() { # watched|unwatched: samples/s of the loader after warm-up, by its own count
-    local watcher=
-    rm -f "$FILE" "$W/top.json" "$W/top.pid"
-    [ "$1" = unwatched ] || { watch & watcher=$!; }
+    local watcher= counter=
+    rm -f "$FILE" "$W/top.pid"
+    [ "$1" = unwatched ] || { watch & watcher=$!; count & counter=$!; }
     "$PP" run "$DATA" --workers "$(nproc)" --batch-size 64 --step none --warmup 10 --duration "$seconds" --json --quiet --force -o "$FILE" >/dev/null 2>"$W/err"
     [ $? -le 3 ] || cat "$W/err" >&2
     if [ -n "$watcher" ]; then
         kill -TERM "$(cat "$W/top.pid")"
-        wait "$watcher"
-        echo "$(field "$W/top.json" '$.cpu_s') $(field "$W/top.json" '$.wall_s')" >>"$W/top.cpu"
+        wait "$watcher" "$counter"
     fi
     sqlite3 "$FILE" "SELECT value FROM meta WHERE section = 'result' AND key = 'samples_per_s'"
 }

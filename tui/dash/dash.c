@@ -20,6 +20,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MOMENT_STALE_NS (60 * SECOND_NS) /* a verdict of so long ago says nothing of now */
 #define MOMENT_S 15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict_rules.c) */
+#define YOUNG_S 60  /* a run that goes on and is younger has one verdict: that of its last quarter of a minute would cost as much again and say the same */
 
 /* What a frame is made from, kept up to date. */
 struct dash {
@@ -67,7 +68,7 @@ static void take_snapshot(struct dash *d)
     d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
 }
 
-/* What the verdict of the moment covers; 0: it is that of the whole run, which is looked at from its end and has ended or is not longer than a moment. */
+/* What the verdict of the moment covers; 0: it is that of the whole run, which is looked at from its end and has ended or is young. */
 static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
 {
     const struct pp_live_snapshot *s = &d->snap;
@@ -75,9 +76,9 @@ static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
     if (s->last_s < s->first_s)
         return 0;
     *to_ns = (s->at_s + 1) * SECOND_NS;
-    int longer = *to_ns - s->origin_ns > most * SECOND_NS;
-    *from_ns = longer ? *to_ns - most * SECOND_NS : s->origin_ns;
-    return d->state.mode != PP_MODE_FOLLOW || (s->state == PP_LIVE_RUNNING && longer);
+    uint64_t age_ns = *to_ns - s->origin_ns;
+    *from_ns = age_ns > most * SECOND_NS ? *to_ns - most * SECOND_NS : s->origin_ns;
+    return d->state.mode != PP_MODE_FOLLOW || (s->state == PP_LIVE_RUNNING && age_ns > YOUNG_S * SECOND_NS && age_ns > most * SECOND_NS);
 }
 
 static int refresh(struct dash *d)
