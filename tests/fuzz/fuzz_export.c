@@ -7,28 +7,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void export_all(const char *path, struct pp_reader *r)
+static void export_all(const struct pp_source *source)
 {
-    struct pp_export_source source;
     struct pp_err err = {.code = PP_OK};
-    for (size_t i = 0; pp_exporters[i]; i++) {
-        pp_export_from_reader(r, path, &source);
-        if (pp_export(&source, pp_exporters[i], &(struct pp_export_opts){.out = scratch_path("out"), .force = 1}, NULL, &err) != PP_OK && !err.text[0])
+    for (size_t i = 0; pp_exporters[i]; i++)
+        if (pp_export(source, pp_exporters[i], &(struct pp_export_opts){.out = scratch_path("out"), .force = 1}, NULL, &err) != PP_OK && !err.text[0])
             abort(); /* a refusal is a sentence */
-    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct pp_reader *r = NULL;
+    struct pp_source source;
     struct pp_err err;
     const char *path = scratch_path("run.sqlite");
     scratch_write(path, data, size);
     unlink(scratch_path("run.sqlite-journal"));
     unlink(scratch_path("run.sqlite-wal"));
-    if (pp_reader_open(path, &r, &err) == PP_OK)
-        export_all(path, r);
-    pp_reader_close(r);
+    if (pp_source_open(path, &source, &err) == PP_OK)
+        export_all(&source);
+    pp_source_close(&source);
     return 0;
 }
 
