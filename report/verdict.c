@@ -289,8 +289,8 @@ static void judge_level(const struct judge *j)
         v->l1 = cause->l1;
         v->l2 = cause->l2;
         v->confidence *= f->owner_known ? fmin(f->metric[PP_METRIC_OWNER_SHARE], 1) : 1;
-        v->headline = headline(j);
-        v->sentence = with_cause(j, level, lost, cause);
+        v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
+        v->sentence = cause->l1 ? with_cause(j, level, lost, cause) : pp_report_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
         v->next_step = fill(j, cause->remedy);
         show_cause(j, cause);
     } else {

@@ -101,6 +101,19 @@ static void test_this_machine(void **state)
     assert_true(pp_memory_available() > 1 << 20);
 }
 
+/* In a chroot the mount that holds the root directory is in no list: what lies on it is then unknown, and not asked for. */
+static int root_mount_is_listed(void)
+{
+    char line[4096], point[4096];
+    int listed = 0;
+    FILE *f = fopen("/proc/self/mountinfo", "r");
+    while (f && fgets(line, sizeof(line), f))
+        listed |= sscanf(line, "%*s %*s %*s %*s %4095s", point) == 1 && strcmp(point, "/") == 0;
+    if (f)
+        fclose(f);
+    return listed;
+}
+
 static void test_stored(void **state)
 {
     char dir[] = "/tmp/pp-test-XXXXXX", path[64];
@@ -120,7 +133,7 @@ static void test_stored(void **state)
         "kernel", "hostname", "cpu_model", "data_path", "data_mount", "data_fs_type", "sqlite_version", "libjpeg_turbo_version", "limit_memlock", "limit_open_files",
     };
     for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++)
-        if (!pp_reader_meta(r, "environment", there[i]))
+        if (!pp_reader_meta(r, "environment", there[i]) && (root_mount_is_listed() || (strcmp(there[i], "data_mount") != 0 && strcmp(there[i], "data_fs_type") != 0)))
             fail_msg("%s is missing", there[i]);
     assert_string_equal(pp_reader_meta(r, "environment", "RANK"), "3");
     assert_string_equal(pp_reader_meta(r, "environment", "SLURM_JOB_ID"), "77");
