@@ -40,6 +40,7 @@ static const struct counter {
     {"process_write_bytes_total", SRC_IO, NULL, "write_bytes:", 0, UNIT_ONE},
     {"rss_bytes", SRC_STATM, NULL, NULL, 1, UNIT_PAGES},
     {"machine_cpu_user_ns_total", SRC_STAT, "cpu", NULL, 1, UNIT_CLOCK_TICKS},
+    {"machine_cpu_nice_ns_total", SRC_STAT, "cpu", NULL, 2, UNIT_CLOCK_TICKS}, /* in user's place for threads of lowered priority */
     {"machine_cpu_system_ns_total", SRC_STAT, "cpu", NULL, 3, UNIT_CLOCK_TICKS},
     {"machine_cpu_idle_ns_total", SRC_STAT, "cpu", NULL, 4, UNIT_CLOCK_TICKS},
     {"machine_cpu_iowait_ns_total", SRC_STAT, "cpu", NULL, 5, UNIT_CLOCK_TICKS},

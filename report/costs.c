@@ -217,14 +217,14 @@ struct counted {
         double first, last;
         uint64_t first_ns, last_ns;
         int n;
-    } row[5];
+    } row[6];
 };
-enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS };
+enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE };
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     static const char *const names[] = {"machine_cpu_user_ns_total", "machine_cpu_system_ns_total", "process_cpu_ns_total", "cgroup_throttled_ns_total",
-                                        "process_major_faults_total"};
+                                        "process_major_faults_total", "machine_cpu_nice_ns_total"};
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
@@ -251,7 +251,8 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
         return PP_OK;
     pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
     c->process_cpus = growth(&k, PROCESS);
-    c->outside_cpus = fmax(growth(&k, USER) + growth(&k, SYSTEM) - c->process_cpus, 0);
+    double nice = growth(&k, NICE); /* older recordings have none */
+    c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus, 0);
     c->throttled_share = growth(&k, THROTTLED);
     c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
     return st;

@@ -201,7 +201,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
      "transform: the transforms are {transform_part} of the CPU work, and the CPUs have no more to give",
      "Make the transforms cheaper, or run them on the device."},
     {"transform", "cpu-saturated", ANY, ALL({PP_IF_WORK, 1}),
-     "transform: {owner} takes {owner_share} of the workers' time, and the CPUs have no more to give ({saturation} in use)",
+     "transform: {owner} takes {owner_share} of the workers' time, and the CPUs have no more to give ({saturation} in use by this run, {contended} by others)",
      "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs."},
     {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), ALL({PP_IF_GPU_TOLD, 0}),
      "{owner} takes {owner_share} of the stalls, but what the GPU did is NOT MEASURED: {gpu_not_measured}",

@@ -198,6 +198,15 @@ static double recorded_rate(const struct pp_costs *c)
     return c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
 }
 
+/* The competition there can have been. While CPUs were idle the others had what they wanted: processor sharing at utilisation rho holds
+ * others' load / (1 - rho) of their threads on average (Kleinrock, Queueing Systems 2, 1976, 4.4). Without this bound a single worker, which waits the same hardly at all
+ * for anything from nobody to all CPUs but its own being taken, would be told that a second one finds no CPU. */
+static double most_competition(const struct pp_costs *c)
+{
+    double most = 4 * (c->cpus + c->workers), idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+    return idle > 0 ? fmin(most, c->outside_cpus / idle) : most; /* NAN: not counted */
+}
+
 /* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too slow with that, some of the delays were beside the critical
  * path (a thread that wakes up for a lock another has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does
  * come out. The two are the ends of what it may be. */
@@ -205,7 +214,7 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
 {
     double error = 0, after = 0;
     c->others = c->groups = 0;
-    pp_status st = fit(c, much, 4 * (c->cpus + c->workers), service_rate, recorded_rate(c), err);
+    pp_status st = fit(c, much, most_competition(c), service_rate, recorded_rate(c), err);
     double by_delay = *much;
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);
@@ -227,7 +236,7 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->others = c->groups = c->wake_part = 0;
     pp_status st = pp_storage_read(c, err);
     if (st == PP_OK)
-        st = fit(c, &c->others, 4 * (c->cpus + c->workers), service_rate, recorded_rate(c), err);
+        st = fit(c, &c->others, most_competition(c), service_rate, recorded_rate(c), err);
     c->others_as_threads = c->others;
     if (c->others > 0)
         c->wake_part = c->others / (c->others + c->runnable);
