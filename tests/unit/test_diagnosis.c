@@ -178,6 +178,33 @@ static void test_others_take_their_share(void **state)
     pp_costs_free(&c);
 }
 
+/* One worker waits the same for a CPU, hardly at all, with nobody beside it and with the other CPU taken: what others used tells. */
+static void test_idle_cpus_are_there_for_a_second_worker(void **state)
+{
+    static const struct { double outside, least, most; } rows[] = {{0.05, 1.8, 2.05}, {1, 0.9, 1.4}};
+    for (int fair = 0; fair <= 1; fair++)
+        for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+            struct pp_costs c = made();
+            struct pp_err err = {0};
+            for (size_t i = 0; i < c.n; i++)
+                c.samples[i].read_blocked = 0;
+            c.workers = 1;
+            c.fair_to_groups = fair;
+            c.step_blocked_ns = 1e6;
+            c.usable_cpus = c.online_cpus = 2;
+            c.samples_per_s = 1000;
+            c.cpu_ns = 99, c.delay_ns = 1;
+            c.process_cpus = 0.99, c.outside_cpus = rows[row].outside;
+            assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+            double gain = predicted(&c, "workers=2") / c.samples_per_s;
+            if (fair || row == 0) /* threads that share one by one leave a second worker more */
+                assert_true(gain >= rows[row].least && gain <= rows[row].most);
+            else
+                assert_true(gain >= rows[row].least && gain <= 1.6);
+            pp_costs_free(&c);
+        }
+}
+
 static void test_knobs_are_checked(void **state)
 {
     static const struct {
@@ -539,7 +566,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_change_is_no_change), cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs), cmocka_unit_test(test_outages_are_times_and_no_samples),
-        cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share),
+        cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share), cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
         cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
