@@ -10,7 +10,7 @@ is "the raw loop succeeds" "$rc" 0
 holds "it has a rate" "$(json "$OUT" '$.samples_per_s') > 10"
 is "and decodes every image" "$(json "$OUT" '$.failed')" 0
 
-run bash tests/bench/bench.sh --rounds 1 --seconds 1 --images 64 --parts no
+run bash tests/bench/bench.sh --rounds 1 --seconds 1 --blocks 1 --images 64 --parts no
 is "bench.sh succeeds" "$rc" 0
 for row in "loader over raw loop, 2 threads" "recording on over off" "scaling 1 -> 2 workers"; do
     like "measured: $row" "$(grep -F "$row" "$OUT")" "[0-9]\.[0-9]{3}"
