@@ -6,9 +6,9 @@
 # A machine without libjpeg: a compiler that does not know its header, and an apt-get that logs what it is asked.
 mkdir "$T/bin"
 REAL_CC=$(command -v "${CC:-cc}")
-stub() { printf '#!/bin/bash\n%s\n' "$2" >"$T/bin/$1"; chmod +x "$T/bin/$1"; }
-stub cc "for a; do case \$a in *.c) grep -q 'jpeglib.h' \"\$a\" && [ ! -e $T/installed ] && exit 1 ;; esac; done; exec env PATH='$PATH' $REAL_CC \"\$@\""
-stub id 'echo 0'
+stand_in() { printf '#!/bin/bash\n%s\n' "$2" >"$T/bin/$1"; chmod +x "$T/bin/$1"; }
+stand_in cc "for a; do case \$a in *.c) grep -q 'jpeglib.h' \"\$a\" && [ ! -e $T/installed ] && exit 1 ;; esac; done; exec env PATH='$PATH' $REAL_CC \"\$@\""
+stand_in id 'echo 0'
 deps() {
     rm -f "$T/apt.log" "$T/installed"
     run env PATH="$T/bin:$PATH" CC="$T/bin/cc" bash tests/deps.sh build
@@ -16,26 +16,26 @@ deps() {
 
 if ! CC=$REAL_CC bash tests/deps.sh build >/dev/null 2>&1; then skip_all "the build packages are not installed"; fi
 
-stub apt-get "echo \"\$*\" >>$T/apt.log; touch $T/installed"
+stand_in apt-get "echo \"\$*\" >>$T/apt.log; touch $T/installed"
 deps
 is "the missing package is installed" "$rc" 0
 like "by name" "$(cat "$T/apt.log")" " install .*libjpeg-dev"
 check "and no other" bash -c "! grep -qE 'libpng-dev|sqlite3' '$T/apt.log'"
 check "without refreshing the lists" bash -c "! grep -q ' update' '$T/apt.log'"
 
-stub apt-get "echo \"\$*\" >>$T/apt.log; case \$* in *update*) touch $T/fresh ;; *install*) [ -e $T/fresh ] || exit 100; touch $T/installed ;; esac"
+stand_in apt-get "echo \"\$*\" >>$T/apt.log; case \$* in *update*) touch $T/fresh ;; *install*) [ -e $T/fresh ] || exit 100; touch $T/installed ;; esac"
 deps
 is "stale lists are refreshed and the install tried again" "$rc" 0
 is "update once, install twice" "$(grep -c ' update' "$T/apt.log") $(grep -c ' install' "$T/apt.log")" "1 2"
 
-stub apt-get 'echo "E: Could not resolve the archive"; exit 100'
+stand_in apt-get 'echo "E: Could not resolve the archive"; exit 100'
 deps
 is "no network: exit code" "$rc" 1
 like "no network: apt-get's words" "$(cat "$ERR")" "Could not resolve"
 like "no network: the sentence" "$(tail -n 1 "$ERR")" "^pipeprobe needs these Debian packages: libjpeg-dev;"
 
-stub id 'echo 1000'
-stub sudo 'echo "sudo: a password is required" >&2; exit 1'
+stand_in id 'echo 1000'
+stand_in sudo 'echo "sudo: a password is required" >&2; exit 1'
 deps
 is "no rights: exit code" "$rc" 1
 like "no rights: the sentence" "$(tail -n 1 "$ERR")" "^pipeprobe needs these Debian packages: libjpeg-dev;"
@@ -43,7 +43,7 @@ like "no rights: the sentence" "$(tail -n 1 "$ERR")" "^pipeprobe needs these Deb
 run env CC=no-such-compiler bash tests/deps.sh build
 like "no compiler" "$(cat "$ERR")" "C compiler.*gcc"
 
-stub apt-get "echo \"\$*\" >>$T/apt.log"
+stand_in apt-get "echo \"\$*\" >>$T/apt.log"
 run env PATH="$T/bin:$PATH" CC="$REAL_CC" bash tests/deps.sh build
 is "nothing missing: exit code" "$rc" 0
 is "nothing missing: nothing said, nothing run" "$(cat "$OUT" "$ERR")" ""
