@@ -1,0 +1,57 @@
+/* The spans, chunk by chunk. */
+#include "collectors/store/reader_impl.h"
+
+#include "collectors/store/chunk.h"
+
+/* The spans of the chunk in the current row, or NULL when its checksum or its format does not hold. */
+static const struct pp_span *chunk_in(struct query *q, size_t *n)
+{
+    const uint8_t *body = sqlite3_column_blob(q->st, 5);
+    size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
+    uint64_t stated = col_num(q, 3);
+    if (!body || pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
+        return NULL;
+    const struct pp_span *spans = pp_chunk_decode(q->r->codec, body, size, n);
+    return spans && *n == stated ? spans : NULL;
+}
+
+/* Rows id, thread, seq0, n, checksum, body of q, until the end or until fn says stop; *last_id follows. */
+static pp_status walk_chunks(struct query *q, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    uint64_t bad = 0;
+    int stop = 0;
+    while (!stop && query_row(q)) {
+        size_t n;
+        const struct pp_span *spans = chunk_in(q, &n);
+        *last_id = (int64_t)col_num(q, 0);
+        if (spans)
+            stop = fn(ctx, (uint32_t)col_num(q, 1), spans, n);
+        else
+            bad++;
+    }
+    if (bad_chunks)
+        *bad_chunks = bad;
+    return query_end(q, err);
+}
+
+pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    struct query q = reader_query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE id > ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, *last_id);
+    return walk_chunks(&q, last_id, fn, ctx, bad_chunks, err);
+}
+
+pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    int64_t id = 0;
+    struct query q = reader_query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY +id"); /* +: by the index, then sorted */
+    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
+    sqlite3_bind_int64(q.st, 2, (sqlite3_int64)to_ns);
+    return walk_chunks(&q, &id, fn, ctx, bad_chunks, err);
+}
+
+pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    int64_t from = 0;
+    return pp_reader_each_chunk_after(r, &from, fn, ctx, bad_chunks, err);
+}

@@ -1,0 +1,89 @@
+/* store/reader_impl.h: the reader behind reader.h, shared by the files that open and check it (reader.c), tell what the recording says of itself
+ * (reader_facts.c), walk its spans (reader_chunks.c) and its roll-ups (reader_seconds.c), and list its other rows (reader_rows.c). */
+#ifndef PP_STORE_READER_IMPL_H
+#define PP_STORE_READER_IMPL_H
+
+#include "collectors/store/db.h"
+#include "collectors/store/reader.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+
+struct pp_reader {
+    sqlite3 *db;
+    char *path;
+    struct pp_chunk_codec *codec;
+    struct reader_text *kept;       /* strings that were handed out */
+    struct reader_threads *threads; /* rows that were handed out */
+    struct pp_err unrecovered; /* code != PP_OK: why spans still wait in ring files */
+    uint64_t waiting;          /* how many */
+};
+
+void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
+
+/* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite from the end. Parameters are bound
+ * on st; where preparing failed, st is NULL and there is no row. */
+struct query {
+    struct pp_reader *r;
+    sqlite3_stmt *st;
+    int code;
+};
+
+struct query reader_query(struct pp_reader *r, const char *sql);
+pp_status query_end(struct query *q, struct pp_err *err);
+/* A file from before a table has none of it. */
+int reader_has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err);
+
+static inline int query_row(struct query *q)
+{
+    if (q->code == SQLITE_OK || q->code == SQLITE_ROW)
+        q->code = sqlite3_step(q->st);
+    return q->code == SQLITE_ROW;
+}
+
+/* ---- columns of the row ---- */
+
+static inline const char *col_text_or_null(const struct query *q, int i)
+{
+    return (const char *)sqlite3_column_text(q->st, i);
+}
+
+static inline const char *col_text(const struct query *q, int i)
+{
+    const char *t = col_text_or_null(q, i);
+    return t ? t : "";
+}
+
+static inline uint64_t col_num(const struct query *q, int i)
+{
+    return (uint64_t)sqlite3_column_int64(q->st, i);
+}
+
+static inline uint64_t col_num_or(const struct query *q, int i, uint64_t none)
+{
+    return sqlite3_column_type(q->st, i) == SQLITE_NULL ? none : col_num(q, i);
+}
+
+static inline uint32_t col_id_or_none(const struct query *q, int i)
+{
+    return (uint32_t)col_num_or(q, i, UINT32_MAX);
+}
+
+static inline int col_int_or_absent(const struct query *q, int i)
+{
+    return sqlite3_column_type(q->st, i) == SQLITE_NULL ? -1 : sqlite3_column_int(q->st, i);
+}
+
+static inline int col_is_number(const struct query *q, int i)
+{
+    int type = sqlite3_column_type(q->st, i);
+    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+static inline double col_number_or_nan(const struct query *q, int i)
+{
+    return col_is_number(q, i) ? sqlite3_column_double(q->st, i) : NAN;
+}
+
+#endif
