@@ -27,6 +27,12 @@ fail() { # NAME, what there is to say on stdin (not through a pipe: a subshell's
 }
 skip() { tests=$((tests + 1)); echo "ok $tests - $1 # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }
+# What `make test` builds must be there: without it nothing was tested, which is a failure and no skip.
+need_built() { # TARGET FILE...
+    local target=$1 file
+    shift
+    for file; do [ -x "$file" ] || { fail "$file is built" <<<"build it with: make $target"; done_testing; }; done
+}
 done_testing() { echo "1..$tests"; [ "$failures" -eq 0 ]; exit; }
 
 # Runs a command; $rc, $OUT and $ERR have the outcome.
@@ -70,6 +76,6 @@ json_valid() { [ "$(sqlite3 :memory: "SELECT json_valid(CAST(readfile('$1') AS T
 sql() { sqlite3 -batch -noheader "$1" "$2"; }
 
 need_pipeprobe() {
-    [ -x "$PP" ] || { echo "# $PP is not built"; echo "not ok 1 - pipeprobe is built"; exit 1; }
+    need_built all "$PP"
     command -v sqlite3 >/dev/null || skip_all "sqlite3 is not installed"
 }

@@ -1,5 +1,7 @@
 #!/bin/bash
-# tests/run.sh [-t SECONDS] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, and counts.
+# tests/run.sh [-t SECONDS] [-j N] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
+#
+# A script with a line "# alone" judges times or has the build directory to itself: it runs after the others, with nothing beside it.
 #
 # A test is a line "ok N - name" or "not ok N - name" on standard output; "# SKIP reason" on either makes it a skip (cmocka writes
 # "not ok N # SKIP name"). Several plans "1..N" in one output are fine: cmocka prints one per group. Beside "not ok" these
@@ -8,15 +10,29 @@
 #
 # Failures come with their output, skips with their reasons; the very last line is "N passed, N failed, N skipped".
 set -u
-limit=300
-if [ "${1:-}" = -t ]; then limit=$2; shift 2; fi
+set -m # a program started beside others still gets SIGINT as a terminal would send it
+usage='usage: tests/run.sh [-t SECONDS] [-j N] PROGRAM...'
+limit=300 jobs=1
+while getopts t:j: option; do
+    case $option in
+    t) limit=$OPTARG ;;
+    j) jobs=$OPTARG ;;
+    *) echo "$usage" >&2; exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+[[ $limit =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ ]] || { echo "$usage; both are whole numbers from 1 on" >&2; exit 2; }
 export CMOCKA_MESSAGE_OUTPUT=TAP LC_ALL=C.UTF-8 TZ=UTC
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 started=0
+declare -A path=() began=() output=() # of what runs, by process id
+stop() { [ ${#path[@]} -eq 0 ] || { kill "${!path[@]}"; wait; } 2>/dev/null; rm -rf "$work"; } # timeout passes it on
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 : >"$work/skips"
 
 # Thread sanitizer maps its shadow at fixed addresses, which strong address randomisation can already have taken.
@@ -50,28 +66,51 @@ count='
         for (i = 1; i <= s; i++) print "S " skips[i]
     }'
 
-run_program() {
-    local name=${1#./} rc begin prefix=() p s f
-    name=${name#build/}
+start() { # PROGRAM
+    local prefix=() out=$work/$((started += 1))
     case $1 in *.sh) prefix=(bash) ;; build/thread/*) prefix=($plain_layout) ;; esac
-    begin=$SECONDS
-    timeout -k 5 "$limit" "${prefix[@]}" "$1" >"$work/out" 2>"$work/err" </dev/null
+    timeout -k 5 "$limit" "${prefix[@]}" "$1" >"$out.out" 2>"$out.err" </dev/null &
+    path[$!]=$1 began[$!]=$SECONDS output[$!]=$out
+}
+
+# Waits for one of those that run, and counts it.
+finish() {
+    local pid rc name out took p s f
+    wait -n -p pid
     rc=$?
-    awk -v rc=$rc -v limit="$limit" -v last_line="$(tail -n 1 "$work/out" | tr -d '\\')" "$count" "$work/out" >"$work/counted"
+    name=${path[$pid]#./} name=${name#build/} out=${output[$pid]} took=$((SECONDS - began[$pid]))
+    unset "path[$pid]"
+    awk -v rc=$rc -v limit="$limit" -v last_line="$(tail -n 1 "$out.out" | tr -d '\\')" "$count" "$out.out" >"$work/counted"
     read -r p s <"$work/counted"
     f=$(grep -c '^F ' "$work/counted")
     passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))
     sed -n "s|^S |  $name: |p" "$work/counted" >>"$work/skips"
     if [ "$f" -eq 0 ]; then
-        printf 'ok      %-44s %4d passed%s, %d s\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $((SECONDS - begin))
-        return
+        printf 'ok      %-44s %4d passed%s, %d s\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took
+    else
+        printf 'FAILED  %s, %d s\n' "$name" $took
+        sed -n 's/^F /        /p' "$work/counted"
+        { echo "--- output of $name"; grep -v '^ok ' "$out.out" | tail -n 60; echo "--- standard error"; tail -n 60 "$out.err"; echo "---"; } | sed 's/^/    /'
     fi
-    printf 'FAILED  %s\n' "$name"
-    sed -n 's/^F /        /p' "$work/counted"
-    { echo "--- output of $name"; grep -v '^ok ' "$work/out" | tail -n 60; echo "--- standard error"; tail -n 60 "$work/err"; echo "---"; } | sed 's/^/    /'
+    rm -f "$out".*
 }
 
-for program; do run_program "$program"; done
+run_all() { # N PROGRAM...
+    local most=$1 program
+    shift
+    for program; do
+        [ ${#path[@]} -lt "$most" ] || finish
+        start "$program"
+    done
+    while [ ${#path[@]} -gt 0 ]; do finish; done
+}
+
+together=() alone=()
+for program; do
+    if [[ $program = *.sh ]] && grep -qs '^# alone$' "$program"; then alone+=("$program"); else together+=("$program"); fi
+done
+run_all "$jobs" "${together[@]}"
+run_all 1 "${alone[@]}"
 if [ -s "$work/skips" ]; then
     echo "Skipped:"
     cat "$work/skips"

@@ -10,7 +10,9 @@ E2E := $(sort $(wildcard tests/e2e/*.sh))
 QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
 # Parallel when nobody said how many jobs.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
-RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT)
+RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
+# The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells.
+THREADED = $$(grep -l pthread_create $(UNIT:$(B)/%=build/release/%) | sed 's|^build/release/|$(1)/|')
 
 .PHONY: deps deps-test deps-cuda check check-built check-layers test test-built demo demo-built bench bench-built golden man install uninstall deb
 
@@ -37,12 +39,14 @@ check-layers:
 	$(Q)bash tests/check_layers.sh
 
 test: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all unit helpers bench-bins
 	$(Q)$(MAKE) $(JOBS) SAN=address,undefined all unit helpers
-	$(Q)$(MAKE) $(JOBS) SAN=thread all unit helpers
+	$(Q)$(MAKE) $(JOBS) SAN=thread all helpers $(call THREADED,build/thread)
 	$(Q)$(MAKE) $(JOBS) SAN= test-built
 
+# The slowest first, so that none is left to run by itself at the end.
 test-built: all unit helpers bench-bins
-	$(Q)$(RUN_TESTS) $(UNIT) $(UNIT:build/release/%=build/address-undefined/%) $(UNIT:build/release/%=build/thread/%) tests/check_layers.sh $(E2E)
+	$(Q)$(RUN_TESTS) $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(UNIT) tests/check_layers.sh
 
 demo: deps
 	$(Q)$(MAKE) $(JOBS) SAN= demo-built

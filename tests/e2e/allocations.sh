@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 COUNTER=$PWD/$BUILD/tests/tools/libmalloccount.so
-[ -e "$COUNTER" ] || skip_all "$COUNTER is not built (make helpers)"
+need_built helpers "$COUNTER"
 
 "$MAKE_DATASET" "$T/images" --n 128 --size 240x200 >/dev/null
 allocations() { # STEPS OPTIONS...: "all workers'"

@@ -1,8 +1,9 @@
 #!/bin/bash
+# alone
 # The benchmark runs through and fills its tables; no number is judged here.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
-[ -x "$BUILD/tests/bench/bench_raw" ] || skip_all "bench_raw is not built (make bench-bins)"
+need_built bench-bins "$BUILD/tests/bench/bench_raw"
 
 "$MAKE_DATASET" "$T/images" --n 32 --size 160x120 >/dev/null
 run "$BUILD/tests/bench/bench_raw" "$T/images" --threads 2 --seconds 0.5

@@ -8,6 +8,7 @@ need_pipeprobe
 OPTIONS=("$T/images" --workers 2 --batch-size 8 --step-ms 2 --epochs 2 --warmup 2 --seed 1)
 TIMINGS=(--ungate samples_per_s --ungate data_wait_share --ungate data_wait_p99_s --ungate first_batch_s --ungate cpu_s_per_sample --ungate verdict)
 ROOT=$PWD
+mkdir "$T/tmp" && export TMPDIR=$T/tmp
 cd "$T" || exit 1
 
 # ---- without a baseline ----
@@ -71,7 +72,7 @@ kill -TERM $!
 wait $!
 is "interrupted: exit code" "$?" 130
 like "interrupted: said" "$(cat "$ERR")" 'interrupted during a run'
-is "no recordings are left behind" "$(ls -d "${TMPDIR:-/tmp}"/pipeprobe-ci-* 2>/dev/null | wc -l)" 0
+is "no recordings are left behind" "$(ls -d "$TMPDIR"/pipeprobe-ci-* 2>/dev/null | wc -l)" 0
 
 # ---- ABBA ----
 run "$PP" ci run -q --runs 7 --max-runs 7 --warmup-runs 0 --keep ab --ab "$PP run ${OPTIONS[*]} --inject read-latency=10ms" --no-noise-check --ungate verdict --threshold 900% --json -- "${OPTIONS[@]}"

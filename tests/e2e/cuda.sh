@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 FAKES=$PWD/$BUILD/tests/fake
-[ -e "$FAKES/libcuda.so.1" ] || { echo "not ok 1 - the fakes are built (make helpers)"; exit 1; }
+need_built helpers "$FAKES/libcuda.so.1"
 
 fake_run() { # WORDS ARGUMENTS...: pipeprobe run with the fake driver so configured
     local words=$1

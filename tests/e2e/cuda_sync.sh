@@ -1,10 +1,11 @@
 #!/bin/bash
+# alone
 # The sync scenarios on the fake driver, whose link, calls and launches are as slow as the scenario says: each verdict is decided by the device's own
 # evidence, and is the scenario's; a fed trainer is none of them; without CUPTI the report says NOT MEASURED.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 FAKES=$PWD/$BUILD/tests/fake
-[ -e "$FAKES/libcuda.so.1" ] || { echo "not ok 1 - the fakes are built (make helpers)"; exit 1; }
+need_built helpers "$FAKES/libcuda.so.1"
 
 fake_run() { # WORDS ARGUMENTS...
     local words=$1

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 MAKE_RUN=$BUILD/tests/tools/make_run
-[ -x "$MAKE_RUN" ] || skip_all "make_run is not built (make helpers)"
+need_built helpers "$MAKE_RUN"
 
 R=$T/run.sqlite
 "$MAKE_RUN" "$R" --batches 50 --lossy || exit 1

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 MAKE_RUN=$BUILD/tests/tools/make_run
-[ -x "$MAKE_RUN" ] || skip_all "make_run is not built (make helpers)"
+need_built helpers "$MAKE_RUN"
 
 if ! command -v nsys >/dev/null && [ "$(id -u)" -eq 0 ] && [ ! -e build/nsight.tried ]; then
     touch build/nsight.tried

@@ -6,11 +6,8 @@ export TMPDIR=$T
 for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c) name=${name#fuzz_}
     target=build/address-undefined/tests/fuzz/fuzz_$name
-    if [ -x "$target" ]; then
-        run "$target" --seconds 4
-        is "fuzz_$name survives 4 s" "$rc" 0
-    else
-        skip "fuzz_$name" "not built: make SAN=address,undefined helpers"
-    fi
+    need_built "SAN=address,undefined helpers" "$target"
+    run "$target" --seconds 4
+    is "fuzz_$name survives 4 s" "$rc" 0
 done
 done_testing

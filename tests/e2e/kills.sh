@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 test=$BUILD/tests/unit/test_store_recover
-[ -x "$test" ] || skip_all "not built: make unit"
+need_built unit "$test"
 PP_TEST_KILLS=${PP_TEST_KILLS:-200} run timeout 250 "$test"
 is "kills and recoveries" "$rc" 0
 grep -h '^# .* kills' "$OUT" "$ERR" || true

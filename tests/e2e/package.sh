@@ -1,4 +1,5 @@
 #!/bin/bash
+# alone
 # Man pages and completion say what --help says; make install puts all of it in place and make uninstall takes it away; the Debian package
 # installs, runs and is removed cleanly.
 . "$(dirname "$0")/../lib.sh"
@@ -27,7 +28,7 @@ for command in '' $commands; do
     done
     is "$name(1) has every option of --help-all" "$missing" ""
 done
-# The keys of the dashboard: those of its page, which test_dash compares with the program's table.
+# The keys of the dashboard: those of its page, which test_dash_keys compares with the program's table.
 "$PP" help --man top | sed -n '/^\.SH KEYS/,/^\.SH NOTES/{/^\.SH/d; /^\.TP/d; s/\\f[BR]//g; s/\\&//g; s/\\-/-/g; s/\\e/\\/g; p}' >"$T/keys"
 sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | \(.*\) |$/\1\2\n\3/p' docs/TOP.md >"$T/keys.page"
 check "pipeprobe-top(1) has every key" diff "$T/keys.page" "$T/keys"

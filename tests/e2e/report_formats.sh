@@ -81,14 +81,11 @@ refuses "an output that cannot be written" 2 'not/there' "$PP" report "$T/run.sq
 
 # ten million spans: under 2 MB in at most 10 s
 LONG=$PWD/$BUILD/tests/tools/long_recording
-if [ -x "$LONG" ]; then
-    check "a long recording is made" "$LONG" "$T/long.sqlite" 10000000
-    # CPU time, which other tests beside this one do not change much; tests/bench/bench_report.sh measures the wall clock of every format
-    used=$( { TIMEFORMAT='%U %S' && time "$PP" report "$T/long.sqlite" -o "$T/long.html" >/dev/null 2>&1; } 2>&1 | awk '{ printf "%d", 1000 * ($1 + $2) }')
-    holds "10 million spans are reported in $used ms of CPU (at most 10 s)" "$used > 0 && $used <= 10000"
-    size=$(stat -c %s "$T/long.html" || echo 0)
-    holds "in $size bytes (under 2 MB)" "$size > 10000 && $size < 2000000"
-else
-    skip "a long recording" "$LONG is not built"
-fi
+need_built helpers "$LONG"
+check "a long recording is made" "$LONG" "$T/long.sqlite" 10000000
+# CPU time, which other tests beside this one do not change much; tests/bench/bench_report.sh measures the wall clock of every format
+used=$( { TIMEFORMAT='%U %S' && time "$PP" report "$T/long.sqlite" -o "$T/long.html" >/dev/null 2>&1; } 2>&1 | awk '{ printf "%d", 1000 * ($1 + $2) }')
+holds "10 million spans are reported in $used ms of CPU (at most 10 s)" "$used > 0 && $used <= 10000"
+size=$(stat -c %s "$T/long.html" || echo 0)
+holds "in $size bytes (under 2 MB)" "$size > 10000 && $size < 2000000"
 done_testing

@@ -43,6 +43,31 @@ run bash "$T/script.sh"
 is "such a script fails by itself too" "$rc $(tail -n 1 "$OUT")" "1 1..3"
 expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
 
+# -j: two that wait for one another can only pass side by side; one that is to be alone must find nobody.
+meets() { printf 'touch %s/here.%s; for _ in $(seq 150); do [ ! -e %s/here.%s ] || { echo "ok 1 - %s met %s"; exit; }; sleep 0.01; done; echo "not ok 1 - nobody came"\n' "$T" "$1" "$T" "$2" "$1" "$2"; }
+program one.sh "$(meets one two)"
+program two.sh "$(meets two one)"
+program alone.sh "# alone
+[ -e $T/here.busy ] && echo 'not ok 1 - somebody is here' || echo 'ok 1 - nobody is here'"
+program busy.sh "touch $T/here.busy; sleep 0.5; rm $T/here.busy; echo 'ok 1 - was busy'"
+run bash tests/run.sh -t 2 -j 2 "$T"/one.sh "$T"/two.sh
+is "-j 2: side by side" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 skipped"
+rm "$T"/here.*
+run bash tests/run.sh -t 2 -j 1 "$T"/one.sh "$T"/bad
+is "-j 1: one by one" "$(tail -n 1 "$OUT")" "1 passed, 2 failed, 0 skipped"
+run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
+is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
+run bash tests/run.sh -j two "$T"/good
+is "no number of jobs" "$rc $(cat "$ERR")" "2 usage: tests/run.sh [-t SECONDS] [-j N] PROGRAM...; both are whole numbers from 1 on"
+program waits 'trap "touch '"$T"'/stopped; exit 1" TERM; touch '"$T"'/waiting; while :; do sleep 0.02; done'
+bash tests/run.sh -t 20 "$T/waits" >"$OUT" 2>"$ERR" &
+for _ in $(seq 500); do [ -e "$T/waiting" ] && break; sleep 0.01; done
+kill -TERM $!
+wait $!
+is "stopped: exit code" $? 143
+for _ in $(seq 200); do [ -e "$T/stopped" ] && break; sleep 0.01; done
+check "stopped: what ran is stopped too" test -e "$T/stopped"
+
 # .ci/run: the count is the last line whatever make adds, and a build that breaks is a failure.
 ci() { # NAME LAST-LINE CODE, a stand-in for make on stdin
     mkdir -p "$T/bin"

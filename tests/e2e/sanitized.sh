@@ -25,7 +25,7 @@ clean() { # NAME CODES ARGUMENTS...
 for variant in address-undefined thread; do
     binary=$PWD/build/$variant/pipeprobe prefix=
     [ $variant = thread ] && prefix=$plain_layout
-    if [ ! -x "$binary" ]; then skip "$variant" "$binary is not built"; continue; fi
+    need_built "SAN=${variant/-/,} all" "$binary"
     common="--workers 3 --batch-size 8 --quiet --force -o $T/run.sqlite"
     # shellcheck disable=SC2086
     {

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Every key of the table in docs/TOP.md (test_dash: it equals the program's), by its own name and its aliases, in a real terminal: what it shows.
+# Every key of the table in docs/TOP.md (test_dash_keys: it equals the program's), by its own name and its aliases, in a real terminal: what it shows.
 . "$(dirname "$0")/../lib.sh"
 . tests/tmux.sh
 need_pipeprobe
 need_tmux
 LONG=$PWD/$BUILD/tests/tools/long_recording
-[ -x "$LONG" ] || skip_all "long_recording is not built (make helpers)"
+need_built helpers "$LONG"
 
 # key -> what to type before it, and what is on the screen after it. "^" in the regex is a line's beginning.
 declare -A before=() then=()
@@ -76,7 +76,7 @@ while IFS= read -r row; do
         continue
     fi
     for name in "$key" ${aliases//, / }; do
-        [ "$name" = wheel ] && continue # with --mouse: test_dash
+        [ "$name" = wheel ] && continue # with --mouse: test_dash_keys
         type "${before[$key]}"
         sleep 0.2 # what was there before is gone from the screen
         press "$name"

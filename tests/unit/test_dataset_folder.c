@@ -107,7 +107,7 @@ static void torchvision_agrees(void **state)
 {
     char command[1024], line[512], path[512];
     if (system("/usr/bin/python3 -c 'import torchvision' 2>/dev/null") != 0) {
-        print_message("skipped: /usr/bin/python3 has no torchvision\n");
+        puts("# skip: /usr/bin/python3 has no torchvision");
         skip();
     }
     make_tree();

@@ -148,8 +148,10 @@ static void offsets_are_those_of_python(void **state)
     struct pp_err err;
     int fd = -1, regular, members = 0;
     unsigned long long offset, data, size;
-    if (access("/usr/bin/python3", X_OK) != 0)
+    if (access("/usr/bin/python3", X_OK) != 0) {
+        puts("# skip: /usr/bin/python3 is not installed");
         skip();
+    }
     tree_put_text("write.py", python_writes);
     snprintf(command, sizeof(command), "PYTHONUTF8=1 /usr/bin/python3 %s %s", tree_path("write.py"), tree_root);
     FILE *python = popen(command, "r");

@@ -145,8 +145,10 @@ static void test_random_round_trip(void **state)
 static void test_write_failure_is_told(void **state)
 {
     FILE *full = fopen("/dev/full", "w");
-    if (!full)
+    if (!full) {
+        puts("# skip: there is no /dev/full that we may write");
         skip();
+    }
     struct pp_json j;
     pp_json_begin(&j, full, 0);
     pp_json_str(&j, "x");
