@@ -20,12 +20,12 @@ static pp_status apply_defaults(struct pp_opt_set *set, struct pp_err *err)
     return status;
 }
 
-/* PIPEPROBE_BATCH_SIZE for "batch-size". */
-static void environment_name(char *buf, size_t size, const char *name)
+char *pp_opt_variable(char *buf, size_t size, const char *name)
 {
     int n = snprintf(buf, size, "PIPEPROBE_%s", name);
     for (char *p = buf; n > 0 && *p; p++)
         *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+    return buf;
 }
 
 static pp_status apply_environment(struct pp_opt_set *set, struct pp_err *err)
@@ -33,8 +33,7 @@ static pp_status apply_environment(struct pp_opt_set *set, struct pp_err *err)
     pp_status status = PP_OK;
     for (int i = 0; set->table[i].name && status == PP_OK; i++) {
         char name[96];
-        environment_name(name, sizeof(name), set->table[i].name);
-        const char *value = getenv(name);
+        const char *value = getenv(pp_opt_variable(name, sizeof(name), set->table[i].name));
         if (value)
             status = pp_opt_store(set, i, PP_OPT_ENV, name, value, err);
     }

@@ -65,6 +65,9 @@ pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, c
 /* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so. Before the first parse; NULL: any. */
 void pp_opts_sections(const char *const *names);
 
+/* The variable of the environment that option `name` is read from, into buf: PIPEPROBE_BATCH_SIZE for "batch-size". */
+char *pp_opt_variable(char *buf, size_t size, const char *name);
+
 /* Prints the option part of --help, grouped, aligned, at most `columns` wide (60 at least). */
 void pp_opts_help(const struct pp_opt *table, FILE *out, int columns);
 /* What most people need, on one screen: without advanced rows, groups and the explanation of choices. */

@@ -1,6 +1,7 @@
 /* The front hall's common parts: --help, usage errors, colour, progress. The child's stderr and stdout are read back through files. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
+#include "tui/cli/mistyped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,6 +87,27 @@ static void test_short_help(void **state)
     }
 }
 
+/* A variable that nobody reads is said, with the nearest that somebody does. */
+static void test_mistyped_variables(void **state)
+{
+    static const struct pp_opt more[] = {{.name = "batch-size", .type = PP_OPT_INT, .help = "how large"}, {.name = NULL}};
+    static const struct pp_command other = {.name = "more", .opts = more};
+    const struct pp_command *const commands[] = {&cmd, &other, NULL};
+    char *environment[] = {"HOME=/root", "PIPEPROBE_WROKERS=8", "PIPEPROBE_WORKERS=8", "PIPEPROBE_BATCH_SIZE=1", "PIPEPROBE_batch_size=1", "PIPEPROBE_BATCHSIZE=", "PIPEPROBE_SESSION=/x",
+                           "PIPEPROBE_=", "PIPEPROBE_HOME=/opt", NULL};
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(pp_mistyped_variables(commands, environment, out), 5);
+    fclose(out);
+    assert_string_equal(text, "pipeprobe: PIPEPROBE_WROKERS is set, and nothing reads it; did you mean PIPEPROBE_WORKERS?\n"
+                              "pipeprobe: PIPEPROBE_batch_size is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
+                              "pipeprobe: PIPEPROBE_BATCHSIZE is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
+                              "pipeprobe: PIPEPROBE_ is set, and nothing reads it\n"
+                              "pipeprobe: PIPEPROBE_HOME is set, and nothing reads it\n");
+    free(text);
+}
+
 static void test_help_all(void **state)
 {
     const struct pp_command *const commands[] = {&cmd, NULL};
@@ -148,7 +170,7 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_short_help), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_short_help), cmocka_unit_test(test_mistyped_variables), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
 #include "tui/cli/help_docs.h"
+#include "tui/cli/mistyped.h"
 
 #include "probe/base/heap.h"
 
@@ -80,6 +81,8 @@ static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find(name);
+    if (c && c != &pp_cmd_drain) /* which a program starts by itself, for others to read */
+        pp_mistyped_variables(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);
     if (strcmp(name, "help") == 0 && argc > 2 && (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
