@@ -5,7 +5,8 @@
  * threads that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate min(1, C / n, M / (n + m)). Where the scheduler is fair to
  * groups (cgroups, autogroups), each of G busy groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own (loader/loader.h): workers take samples in
  * order, W x prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number
- * of others may be under way, and then its bytes on a link that all reads share; while storage stands still for all, no read begins.
+ * of others may be under way, and then its turn on a link that all reads share, for as long as its bytes take there, or as any read takes where reads are
+ * counted; while storage stands still for all, no read begins.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
 #ifndef PP_REPORT_REPLAY_H
@@ -38,12 +39,14 @@ struct pp_replay_setup {
     double others;                /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */
     double groups;                /* groups of other processes that want them all the time; >= 0 */
     double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
-    int sync;                     /* after every step the trainer waits for the copy under way, and sync_ns more */
+    int sync;                     /* after every step the trainer waits for the copy that is on the link then, and sync_ns more */
     double sync_ns;
-    double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and CPU time (bounce copies) */
+    double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and before it CPU time (bounce copies) */
     double trainer_wake_ns, copy_wake_ns; /* from what they waited for to having a CPU */
+    double copy_link_wake_ns;     /* likewise, from the end of the copy on the link */
     double collate_cpu_ns;        /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;   /* shared by all workers; 0: no limit */
+    double storage_reads_per_s;   /* likewise, whatever their size */
     const struct pp_outage *outages; /* borrowed; in order, apart from each other, all of them over before outage_period_ns, after which they come again */
     size_t n_outages;
     double outage_period_ns;
@@ -59,7 +62,7 @@ struct pp_replay_result {
 };
 
 /* Replays `samples` in order, from the start again when batches ask for more. n >= 1, batches >= 4. PP_E_USAGE for a set-up that makes no
- * sense, PP_E_NO_MEMORY. Cost: about (workers + 3) operations per event, 4 events a sample. */
+ * sense, PP_E_NO_MEMORY. Cost: at most six events a sample, each O(log workers). */
 pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n, uint64_t batches,
                     struct pp_replay_result *out, struct pp_err *err);
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 static const struct pp_replay_setup base = {.workers = 4, .prefetch = 2, .copy_buffers = 2, .in_order = 1, .batch_size = 8, .cpus = 8, .machine_cpus = 8, .copy_ns = 1000};
@@ -156,6 +157,78 @@ static void sync_waits_for_the_copy_under_way(void **state)
     near(rate(s, x, NULL), 8 / 15e-3, 0.01);
 }
 
+/* The trainer gets a batch at 0, and the next copy begins. It is off the link at 30 ms, which ends the sync at 35, and its lane has a CPU again at 40: then the next
+ * batch is there. */
+static void sync_does_not_wait_for_the_copy_lane_to_wake_up(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.copy_ns = 30e6;
+    s.copy_link_wake_ns = 10e6;
+    s.step_ns = 10e6;
+    s.sync = 1;
+    s.sync_ns = 5e6;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 8 / 40e-3, 0.01);
+    s.sync_ns = 15e6; /* 30 + 15: now the trainer is last */
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 8 / 45e-3, 0.01);
+}
+
+/* 20 ms of staging on the CPU, 10 on the link: when the sync asks at 10 ms nothing is on the link, so the next batch, at 30, finds the trainer waiting. */
+static void sync_does_not_wait_for_what_is_still_staged(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.copy_cpu_ns = 20e6;
+    s.copy_ns = 10e6;
+    s.step_ns = 10e6;
+    s.sync = 1;
+    s.sync_ns = 5e6;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 8 / 30e-3, 0.01);
+}
+
+/* Who waits has to wake up: 2 ms after the copy has come, and 1 ms of the copy lane's own after the buffer has come free. One buffer: all in a row. */
+static void waking_up_is_paid_once_per_wait(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.work_cpu = 1e5f};
+    s.copy_ns = s.step_ns = 10e6;
+    s.trainer_wake_ns = 2e6;
+    s.copy_wake_ns = 1e6;
+    s.copy_buffers = 1;
+    near(rate(s, x, NULL), 8 / 23e-3, 0.01);
+    s.copy_buffers = 2; /* trainer bound, whose batch is there when it asks */
+    s.step_ns = 20e6;
+    near(rate(s, x, NULL), 8 / 20e-3, 0.01);
+}
+
+/* 200 reads a second whatever their size and whoever asks; one worker pays its CPU time besides. */
+static void reads_are_counted_whatever_their_size(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.storage_reads_per_s = 200;
+    for (uint32_t bytes = 1; bytes <= 1000000; bytes *= 1000)
+        for (s.workers = 1; s.workers <= 16; s.workers *= 4)
+            near(rate(s, (struct pp_replay_sample){.bytes = bytes, .work_cpu = 1e5f}, NULL), s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, NULL), 16e3 / 2, 0.02); /* storage is not asked: 8 CPUs */
+}
+
+/* A thousand sleepers are a thousand times as fast, in CPU time that a test has (a scan of all of them at every event took a hundred times as long). */
+static void a_thousand_workers_are_replayed_quickly(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_result r;
+    struct pp_replay_sample x = {.read_blocked = 10e6f};
+    clock_t before = clock();
+    s.workers = 1024;
+    s.copy_ns = 1;
+    assert_int_equal(pp_replay(&s, &x, 1, 8196, &r, NULL), PP_OK);
+    near(r.samples_per_s, 102400, 0.02);
+    assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 2);
+}
+
 static void spinning_trainer_takes_a_cpu_from_the_workers(void **state)
 {
     (void)state;
@@ -216,6 +289,8 @@ int main(void)
         cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
         cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
         cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),
+        cmocka_unit_test(sync_does_not_wait_for_the_copy_lane_to_wake_up), cmocka_unit_test(sync_does_not_wait_for_what_is_still_staged), cmocka_unit_test(waking_up_is_paid_once_per_wait),
+        cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
         cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
         cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
     };
