@@ -23,13 +23,19 @@ struct stretches {
     size_t n, room;
 };
 
+/* Run-queue delays of threads that woke up. */
+struct wakes {
+    double ns, n;
+};
+
 struct pass {
     struct pp_costs *c;
     const struct pp_timeline *tl;
     const struct pp_thread_row *threads;
     size_t n_threads;
     struct worker *workers; /* by place in threads */
-    double collates, copies, steps, copy_delay_ns, all_ns; /* all_ns: CPU time and run-queue delay of all threads */
+    double collates, copies, steps, copy_delay_ns, sync_delay_ns, all_ns; /* all_ns: CPU time and run-queue delay of all threads */
+    struct wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
     struct stretches copy, sync; /* of every copy and device sync: what a sync waited for */
@@ -55,10 +61,33 @@ static double delay_of(const struct pp_span *s)
     return (s->flags & PP_SPAN_HAS_DELAY) ? (double)s->run_delay_ns : 0;
 }
 
+/* When what it slept for had come, and waking up began. */
+static uint64_t answered_ns(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns - ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
+}
+
 /* More than it computed: its run-queue delay is one of waking up. */
 static int slept(const struct pp_span *s)
 {
     return blocked_of(s) > cpu_of(s);
+}
+
+static void add_wake(struct wakes *w, const struct pp_span *s)
+{
+    w->ns += delay_of(s);
+    w->n++;
+}
+
+/* A wait this short is a hand-over without sleep, or as good as one. */
+#define SLEEP_NS 50000
+
+static void add_wait(struct pass *p, struct wakes *w, const struct pp_span *s)
+{
+    if (s->dur_ns < SLEEP_NS || !slept(s))
+        return;
+    add_wake(w, s);
+    add_wake(&p->sleeps, s);
 }
 
 static void finish_sample(struct pass *p, struct worker *w)
@@ -89,9 +118,11 @@ static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
         w->busy = 1;
         w->hand = (struct pp_cost_sample){.sample = s->sample, .read_start_ns = s->start_ns, .batch = s->batch, .worker = w->thread, .epoch = s->epoch};
     }
-    w->hand.read_end_ns = s->start_ns + s->dur_ns - ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
-    if (slept(s))
+    w->hand.read_end_ns = answered_ns(s);
+    if (slept(s)) {
         w->hand.read_wake += (float)delay_of(s);
+        add_wake(&p->sleeps, s);
+    }
     w->hand.read_blocked += (float)blocked_of(s);
     w->hand.read_cpu += (float)cpu_of(s);
     w->hand.bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
@@ -149,7 +180,7 @@ static void keep_step(struct pass *p, double ns)
     p->step_ns[p->n_steps++] = (float)ns;
 }
 
-static void keep_stretch(struct pass *p, struct stretches *k, const struct pp_span *s)
+static void keep_stretch(struct pass *p, struct stretches *k, uint64_t start_ns, uint64_t end_ns)
 {
     if (k->n == k->room) {
         size_t room = k->room ? 2 * k->room : 1024;
@@ -161,8 +192,8 @@ static void keep_stretch(struct pass *p, struct stretches *k, const struct pp_sp
         k->at = grown;
         k->room = room;
     }
-    k->at[k->n].start_ns = s->start_ns;
-    k->at[k->n++].end_ns = s->start_ns + s->dur_ns;
+    k->at[k->n].start_ns = start_ns;
+    k->at[k->n++].end_ns = end_ns < start_ns ? start_ns : end_ns;
 }
 
 static void add_other_span(struct pass *p, const struct pp_span *s)
@@ -170,23 +201,28 @@ static void add_other_span(struct pass *p, const struct pp_span *s)
     struct pp_costs *c = p->c;
     p->all_ns += cpu_of(s) + delay_of(s);
     if (s->phase == PP_PHASE_DATA_WAIT)
-        c->trainer_wait_wake_ns += delay_of(s);
+        add_wait(p, &p->trainer_waits, s);
     if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
-        c->copy_wait_wake_ns += delay_of(s);
+        add_wait(p, &p->copy_waits, s);
     if (s->phase == PP_PHASE_H2D) {
         c->copy_cpu_ns += cpu_of(s);
         c->copy_blocked_ns += blocked_of(s);
         p->copy_delay_ns += delay_of(s);
         p->copies++;
-        keep_stretch(p, &p->copy, s);
+        if (slept(s))
+            add_wake(&p->sleeps, s);
+        keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s)); /* on the link: behind the staging, until the lane was woken */
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);
         c->step_blocked_ns += blocked_of(s);
         c->step_stretch_ns += delay_of(s);
+        if (slept(s))
+            add_wake(&p->sleeps, s);
         keep_step(p, (double)s->dur_ns);
         p->steps++;
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
-        keep_stretch(p, &p->sync, s);
+        p->sync_delay_ns += delay_of(s);
+        keep_stretch(p, &p->sync, s->start_ns, answered_ns(s));
     }
 }
 
@@ -322,7 +358,7 @@ static void charge_quota(struct pass *p)
     }
 }
 
-/* A device sync waits for the copy under way when it begins, whose time is the copy's and overlaps nothing once the sync is left out; its own time is the rest. */
+/* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing once the sync is left out; its own time is the rest. */
 static double own_sync_ns(const struct pass *p)
 {
     double own = 0;
@@ -351,6 +387,12 @@ static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
     return sqrt(off / (PARTS - 1) / PARTS) / mean;
 }
 
+/* Where this thread hardly ever waited, as when the trainer is never short of batches, waking up would take it what it takes the others. */
+static double mean_wake(const struct pass *p, const struct wakes *w)
+{
+    return w->n >= 10 ? per(w->ns, w->n) : per(p->sleeps.ns + w->ns, p->sleeps.n + w->n);
+}
+
 static void average(struct pass *p)
 {
     struct pp_costs *c = p->c;
@@ -365,8 +407,8 @@ static void average(struct pass *p)
         c->cpu_ns += c->step_cpu_ns, c->delay_ns += c->step_stretch_ns;
     else
         c->step_wake_ns = per(c->step_stretch_ns, p->steps);
-    c->trainer_wait_wake_ns = per(c->trainer_wait_wake_ns, p->steps);
-    c->copy_wait_wake_ns = per(c->copy_wait_wake_ns, p->copies);
+    c->trainer_wait_wake_ns = mean_wake(p, &p->trainer_waits);
+    c->copy_wait_wake_ns = mean_wake(p, &p->copy_waits);
     c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
     c->collate_cpu_ns = per(c->collate_cpu_ns, p->collates);
     c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
@@ -376,6 +418,7 @@ static void average(struct pass *p)
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
     c->sync_ns = per(own_sync_ns(p), p->steps);
+    c->sync_wake_ns = per(p->sync_delay_ns, p->steps);
     c->window_start_ns = p->tl->start_ns;
     c->samples_per_s = per((double)p->tl->window_samples * 1e9, c->window_ns);
     if (c->batch_size <= 0)

@@ -34,7 +34,7 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while what the costs say of samples,
  * capacity and storage is the same. */
 struct pp_base_rate {
-    double samples_per_s, others, groups, wake_part, bandwidth; /* samples_per_s 0: not replayed yet */
+    double samples_per_s, others, groups, wake_part, bandwidth, reads_per_s; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
 enum { PP_BASE_RATES = 10 };
@@ -46,11 +46,12 @@ struct pp_costs {
     double collate_cpu_ns, collate_blocked_ns;             /* per batch */
     double copy_cpu_ns, copy_blocked_ns;                   /* per batch */
     double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
-    double sync_ns;                                        /* per batch, beyond the copy that was under way when it began */
+    double sync_ns;                                        /* per batch, beyond the copy that was on the link when it began */
     double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;          /* threads of the workers that run or wait for a CPU, on average */
-    /* From being woken to having a CPU, per batch: threads that mostly sleep (in copies, in steps), and the trainer and the copy lane where they waited for something. */
-    double copy_wake_ns, step_wake_ns, trainer_wait_wake_ns, copy_wait_wake_ns;
+    /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of the trainer in syncs; per wait, of the trainer and the
+     * copy lane where they wait for something. */
+    double copy_wake_ns, step_wake_ns, sync_wake_ns, trainer_wait_wake_ns, copy_wait_wake_ns;
     double runnable;              /* threads of ours that have a CPU or wait for one, on average */
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;        /* decode without its blocked time, in all */

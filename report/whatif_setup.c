@@ -89,9 +89,9 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
         .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
-        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake, .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync,
-        .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake,
-        .copy_ns = c->copy_blocked_ns * k->copy * larger + c->copy_wake_ns * wake, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
+        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake, .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
+        .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake, .copy_link_wake_ns = c->copy_wake_ns * wake,
+        .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
     };
 }
@@ -115,7 +115,7 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
     out->cpu_ns += out->setup.collate_cpu_ns / batch;
     out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
     out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;
-    out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns;
+    out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns + out->setup.copy_link_wake_ns;
 }
 
 /* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
