@@ -75,7 +75,8 @@ struct pp_costs {
     int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
-    double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (signals.h); 0: it shows none */
+    double bandwidth;             /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0: it shows none */
+    double reads_per_s;           /* likewise, reads of whatever size; at most one of the two is set */
     struct pp_base_rate *base;    /* PP_BASE_RATES of them; NULL: each is replayed again */
     int glance;                   /* the source's: intervals are not asked for */
     struct pp_outage *outages;    /* times from window_start_ns on in which storage answered nobody, taken out of the samples' read_blocked (outages.h) */

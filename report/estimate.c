@@ -17,6 +17,7 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         {"the CPUs", d->setup.cpus * 1e9 / d->cpu_ns},
         {"the copies to the device", d->copy_ns > 0 ? out->batch_size * 1e9 / d->copy_ns : INFINITY},
         {"the storage's bandwidth", d->setup.storage_bytes_per_s > 0 && d->bytes > 0 ? d->setup.storage_bytes_per_s / d->bytes : INFINITY},
+        {"the storage's reads a second", d->setup.storage_reads_per_s > 0 && d->reads > 0 ? d->setup.storage_reads_per_s / d->reads : INFINITY},
         {"a lock that the workers share", d->serial_ns > 0 ? 1e9 / d->serial_ns : INFINITY},
     };
     out->most_per_s = INFINITY;

@@ -10,7 +10,7 @@
 /* From here on the run is two runs. */
 #define PP_DRIFT 1.5
 
-/* Fills c->storage; sets c->bandwidth when the reads share a link; moves outages out of the samples (outages.h); of a run that changed, keeps what came after.
+/* Fills c->storage; sets c->bandwidth when the reads share a link, c->reads_per_s when so many and no more are answered; moves outages out of the samples (outages.h); of a run that changed, keeps what came after.
  * Done once: what is known already is left alone. PP_E_NO_MEMORY. */
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err);
 

@@ -23,13 +23,13 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
-    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages && kept->others == c->others && kept->groups == c->groups && kept->wake_part == c->wake_part && kept->bandwidth == c->bandwidth) {
+    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages && kept->others == c->others && kept->groups == c->groups && kept->wake_part == c->wake_part && kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s) {
         *samples_per_s = kept->samples_per_s;
         return PP_OK;
     }
     pp_status st = pp_whatif_replay(c, &as_recorded, s, n, &r, err);
     if (st == PP_OK)
-        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s, .others = c->others, .groups = c->groups, .wake_part = c->wake_part, .bandwidth = c->bandwidth, .n = c->n, .n_outages = c->n_outages};
+        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s, .others = c->others, .groups = c->groups, .wake_part = c->wake_part, .bandwidth = c->bandwidth, .reads_per_s = c->reads_per_s, .n = c->n, .n_outages = c->n_outages};
     return st;
 }
 
@@ -42,9 +42,10 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
         st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
-    *samples_per_s = c->samples_per_s * (r.samples_per_s / base);
-    if (data_wait_share)
-        *data_wait_share = r.data_wait_share;
+    out->samples_per_s = c->samples_per_s * (r.samples_per_s / base);
+    out->gain = out->samples_per_s / c->samples_per_s - 1;
+    out->data_wait_share = r.data_wait_share;
+    out->reads_waiting = r.reads_waiting;
     return PP_OK;
 }
 

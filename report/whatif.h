@@ -47,7 +47,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
 /* What these knobs make of the recorded costs, before any queueing: means per sample, and the set-up (its outages are not filled in). */
 struct pp_demand {
     struct pp_replay_setup setup;
-    double read_blocked_ns, bytes; /* asked of storage */
+    double read_blocked_ns, bytes, reads; /* asked of storage */
     double cpu_ns;                 /* of every thread of ours */
     double serial_ns;              /* of it, under the one lock that workers share */
     double worker_ns;              /* that a worker is busy or blocked */

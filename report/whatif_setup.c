@@ -57,8 +57,8 @@ static double wake_part(const struct pp_costs *c, const struct pp_knobs *k)
 
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x, size_t i, float limit)
 {
-    /* on a shared link, the time a read was blocked is the queue of the recorded set-up: the replay makes its own */
-    float blocked = c->bandwidth > 0 ? 0 : x->read_blocked;
+    /* where storage answers one after another, the time a read was blocked is the queue of the recorded set-up: the replay makes its own */
+    float blocked = c->bandwidth > 0 || c->reads_per_s > 0 ? 0 : x->read_blocked;
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
         .read_blocked = (float)((stored ? blocked * k->read : 0) + (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) + x->retry_blocked * k->retry), .read_cpu = x->read_cpu, .bytes = stored ? x->bytes : 0,
@@ -94,6 +94,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
     };
+        .storage_reads_per_s = k->read > 0 ? c->reads_per_s / k->read : 0,
 }
 
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
@@ -107,11 +108,14 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
         out->read_blocked_ns += r.read_blocked / n;
         out->bytes += r.bytes / n;
         out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
+        out->reads += (r.bytes > 0) / n;
         out->serial_ns += r.serial_cpu / n;
         out->worker_ns += r.work_blocked / n;
     }
     if (out->setup.storage_bytes_per_s > 0)
-        link_ns = out->bytes / out->setup.storage_bytes_per_s * 1e9;
+        link_ns += out->bytes / out->setup.storage_bytes_per_s * 1e9;
+    if (out->setup.storage_reads_per_s > 0)
+        link_ns += out->reads / out->setup.storage_reads_per_s * 1e9;
     out->cpu_ns += out->setup.collate_cpu_ns / batch;
     out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
     out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum fault_kind {
-    READ_LATENCY, OPEN_LATENCY, READ_BANDWIDTH, SLOW_SHARD, READ_ERRORS, STRAGGLER, SLOW_WORKER, DECODE_COST, TRANSFORM_COST, COLLATE_COST,
+    READ_LATENCY, OPEN_LATENCY, READ_BANDWIDTH, READ_IOPS, SLOW_SHARD, READ_ERRORS, STRAGGLER, SLOW_WORKER, DECODE_COST, TRANSFORM_COST, COLLATE_COST,
     GLOBAL_LOCK, STARTUP_COST, COLD_CACHE, STORAGE_STALL, EPOCH_RESTART, SYNC_LATENCY, COPY_STAGING, KINDS
 };
 
@@ -31,6 +31,7 @@ static const struct {
     [READ_LATENCY] = {"read-latency", DURATION, "TIME[,jitter=J][,tail=P:TIME][,after=TIME]", "every read blocks TIME longer; P of them the tail's TIME"},
     [OPEN_LATENCY] = {"open-latency", DURATION, "TIME[,jitter=J][,after=TIME]", "every open blocks TIME longer (metadata)"},
     [READ_BANDWIDTH] = {"read-bandwidth", SIZE, "BYTES_PER_S[,after=TIME]", "all reads share a token bucket"},
+    [READ_IOPS] = {"read-iops", SIZE, "READS_PER_S[,after=TIME]", "all reads share so many a second, whatever their size"},
     [SLOW_SHARD] = {"slow-shard", DURATION, "TIME[,of=N]", "one of N parts of the data blocks TIME longer per read"},
     [READ_ERRORS] = {"read-errors", SHARE, "P[,fails=N]", "the first N attempts to read P of the samples fail with EIO"},
     [STRAGGLER] = {"straggler", SHARE, "P[,cost=TIME]", "P of the samples cost TIME more CPU to decode"},
@@ -272,12 +273,12 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
 
 void pp_fault_after_read(struct pp_faults *f, size_t bytes)
 {
-    const struct fault *one = active(f, READ_BANDWIDTH);
-    if (!one)
+    const struct fault *bandwidth = active(f, READ_BANDWIDTH), *iops = active(f, READ_IOPS);
+    double ns = (bandwidth ? (double)bytes / bandwidth->value * 1e9 : 0) + (iops ? 1e9 / iops->value : 0);
+    if (!(ns > 0))
         return;
     pthread_mutex_lock(&f->bucket_lock);
-    double now = (double)pp_now_ns();
-    f->bucket_free_ns = fmax(f->bucket_free_ns, now) + (double)bytes / one->value * 1e9;
+    f->bucket_free_ns = fmax(f->bucket_free_ns, (double)pp_now_ns()) + ns;
     double until = f->bucket_free_ns;
     pthread_mutex_unlock(&f->bucket_lock);
     pp_sleep_until_ns((uint64_t)until);

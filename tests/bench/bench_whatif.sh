@@ -64,6 +64,15 @@ base sleep link $small --workers 4 --synthetic n=40000,size=160x120..480x360 --s
   prefetch | prefetch=1 | --prefetch 1
   batch-size | batch-size=32 step=4 | --batch-size 32 --step-ms 80
   step | step-ms=80 | --step-ms 80
+base sleep iops $small --workers 4 --synthetic n=40000,size=160x120..480x360 --step-ms 20 --inject read-iops=100
+* workers | workers=8 | --workers 8
+  workers | workers=1 | --workers 1
+* storage-latency | storage-latency=0.5 | --inject read-iops=200
+  cache | cache=warm | --inject read-iops=1M
+  batch-size | batch-size=16 step=2 | --batch-size 16 --step-ms 40
+base sleep retries $small --workers 2 --step-ms 5 --inject read-latency=2ms --inject read-errors=0.3 --retry-backoff-ms 20
+* retries | retries=0 | --retry-backoff-ms 0
+  retries | retries=3 | --retry-backoff-ms 60
 base sleep stall $small --workers 6 --step-ms 20 --inject storage-stall=300ms,every=700ms --inject read-latency=4ms
 * prefetch | prefetch=8 | --prefetch 8
 * workers | workers=2 | --workers 2
@@ -97,7 +106,12 @@ base sleep trainer $small --workers 4 --step-ms 25 --inject read-latency=4ms,jit
 base cpu one-worker images --workers 1 --batch-size 16 --step-ms 20
 * workers | workers=2 | --workers 2
 * decode | decode=2 | --inject decode-cost=2
-  transform | transform=1 collate=1 | --prefetch 2
+base cpu transform $small --workers 1 --step-ms 5 --inject transform-cost=6ms
+* transform | transform=0.5 | --inject transform-cost=3ms
+  transform | transform=2 | --inject transform-cost=12ms
+base cpu collate $small --workers 1 --step-ms 5 --inject collate-cost=40ms
+* collate | collate=0.5 | --inject collate-cost=20ms
+  batch-size | batch-size=4 step-ms=5 collate=2 | --batch-size 4
 base cpu two-workers images --workers 2 --batch-size 16 --step-ms 20
 * cpus | cpus=1 | @cpus=1
   workers | workers=1 | --workers 1

@@ -289,6 +289,77 @@ static void test_a_shared_link_is_seen(void **state)
     pp_costs_free(&c);
 }
 
+/* Between its reads a worker takes from 0.1 to 0.9 ms. */
+static uint64_t between_reads(size_t i)
+{
+    return FAKE_MS / 10 + i * 7919 % 9 * FAKE_MS / 10;
+}
+
+/* 200 reads a second, one after another: more workers wait longer, no more. */
+static void test_a_quota_of_reads_is_seen(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + between_reads(i);
+        end = (end > x->read_start_ns ? end : x->read_start_ns) + 5 * FAKE_MS;
+        x->read_end_ns = end;
+        x->read_blocked = (float)(end - x->read_start_ns);
+    }
+    c.samples_per_s = 200;
+    struct pp_signals s = signals_of(&c);
+    near(c.reads_per_s, 200, 1);
+    near(c.bandwidth, 0, 0);
+    near(s.read_serial, 0, 0.3);
+    near(predicted(&c, "workers=8"), 200, 4);
+    near(predicted(&c, "storage-latency=0.5"), 400, 8);
+    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    const struct pp_fix *workers = pp_signals_fix(&s, "workers");
+    assert_true(!workers || workers->p.gain < 0.03);
+    pp_costs_free(&c);
+}
+
+/* Reads of 10 ms each, that end at a pace because one CPU decodes them in turn: no quota. */
+static void test_paced_by_the_cpu_is_no_quota(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 10 * FAKE_MS;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        end += 5 * FAKE_MS + between_reads(i);
+        x->read_end_ns = end + i % 7 * FAKE_MS / 100;
+        x->read_start_ns = end - 10 * FAKE_MS;
+        x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
+    }
+    signals_of(&c);
+    near(c.reads_per_s, 0, 0);
+    near(c.bandwidth, 0, 0);
+    pp_costs_free(&c);
+}
+
+/* Of reads of one size nobody can tell bytes from reads: it is a link, and a faster one helps. */
+static void test_a_line_of_equal_reads_is_a_link(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->bytes = 20000;
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + between_reads(i);
+        end = (end > x->read_start_ns ? end : x->read_start_ns) + 5 * FAKE_MS;
+        x->read_end_ns = end;
+        x->read_blocked = (float)(end - x->read_start_ns);
+    }
+    c.samples_per_s = 200;
+    signals_of(&c);
+    near(c.bandwidth, 4e6, 4e4);
+    near(c.reads_per_s, 0, 0);
+    near(predicted(&c, "workers=8"), 200, 4);
+    near(predicted(&c, "storage-bandwidth=8MB"), 400, 8);
+    pp_costs_free(&c);
+}
+
 static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
 {
     struct pp_costs c = made();
@@ -567,7 +638,8 @@ int main(void)
         cmocka_unit_test(test_no_change_is_no_change), cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs), cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share), cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
-        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_a_quota_of_reads_is_seen),
+        cmocka_unit_test(test_paced_by_the_cpu_is_no_quota), cmocka_unit_test(test_a_line_of_equal_reads_is_a_link), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),

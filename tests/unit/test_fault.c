@@ -20,7 +20,7 @@ static struct pp_faults *parse(const char *spec)
 static void every_fault_of_the_table_parses(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s", "open-latency=1ms", "read-bandwidth=20MB,after=2s",
+    static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s", "open-latency=1ms", "read-bandwidth=20MB,after=2s", "read-iops=3k",
                                         "slow-shard=10ms,of=8", "read-errors=0.03,fails=2", "straggler=0.02,cost=40ms", "slow-worker=5ms,worker=1",
                                         "decode-cost=3", "transform-cost=2ms", "collate-cost=4ms", "global-lock", "startup-cost=1s",
                                         "cold-cache=5ms", "storage-stall=200ms,every=2s", "epoch-restart=300ms", "sync-latency=2ms", "copy-staging=1GB"};
@@ -40,7 +40,7 @@ static void bad_specs_are_named(void **state)
         const char *spec, *word;
     } rows[] = {{"read-latncy=5ms", "read-latency"}, {"read-latency", "read-latency="}, {"read-latency=fast", "fast"},
                 {"read-latency=5ms,of=3", "of"},     {"read-errors=1.5", "1.5"},        {"slow-shard=1ms,of=0", "of"},       {"global-lock=3", "3"},            {"", "list"},
-                {"read-latency=5ms,tail=0.1", "tail"}};
+                {"read-latency=5ms,tail=0.1", "tail"}, {"read-iops=0", "0"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_faults *f = (void *)1;
         struct pp_err err = {0};
@@ -82,6 +82,17 @@ static void bandwidth_is_shared_and_exact(void **state)
     uint64_t t0 = pp_now_ns();
     for (int i = 0; i < 5; i++)
         pp_fault_after_read(f, 100000);
+    assert_true(pp_now_ns() - t0 >= 50000000);
+    pp_faults_destroy(f);
+}
+
+static void reads_are_counted(void **state)
+{
+    (void)state;
+    struct pp_faults *f = parse("read-iops=100");
+    uint64_t t0 = pp_now_ns();
+    for (size_t i = 0; i < 5; i++)
+        pp_fault_after_read(f, i * 1000000);
     assert_true(pp_now_ns() - t0 >= 50000000);
     pp_faults_destroy(f);
 }
@@ -182,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fault_of_the_table_parses), cmocka_unit_test(bad_specs_are_named),
         cmocka_unit_test(latency_blocks_without_cpu),      cmocka_unit_test(costs_burn_cpu),
-        cmocka_unit_test(bandwidth_is_shared_and_exact),   cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
+        cmocka_unit_test(bandwidth_is_shared_and_exact), cmocka_unit_test(reads_are_counted),  cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
         cmocka_unit_test(a_slow_shard_is_a_run_of_neighbours), cmocka_unit_test(a_cold_cache_is_warm_the_second_time),
         cmocka_unit_test(staging_costs_cpu_only_for_pageable_memory), cmocka_unit_test(after_waits_for_its_time),        cmocka_unit_test(nothing_happens_without_faults),
     };
