@@ -9,6 +9,18 @@
 
 enum kind { COUNT, FACTOR, CPUS, BATCH, ORDER, PINNED, OVERLAP, CACHE, BANDWIDTH, LATENCY, STEP, STEP_MS };
 
+#define MOST_COUNT 1024
+#define MOST_BATCH 1000000
+#define TEXT_OF(n) #n
+#define TEXT(n) TEXT_OF(n)
+
+/* What a value has to be, where its name does not say it. */
+static const char *const ranges[] = {
+    [COUNT] = ", a whole number from 1 to " TEXT(MOST_COUNT), [FACTOR] = ", a number from 0 on", [CPUS] = ", a number above 0",
+    [BATCH] = ", a whole number from 1 to " TEXT(MOST_BATCH), [ORDER] = "", [PINNED] = "", [OVERLAP] = "", [CACHE] = " from 0 to 1", [BANDWIDTH] = ", such as 200M",
+    [LATENCY] = ", a number from 0 on", [STEP] = ", a number from 0 on", [STEP_MS] = ", a number above 0",
+};
+
 static const struct {
     const char *name, *values, *help;
     enum kind kind;
@@ -103,10 +115,10 @@ static int set(struct pp_knobs *k, int i, const char *v)
     uint64_t bytes;
     int answer = yes_no(v);
     switch (knobs[i].kind) {
-    case COUNT: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= 1024 && (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
+    case COUNT: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_COUNT && (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
     case FACTOR: return factor(v, (double *)((char *)k + knobs[i].offset));
     case CPUS: return positive(v, &k->cpus);
-    case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= 1000000 && (k->batch = (double)n, 1);
+    case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_BATCH && (k->batch = (double)n, 1);
     case ORDER: return set_order(k, v);
     case PINNED: return answer >= 0 && (k->pinned = answer, 1);
     case OVERLAP: return answer >= 0 && (k->copy_buffers = answer ? 2 : 1, 1);
@@ -132,10 +144,10 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         names[i] = knobs[i].name, i++;
     if (i == KNOBS) {
         const char *near = pp_nearest(name, names);
-        return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s; pipeprobe whatif --help lists them", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s; pipeprobe whatif --set list shows them all", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (!eq || !set(k, i, eq + 1))
-        return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s", text, name, knobs[i].values);
+        return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s%s", text, name, knobs[i].values, ranges[knobs[i].kind]);
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
         return pp_fail(err, PP_E_UNSUPPORTED, "pinned=no cannot be predicted: what bouncing through pageable memory costs here was not recorded; run with --pageable");
     return PP_OK;

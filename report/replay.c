@@ -62,6 +62,7 @@ static struct pp_replay_result result_of(struct pp_sim *m)
         .cpu_share = a->now > 0 ? a->cpu_used / (s->cpus * a->now) : 0,
         .slot_wait_share = a->now > 0 ? m->slot_waited / (s->workers * a->now) : 0,
         .service_rate = a->running_time > 0 ? a->cpu_used / a->running_time : 1,
+        .reads_waiting = a->now > 0 ? m->read_waited / a->now : 0,
         .batches = m->batches,
     };
 }

@@ -58,6 +58,7 @@ struct pp_replay_result {
     double cpu_share;       /* of capacity x time */
     double slot_wait_share; /* of worker time: prefetch full */
     double service_rate;    /* of all threads: cpu / (cpu + run-queue delay) */
+    double reads_waiting;   /* for storage's answer at a time, on average; those on the link are not among them */
     uint64_t batches;
 };
 

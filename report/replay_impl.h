@@ -46,6 +46,7 @@ struct pp_sim {
     uint64_t next_open, next_sample, next_ready;
     double last_opened;      /* when there were no more batches to begin */
     double storage_free;     /* when the link has moved what was asked of it so far */
+    double read_waited;      /* of all reads, for the answer */
 
     int copy_stage;
     size_t copied;           /* the slot under way */

@@ -75,6 +75,13 @@ static int begin_serial(struct pp_sim *m, int w, double cpu_ns)
     return 1;
 }
 
+static int wait_for_answer(struct pp_sim *m, int w, const struct pp_replay_sample *x)
+{
+    double until = (x->bytes ? storage_begins(m) : m->agents.now) + x->read_blocked;
+    m->read_waited += until - m->agents.now;
+    return sleep_until(m, w, until);
+}
+
 /* Begins the stage that the worker stands in. 0: it takes no time. */
 static int begin_stage(struct pp_sim *m, int w)
 {
@@ -82,7 +89,7 @@ static int begin_stage(struct pp_sim *m, int w)
     const struct pp_replay_sample *x = &m->samples[a->sample];
     double now = m->agents.now;
     switch (a->stage) {
-    case W_READ_LATENCY: return sleep_until(m, w, (x->bytes ? storage_begins(m) : now) + x->read_blocked);
+    case W_READ_LATENCY: return wait_for_answer(m, w, x);
     case W_READ_LINK: return sleep_until(m, w, link_done(m, x));
     case W_READ_CPU: return run_for(m, w, x->read_cpu);
     case W_SERIAL: return begin_serial(m, w, x->serial_cpu);

@@ -33,10 +33,12 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     return st;
 }
 
-pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err)
+/* Without an interval: a fifth of the cost. */
+static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err)
 {
     struct pp_replay_result r;
     double base;
+    *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
     pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
         st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
@@ -49,14 +51,16 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
     return PP_OK;
 }
 
-/* Without an interval: a fifth of the cost. */
-static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err)
+pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s, double *data_wait_share, struct pp_err *err)
 {
-    memset(out, 0, sizeof(*out));
-    pp_status st = pp_whatif_rate(c, k, &out->samples_per_s, &out->data_wait_share, err);
-    out->gain = out->samples_per_s / c->samples_per_s - 1;
-    out->low = out->high = out->gain_low = out->gain_high = NAN;
-    return st;
+    struct pp_prediction p;
+    pp_status st = predict_rate(c, k, &p, err);
+    if (st != PP_OK)
+        return st;
+    *samples_per_s = p.samples_per_s;
+    if (data_wait_share)
+        *data_wait_share = p.data_wait_share;
+    return PP_OK;
 }
 
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
@@ -104,7 +108,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     pp_status st = s ? base_rate(c, BASE, c->samples, n, &base, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
     memset(out, 0, sizeof(*out));
     if (st == PP_OK)
-        st = pp_whatif_rate(c, k, &out->samples_per_s, &out->data_wait_share, err);
+        st = predict_rate(c, k, out, err);
     out->low = out->high = out->samples_per_s;
     for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
         resample(c, s, n, b);
@@ -131,7 +135,6 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that would check the prediction is another */
         out->low /= 1 + off;
         out->high *= 1 + off;
-        out->gain = out->samples_per_s / c->samples_per_s - 1;
         out->gain_low = out->low / c->samples_per_s - 1;
         out->gain_high = out->high / c->samples_per_s - 1;
     }

@@ -32,6 +32,7 @@ struct pp_prediction {
     double samples_per_s, low, high; /* 80 % interval */
     double gain, gain_low, gain_high; /* over the measured rate: 0.4 is +40 % */
     double data_wait_share;
+    double reads_waiting; /* for storage at a time, on average; a shared link's are not among them. */
 };
 
 /* Fits the model to the recording: what kind of storage it was (storage.h), and how many others make the replay wait for CPUs as much as the recording did; fills

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MIN_BATCHES = 60 };
+/* At least so many batches, if they are not too large; for more samples in flight than that a replay takes seconds. */
+enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
 
 struct pp_knobs pp_knobs_none(void)
 {
@@ -93,8 +94,8 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake, .copy_link_wake_ns = c->copy_wake_ns * wake,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,
-    };
         .storage_reads_per_s = k->read > 0 ? c->reads_per_s / k->read : 0,
+    };
 }
 
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
@@ -107,8 +108,8 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
         struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, limit);
         out->read_blocked_ns += r.read_blocked / n;
         out->bytes += r.bytes / n;
-        out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
         out->reads += (r.bytes > 0) / n;
+        out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
         out->serial_ns += r.serial_cpu / n;
         out->worker_ns += r.work_blocked / n;
     }
@@ -131,12 +132,30 @@ static struct pp_outage *outages_of(const struct pp_costs *c, const struct pp_kn
     return o;
 }
 
+static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
+{
+    double in_flight = ((double)s->workers * s->prefetch + 1) * (double)s->batch_size;
+    if (in_flight <= MOST_IN_FLIGHT)
+        return PP_OK;
+    return pp_fail(err, PP_E_UNSUPPORTED, "%d workers with a prefetch of %d and batches of %llu keep %.0f samples in flight, and more than %d are not replayed; ask for fewer of one of them",
+                   s->workers, s->prefetch, (unsigned long long)s->batch_size, in_flight, MOST_IN_FLIGHT);
+}
+
+/* Twice through the samples, and long enough for everything that can be in flight to fill up before the half that counts. */
+static uint64_t batches_of(const struct pp_replay_setup *s, size_t n)
+{
+    double size = (double)s->batch_size, batches = fmax(2 * (double)n / size, 4 * ((double)s->workers * s->prefetch + 1));
+    return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
+}
+
 pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n, struct pp_replay_result *result, struct pp_err *err)
 {
     struct pp_replay_setup setup = setup_of(c, k);
     struct pp_replay_sample *r = malloc(n * sizeof(*r));
     struct pp_outage *outages = outages_of(c, k);
-    pp_status st = r && outages ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
+    pp_status st = check_size(&setup, err);
+    if (st == PP_OK && (!r || !outages))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
     if (st != PP_OK)
         goto out;
     setup.outages = outages;
@@ -145,8 +164,7 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     float limit = sample_limit(k, s, n);
     for (size_t i = 0; i < n; i++)
         r[i] = replayed(c, k, &s[i], i, limit);
-    uint64_t batches = (uint64_t)fmax(MIN_BATCHES, 2 * (double)n / (double)setup.batch_size), filling = 4 * ((uint64_t)setup.workers * (uint64_t)setup.prefetch + 1);
-    st = pp_replay(&setup, r, n, batches > filling ? batches : filling, result, err);
+    st = pp_replay(&setup, r, n, batches_of(&setup, n), result, err);
 out:
     free(outages);
     free(r);

@@ -29,6 +29,12 @@ refuses "a sweep that ends before it begins" 2 "whole numbers from 1 on" "$PP" w
 refuses "a sweep with more behind it" 2 "workers=1..32" "$PP" whatif "$T/two.sqlite" --sweep workers=1..4x
 refuses "a sweep of what has no numbers" 2 "in-order" "$PP" whatif "$T/two.sqlite" --sweep order=1..2
 refuses "a sweep of what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --sweep gpu-decode=1..2
+refuses "more than a replay is made for" 4 "samples in flight" "$PP" whatif "$T/two.sqlite" --set workers=1024 --set prefetch=100
+refuses "a count beyond its range says the range" 2 "from 1 to 1024" "$PP" whatif "$T/two.sqlite" --set workers=1025
+run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=64 --set step-ms=1
+like "far more reads at a time than were recorded: said so" "$(cat "$OUT")" "takes storage to answer [0-9]+ reads at a time as quickly as the [12]\.[0-9] that were recorded"
+run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=3
+is "a few more are no news" "$(grep -c 'takes storage' "$OUT")" 0
 refuses "no number" 2 "workers=N" "$PP" whatif "$T/two.sqlite" --set workers=many
 refuses "nonsense is said before anything is printed" 2 "storage-latency=FACTOR" "$PP" whatif "$T/two.sqlite" --set storage-latency=-1 --json
 is "and nothing was" "$(cat "$OUT")" ""

@@ -34,12 +34,13 @@ struct asked {
     struct pp_json json;
     struct pp_knobs knobs; /* of --set */
     char what[200];
+    double recorded_waiting, most_waiting; /* reads that waited for storage at a time; the most that a prediction takes for granted */
     struct {
         char knob[40];
         long from, to;
     } sweep;
 };
-enum { SWEEP_MOST = 256, BAR = 24 };
+enum { SWEEP_MOST = 256, BAR = 24, FAR_BEYOND = 4 };
 
 static int list_knobs(void)
 {
@@ -74,6 +75,7 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 static void put_prediction(struct asked *a, const char *what, const struct pp_prediction *p, double most)
 {
     char rate[32], low[32], high[32], wait[32];
+    a->most_waiting = fmax(a->most_waiting, p->reads_waiting);
     if (!a->o->json) {
         printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what, pp_text_rate(rate, sizeof(rate), p->samples_per_s),
                pp_text_rate(low, sizeof(low), p->low), pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low, 100 * p->gain_high,
@@ -87,13 +89,26 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_key(&a->json, "high"), pp_json_num(&a->json, p->high);
     pp_json_key(&a->json, "gain"), pp_json_num(&a->json, p->gain);
     pp_json_key(&a->json, "data_wait_share"), pp_json_num(&a->json, p->data_wait_share);
+    pp_json_key(&a->json, "reads_waiting"), pp_json_num(&a->json, p->reads_waiting);
     pp_json_object_end(&a->json);
+}
+
+/* A replay answers any number of reads as quickly as the recorded ones. */
+static void put_caution(const struct asked *a)
+{
+    if (a->o->json || !(a->most_waiting > FAR_BEYOND * fmax(a->recorded_waiting, 1)))
+        return;
+    printf("  This takes storage to answer %.0f reads at a time as quickly as the %.1f that were recorded; a run will tell.\n", a->most_waiting, a->recorded_waiting);
 }
 
 static void put_measured(struct asked *a, const char *path)
 {
     const struct pp_costs *c = &a->costs;
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_demand d;
     char rate[32];
+    pp_whatif_demand(c, &none, &d);
+    a->recorded_waiting = c->samples_per_s * d.read_blocked_ns / 1e9;
     if (a->o->json) {
         pp_json_key(&a->json, "schema"), pp_json_str(&a->json, "pipeprobe.whatif/1");
         pp_json_key(&a->json, "file"), pp_json_str(&a->json, path);
@@ -101,6 +116,7 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
         pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
         pp_json_key(&a->json, "competing_groups"), pp_json_num(&a->json, c->groups);
+        pp_json_key(&a->json, "recorded_reads_waiting"), pp_json_num(&a->json, a->recorded_waiting);
         pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
         return;
     }
@@ -206,7 +222,7 @@ static pp_status predict_sweep(struct asked *a, struct pp_err *err)
     struct pp_knobs k;
     char text[80];
     double most = 0;
-    for (size_t i = 0; i < n && st == PP_OK; i++) {
+    for (size_t i = n; i-- > 0 && st == PP_OK;) { /* the largest first: if one is refused, it is */
         st = point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
         if (st == PP_OK)
             st = pp_whatif(&a->costs, &k, &p[i], err);
@@ -264,7 +280,10 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         pp_json_end(&a->json);
     } else if (a->o->estimate_ms > 0) {
         put_estimate(&e);
+        a->most_waiting = e.workers ? e.with_workers.reads_waiting : 0;
     }
+    if (st == PP_OK)
+        put_caution(a);
     return st;
 }
 
