@@ -1,4 +1,5 @@
 /* The end of a run's file: plain rows from the chunks, indexes, one ordinary database file. */
+#include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
@@ -37,14 +38,6 @@ static int kept(const struct rows *r, const struct pp_span *s)
     return r->keep_below == UINT64_MAX || pp_mix64(group + 0x9e3779b97f4a7c15u) < r->keep_below;
 }
 
-static void bind_if(sqlite3_stmt *st, int i, int there, uint64_t v)
-{
-    if (there)
-        sqlite3_bind_int64(st, i, (sqlite3_int64)v);
-    else
-        sqlite3_bind_null(st, i);
-}
-
 static pp_status insert_span(struct rows *r, uint32_t thread, const struct pp_span *s)
 {
     sqlite3_stmt *st = r->insert;
@@ -53,14 +46,14 @@ static pp_status insert_span(struct rows *r, uint32_t thread, const struct pp_sp
     sqlite3_bind_int64(st, 3, (sqlite3_int64)s->start_ns);
     sqlite3_bind_int64(st, 4, (sqlite3_int64)s->dur_ns);
     sqlite3_bind_int(st, 5, s->epoch);
-    bind_if(st, 6, s->batch != PP_NO_BATCH, s->batch);
-    bind_if(st, 7, !(s->flags & PP_SPAN_COUNT) && s->sample != PP_NO_SAMPLE, s->sample);
-    bind_if(st, 8, s->flags & PP_SPAN_COUNT, s->sample);
+    pp_bind_if(st, 6, s->batch != PP_NO_BATCH, s->batch);
+    pp_bind_if(st, 7, !(s->flags & PP_SPAN_COUNT) && s->sample != PP_NO_SAMPLE, s->sample);
+    pp_bind_if(st, 8, s->flags & PP_SPAN_COUNT, s->sample);
     sqlite3_bind_int64(st, 9, (sqlite3_int64)s->bytes);
-    bind_if(st, 10, s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
-    bind_if(st, 11, s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
-    bind_if(st, 12, s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib);
-    bind_if(st, 13, s->name, s->name);
+    pp_bind_if(st, 10, s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
+    pp_bind_if(st, 11, s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
+    pp_bind_if(st, 12, s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib);
+    pp_bind_if(st, 13, s->name, s->name);
     sqlite3_bind_int(st, 14, s->flags);
     r->written++;
     return step_row(r, st);
@@ -141,22 +134,15 @@ static pp_status write_rows(struct pp_store *s)
     if (r.keep_below != UINT64_MAX) {
         char why[160];
         snprintf(why, sizeof(why), "table span is a sample of whole batches, at most about %llu rows; the chunks hold every span", (unsigned long long)s->max_rows);
-        sqlite3_bind_text(s->st[ST_LOSS], 1, "span_rows", -1, SQLITE_STATIC);
-        sqlite3_bind_int64(s->st[ST_LOSS], 2, (sqlite3_int64)(r.total - r.written));
-        sqlite3_bind_text(s->st[ST_LOSS], 3, why, -1, SQLITE_STATIC);
-        status = pp_store_step(s, ST_LOSS, "cannot write to");
+        status = pp_store_put_loss(s, "span_rows", r.total - r.written, why);
     }
     return status ? status : pp_store_flush(s);
 }
 
 static void note_missing_rollup(struct pp_store *s)
 {
-    if (!pp_rollup_gave_up_batches(s->rollup))
-        return;
-    sqlite3_bind_text(s->st[ST_LOSS], 1, "rollup_batch", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s->st[ST_LOSS], 2, 0);
-    sqlite3_bind_text(s->st[ST_LOSS], 3, "batches came too fast to be summed up as the run went; the spans hold them", -1, SQLITE_STATIC);
-    pp_store_step(s, ST_LOSS, "cannot write to");
+    if (pp_rollup_gave_up_batches(s->rollup))
+        pp_store_put_loss(s, "rollup_batch", 0, "batches came too fast to be summed up as the run went; the spans hold them");
 }
 
 /* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
@@ -169,12 +155,8 @@ static void fit_rows(struct pp_store *s)
 
 static void note_left_out(struct pp_store *s)
 {
-    if (!s->over_bytes)
-        return;
-    sqlite3_bind_text(s->st[ST_LOSS], 1, "spans", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s->st[ST_LOSS], 2, (sqlite3_int64)s->over_bytes);
-    sqlite3_bind_text(s->st[ST_LOSS], 3, "the file had reached its --max-bytes", -1, SQLITE_STATIC);
-    pp_store_step(s, ST_LOSS, "cannot write to");
+    if (s->over_bytes)
+        pp_store_put_loss(s, "spans", s->over_bytes, "the file had reached its --max-bytes");
 }
 
 /* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers (report/live) have the file open for

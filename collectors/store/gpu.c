@@ -1,4 +1,5 @@
 /* What the GPU did, as rows. Their statements are prepared at the first use, so that a file made before these tables existed can still be recovered. */
+#include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
 static const char *const sql[PP_STORE_GPU_STATEMENTS] = {
@@ -26,42 +27,26 @@ static pp_status step(struct pp_store *s, sqlite3_stmt *st)
     return status;
 }
 
-/* Unbound parameters are NULL: what is absent is not bound. */
-static void bind_id(sqlite3_stmt *st, int i, uint32_t v)
-{
-    if (v != PP_GPU_NONE)
-        sqlite3_bind_int64(st, i, v);
-}
-
-static void bind_text(sqlite3_stmt *st, int i, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(st, i, text, -1, SQLITE_STATIC);
-}
-
 pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g)
 {
     pp_status status;
     pthread_mutex_lock(&s->lock);
     sqlite3_stmt *st = ready(s, ROW, &status);
     if (st) {
-        bind_text(st, 1, g->kind);
+        pp_bind_text(st, 1, g->kind);
         sqlite3_bind_int64(st, 2, (sqlite3_int64)g->start_ns);
         sqlite3_bind_int64(st, 3, (sqlite3_int64)g->dur_ns);
-        bind_id(st, 4, g->correlation);
-        bind_id(st, 5, g->device);
-        bind_id(st, 6, g->context);
-        bind_id(st, 7, g->stream);
-        bind_id(st, 8, g->thread);
-        if (g->asynchronous >= 0 || g->bytes)
-            sqlite3_bind_int64(st, 9, (sqlite3_int64)g->bytes);
-        bind_text(st, 10, g->source);
-        bind_text(st, 11, g->target);
-        if (g->asynchronous >= 0)
-            sqlite3_bind_int(st, 12, g->asynchronous);
-        bind_text(st, 13, g->name);
-        if (g->result >= 0)
-            sqlite3_bind_int(st, 14, g->result);
+        pp_bind_unless(st, 4, g->correlation, PP_GPU_NONE);
+        pp_bind_unless(st, 5, g->device, PP_GPU_NONE);
+        pp_bind_unless(st, 6, g->context, PP_GPU_NONE);
+        pp_bind_unless(st, 7, g->stream, PP_GPU_NONE);
+        pp_bind_unless(st, 8, g->thread, PP_GPU_NONE);
+        pp_bind_if(st, 9, g->asynchronous >= 0 || g->bytes, g->bytes);
+        pp_bind_text(st, 10, g->source);
+        pp_bind_text(st, 11, g->target);
+        pp_bind_if(st, 12, g->asynchronous >= 0, (uint64_t)g->asynchronous);
+        pp_bind_text(st, 13, g->name);
+        pp_bind_if(st, 14, g->result >= 0, (uint64_t)g->result);
         status = step(s, st);
     }
     pthread_mutex_unlock(&s->lock);

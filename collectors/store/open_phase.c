@@ -1,5 +1,6 @@
 /* What each thread was in, looked at once a second, as rows. The statement is prepared at the first use, so that a file made before the table existed
  * can still be recovered. */
+#include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
 #include <stdio.h>
@@ -21,13 +22,10 @@ static pp_status insert(struct pp_store *s, const struct pp_store_open_phase *o)
     sqlite3_bind_int64(st, 1, (sqlite3_int64)o->t_ns);
     sqlite3_bind_int64(st, 2, o->thread);
     sqlite3_bind_int(st, 3, (int)o->phase);
-    if (o->batch != PP_NO_BATCH) /* an unbound parameter is NULL */
-        sqlite3_bind_int64(st, 4, o->batch);
-    if (o->sample != PP_NO_SAMPLE)
-        sqlite3_bind_int64(st, 5, (sqlite3_int64)o->sample);
+    pp_bind_unless(st, 4, o->batch, PP_NO_BATCH);
+    pp_bind_unless(st, 5, o->sample, PP_NO_SAMPLE);
     sqlite3_bind_int64(st, 6, (sqlite3_int64)o->since_ns);
-    if (o->path)
-        sqlite3_bind_text(st, 7, o->path, -1, SQLITE_STATIC);
+    pp_bind_text(st, 7, o->path);
     int code = sqlite3_step(st);
     sqlite3_reset(st);
     sqlite3_clear_bindings(st);

@@ -1,4 +1,7 @@
-/* store/store.h: the writer's insides, shared by writer.c, create.c, finish.c and recover.c. Private to collectors/store. */
+/* store/store.h: the writer's insides. Private to collectors/store.
+ *
+ *   create.c makes the file -> writer.c transactions <- spans.c chunks, facts.c rows, gpu.c and open_phase.c theirs -> finish.c one ordinary file
+ *   recover.c does all of it for what a killed run left */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
@@ -62,11 +65,20 @@ pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struc
 /* Opens the file of an earlier run to append to it. */
 pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err *err);
 
+/* Takes the lock; what to answer before anything else: the store writes nothing after its first failure or its end. */
+pp_status pp_store_enter(struct pp_store *s);
+pp_status pp_store_leave(struct pp_store *s, pp_status status);        /* gives the lock back; returns status */
+
 /* With the lock held: */
+pp_status pp_store_usable(const struct pp_store *s);                   /* as pp_store_enter answers */
 pp_status pp_store_fail(struct pp_store *s, const char *what);         /* keeps the first failure and rolls back */
 pp_status pp_store_begin(struct pp_store *s);                          /* a transaction is open afterwards */
 pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what); /* runs a bound statement in the transaction */
 pp_status pp_store_flush(struct pp_store *s);                          /* pending spans into chunks, then COMMIT */
+pp_status pp_store_cut_chunks(struct pp_store *s);                     /* what waits for a chunk gets one */
+/* Looks at the size and lowers the detail. Once per commit: what is appended in between is at most what the rings hold. */
+pp_status pp_store_mind_size(struct pp_store *s);
+pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
