@@ -5,7 +5,6 @@
 #include "report/export/export.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 static void export_all(const struct pp_source *source)
 {
@@ -19,11 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pp_source source;
     struct pp_err err;
-    const char *path = scratch_path("run.sqlite");
-    scratch_write(path, data, size);
-    unlink(scratch_path("run.sqlite-journal"));
-    unlink(scratch_path("run.sqlite-wal"));
-    if (pp_source_open(path, &source, &err) == PP_OK)
+    if (pp_source_open(scratch_input(data, size), &source, &err) == PP_OK)
         export_all(&source);
     pp_source_close(&source);
     return 0;
@@ -31,9 +26,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
-    if (i >= 1)
-        return 0;
-    scratch_run(scratch_path("seed.sqlite"), 1);
-    *data = scratch_read(scratch_path("seed.sqlite"), size);
-    return 1;
+    return scratch_seed(i, data, size);
 }

@@ -6,20 +6,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static FILE *nowhere;
     struct pp_report *report = NULL;
     struct pp_err err;
-    const char *path = scratch_path("run.sqlite");
     if (!nowhere)
         nowhere = fopen("/dev/null", "w");
-    scratch_write(path, data, size);
-    unlink(scratch_path("run.sqlite-journal"));
-    unlink(scratch_path("run.sqlite-wal"));
-    if (pp_report_build(path, &report, &err) == PP_OK) {
+    if (pp_report_build(scratch_input(data, size), &report, &err) == PP_OK) {
         pp_render_text(report, nowhere, 0, 80);
         pp_render_json(report, nowhere);
     } else if (!err.text[0]) {
@@ -31,9 +26,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
-    if (i >= 1)
-        return 0;
-    scratch_run(scratch_path("seed.sqlite"), 1);
-    *data = scratch_read(scratch_path("seed.sqlite"), size);
-    return 1;
+    return scratch_seed(i, data, size);
 }

@@ -118,3 +118,21 @@ void scratch_run(const char *path, int finished)
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
         abort();
 }
+
+const char *scratch_input(const uint8_t *data, size_t size)
+{
+    const char *path = scratch_path("run.sqlite");
+    scratch_write(path, data, size);
+    unlink(scratch_path("run.sqlite-journal"));
+    unlink(scratch_path("run.sqlite-wal"));
+    return path;
+}
+
+int scratch_seed(unsigned i, uint8_t **data, size_t *size)
+{
+    if (i >= 1)
+        return 0;
+    scratch_run(scratch_path("seed.sqlite"), 1);
+    *data = scratch_read(scratch_path("seed.sqlite"), size);
+    return 1;
+}

@@ -13,4 +13,9 @@ uint8_t *scratch_read(const char *path, size_t *size);
 /* A small run: recorder threads, spans, errors, counters; its rings are left behind unless finished. */
 void scratch_run(const char *path, int finished);
 
+/* The input as a run's file, alone: its name. */
+const char *scratch_input(const uint8_t *data, size_t size);
+/* A fuzz_seed of one finished run. */
+int scratch_seed(unsigned i, uint8_t **data, size_t *size);
+
 #endif

@@ -1,4 +1,6 @@
 /* The way from the rings to the file, with the drain thread running. */
+#include "store_dir.h"
+
 #include "collectors/counters.h"
 #include "collectors/drain.h"
 #include "collectors/store/reader.h"
@@ -7,36 +9,10 @@
 #include "probe/trace/observe.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PRODUCERS = 3, SPANS = 60000 };
-
-static char dir[64], path[96];
-
-static int setup(void **state)
-{
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    char cmd[192];
-    snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
-    return system(cmd);
-}
 
 struct run {
     struct pp_session *session;
@@ -278,9 +254,7 @@ static void test_disk_fills(void **state)
     struct rlimit old, low;
     struct pp_reader *r;
     struct seen seen = {.n = 0};
-    char rings[112];
     uint64_t put = 0, bad = 0;
-    snprintf(rings, sizeof(rings), "%s.rings", path);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
     assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16384}, &run.session, &err), PP_OK);
     assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session, .store = run.store, .poll_ns = 1000000, .commit_ns = 5000000}, &run.drain, &err), PP_OK);
@@ -325,8 +299,6 @@ static void test_counter_parsing(void **state)
     assert_int_equal(pp_counters_find("x", NULL, "x", &v), 0);
     assert_int_equal(pp_counters_find("full", "full", "total=", &v), 0);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

@@ -1,4 +1,6 @@
 /* The file: what is written is read, live and finished; what is damaged or foreign is refused in words. */
+#include "store_dir.h"
+
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 
@@ -6,42 +8,11 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char dir[64], path[96];
-
-static int setup(void **state)
-{
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    char cmd[192];
-    snprintf(cmd, sizeof(cmd), "chmod u+w '%s'; rm -rf '%s'", dir, dir);
-    return system(cmd);
-}
 
 static struct pp_store *create(uint64_t max_rows)
 {
-    struct pp_store *s = NULL;
-    struct pp_err err;
-    if (pp_store_create(&(struct pp_store_opts){.path = path, .max_rows = max_rows}, &s, &err))
-        fail_msg("%s", err.text);
-    return s;
+    return create_with((struct pp_store_opts){.max_rows = max_rows});
 }
 
 static struct pp_reader *open_reader(void)
@@ -51,32 +22,6 @@ static struct pp_reader *open_reader(void)
     if (pp_reader_open(path, &r, &err))
         fail_msg("%s", err.text);
     return r;
-}
-
-static double query(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    double v = sqlite3_column_double(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
-}
-
-static int check_integrity(void)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL), SQLITE_OK);
-    int ok = sqlite3_step(st) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return ok;
 }
 
 /* n laps of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans make a batch. */
@@ -242,7 +187,7 @@ static void test_plain_sql(void **state)
     pp_store_close(s);
     snprintf(wal, sizeof(wal), "%s-wal", path);
     assert_int_not_equal(access(wal, F_OK), 0);
-    assert_true(check_integrity());
+    assert_integrity();
     assert_true(query("SELECT count(*) FROM span") == 10000);
     assert_true(query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") == 16);
     assert_true(query("SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") == 2500);
@@ -317,7 +262,7 @@ static void test_proof(void **state)
     assert_int_equal(count_proofs(), 0);
     assert_int_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
     assert_int_equal(count_proofs(), 1);
-    assert_true(check_integrity());
+    assert_integrity();
 
     unlink(path);
     assert_int_not_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
@@ -379,7 +324,7 @@ static void test_live_reading(void **state)
     assert_int_equal(count_spans(r, NULL), 5110);
     pp_reader_close(r);
     pp_store_close(s);
-    assert_true(check_integrity());
+    assert_integrity();
 }
 
 static void test_close_without_finish(void **state)
@@ -633,8 +578,6 @@ static void test_open_phases_are_bounded(void **state)
     pp_reader_close(r);
     pp_store_close(s);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

@@ -1,40 +1,15 @@
 /* Less detail: sums stay, positions stay, what is left out is said. */
+#include "store_dir.h"
+
 #include "collectors/drain.h"
 #include "collectors/store/detail.h"
 #include "collectors/store/reader.h"
 
 #include "probe/base/rng.h"
 
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define N 4096u
-
-static char dir[64], path[96];
-
-static int setup(void **state)
-{
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    char cmd[128];
-    snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
-    return system(cmd);
-}
 
 /* Per phase: what no merging may change. */
 struct sums {
@@ -119,26 +94,9 @@ static void test_many_groups(void **state)
 
 /* ---- in the file ------------------------------------------------------------------------------------------------------------------- */
 
-static double query(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    double v = sqlite3_column_double(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
-}
-
 static struct pp_store *create(enum pp_detail detail, uint64_t max_bytes)
 {
-    struct pp_store *s;
-    struct pp_err err;
-    if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1, .detail = detail, .max_bytes = max_bytes}, &s, &err))
-        fail_msg("%s", err.text);
+    struct pp_store *s = create_with((struct pp_store_opts){.force = 1, .detail = detail, .max_bytes = max_bytes});
     pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w"});
     return s;
 }
@@ -219,8 +177,6 @@ static void test_drops_turn_detail_down(void **state)
     assert_int_equal((int)query("SELECT count(*) FROM loss WHERE what = 'detail' AND count = 0 AND why LIKE '%faster than%'") >= 1, 1);
     assert_int_equal((int)(query("SELECT count FROM loss WHERE what = 'spans'") == (double)stats.dropped), 1);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

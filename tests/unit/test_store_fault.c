@@ -1,20 +1,11 @@
 /* Disk trouble: the Nth write, sync or allocation of SQLite fails, for every N. The file is then absent, or opens and holds what was
  * acknowledged. Faults are injected below SQLite, in a VFS that wraps the system's. */
+#include "store_dir.h"
+
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char dir[64], path[96];
 
 /* The Nth call fails (1-based, 0: none), and with sticky every one after it, as on a disk that stays full. */
 static struct {
@@ -95,23 +86,19 @@ static void install(void)
     sqlite3_vfs_register(&wrapping_vfs, 1);
 }
 
-static int setup(void **state)
+static int sound_setup(void **state)
 {
     memset(&fault, 0, sizeof(fault));
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    return 0;
+    return setup(state);
 }
 
-static int teardown(void **state)
+static int sound_teardown(void **state)
 {
-    char cmd[192];
     memset(&fault, 0, sizeof(fault));
-    snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
-    return system(cmd);
+    return teardown(state);
 }
+
+#define FAULT_TEST(f) cmocka_unit_test_setup_teardown(f, sound_setup, sound_teardown)
 
 enum { COMMITS = 3, SPANS = 300 };
 
@@ -173,14 +160,7 @@ static void check(const struct outcome *o)
     assert_int_equal(bad, 0);
     assert_true(n >= o->acknowledged && n % SPANS == 0);
     pp_reader_close(r);
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    assert_string_equal((const char *)sqlite3_column_text(st, 0), "ok");
-    sqlite3_finalize(st);
-    sqlite3_close(db);
+    assert_integrity();
 }
 
 /* Runs with the Nth call failing until a run meets no fault; returns how many N there were. */
@@ -280,13 +260,11 @@ static void test_without_wal(void **state)
     pp_reader_close(r);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_disk_full_from_write_n_on), TEST(test_write_n_fails_once), TEST(test_allocation_n_fails), TEST(test_sentence),
-        TEST(test_file_size_limit), TEST(test_without_wal),
+        FAULT_TEST(test_disk_full_from_write_n_on), FAULT_TEST(test_write_n_fails_once), FAULT_TEST(test_allocation_n_fails), FAULT_TEST(test_sentence),
+        FAULT_TEST(test_file_size_limit), FAULT_TEST(test_without_wal),
     };
     install();
     return cmocka_run_group_tests(tests, NULL, NULL);

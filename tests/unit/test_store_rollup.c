@@ -1,58 +1,10 @@
 /* The roll-ups: however spans come, their sums are those of the rows. */
+#include "store_dir.h"
+
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 
 #include "probe/base/rng.h"
-
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char dir[64], path[96];
-
-static int setup(void **state)
-{
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    unlink(path);
-    return rmdir(dir);
-}
-
-static struct pp_store *create(void)
-{
-    struct pp_store *s = NULL;
-    struct pp_err err;
-    if (pp_store_create(&(struct pp_store_opts){.path = path}, &s, &err))
-        fail_msg("%s", err.text);
-    return s;
-}
-
-static double query(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    double v = sqlite3_column_double(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
-}
 
 struct second_sum {
     uint64_t n;
@@ -73,7 +25,7 @@ static void add_second(void *ctx, const struct pp_second_row *row)
 /* The blob keeps every duration within its bucket: sums of counts and the bucket of a known value. */
 static void test_rollup_histogram(void **state)
 {
-    struct pp_store *s = create();
+    struct pp_store *s = create_with((struct pp_store_opts){0});
     struct pp_err err;
     struct pp_rng rng = pp_rng_key(1, 1, 1, 1);
     struct second_sum *sum = calloc(1, sizeof(*sum));
@@ -137,7 +89,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 {
     static struct pp_span spans[700];
     struct pp_rng rng = pp_rng_key(3, 1, 4, 2);
-    struct pp_store *s = create();
+    struct pp_store *s = create_with((struct pp_store_opts){0});
     struct pp_err err;
     for (uint32_t t = 0; t < 3; t++)
         pp_store_thread(s, &(struct pp_store_thread){.id = t, .lane = PP_LANE_WORKER, .name = "w"});
@@ -163,7 +115,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
