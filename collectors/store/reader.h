@@ -102,6 +102,7 @@ struct pp_gpu_row {
     uint32_t batch, correlation, device, context, stream, thread; /* UINT32_MAX when absent */
     int asynchronous, result;                  /* -1 when absent */
 };
+/* In the order of their starts, of equal starts the longer first. */
 typedef void pp_gpu_fn(void *ctx, const struct pp_gpu_row *row);
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err);
 

@@ -77,7 +77,7 @@ pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, stru
     if (!reader_has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
     struct query q = reader_query(r, "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
-                              " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.id");
+                              " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.start_ns, g.dur_ns DESC, g.id");
     while (query_row(&q))
         fn(ctx, &(struct pp_gpu_row){
                     .kind = col_text(&q, 0), .name = col_text_or_null(&q, 1), .source = col_text_or_null(&q, 2), .target = col_text_or_null(&q, 3),

@@ -1,98 +1,15 @@
 /* Chrome's trace-event format (JSON): complete events 'X' in microseconds with three decimals, counters 'C', instants 'i', metadata 'M', and a
  * flow s -> t -> f per batch. Times count from the run's start: a JSON reader keeps 53 bits, and absolute nanoseconds need more.
  * Source: "Trace Event Format" (the Chromium project's document); Perfetto and chrome://tracing read it. */
-#include "report/export/export.h"
-#include "report/export/out.h"
+#include "report/export/chrome.h"
 #include "report/export/place.h"
 
 #include "probe/base/err.h"
-#include "probe/base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Spans beside their thread's own track get a thread number that no thread has: Linux numbers end at 2^22. */
-#define TRACK_STEP (1u << 22)
-
-struct chrome {
-    struct pp_out out;
-    const struct pp_export_run *run;
-    char *quoted[PP_EXPORT_KEYS]; /* span names as JSON strings, made when first met */
-    uint64_t *named;              /* per thread: bit k: track k has its name */
-    int comma;
-    int out_of_memory;
-};
-
-/* s as a JSON string; the one writer of JSON strings is base/json. The caller frees. NULL without memory. */
-static char *quote(const char *s)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    struct pp_json j;
-    if (!f)
-        return NULL;
-    pp_json_begin(&j, f, 0);
-    pp_json_str(&j, s);
-    int failed = pp_json_end(&j) != 0;
-    if (fclose(f) != 0 || failed) {
-        free(text);
-        return NULL;
-    }
-    text[strcspn(text, "\n")] = '\0'; /* pp_json_end closes with a newline */
-    return text;
-}
-
-static void put_quoted(struct chrome *c, const char *s)
-{
-    char *text = quote(s);
-    if (text)
-        pp_out_str(&c->out, text);
-    else
-        c->out_of_memory = 1;
-    free(text);
-}
-
-static int64_t pid_of(const struct pp_thread_row *t)
-{
-    return t && t->pid > 0 ? t->pid : 1;
-}
-
-static int64_t tid_of(const struct pp_thread_row *t)
-{
-    return t->tid > 0 ? t->tid : (int64_t)t->id + 1;
-}
-
-/* ,\n{"ph":"X","pid":1,"tid":2 */
-static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid)
-{
-    pp_out_str(&c->out, c->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-    c->comma = 1;
-    pp_out_char(&c->out, ph);
-    pp_out_str(&c->out, "\",\"pid\":");
-    pp_out_int(&c->out, pid);
-    pp_out_str(&c->out, ",\"tid\":");
-    pp_out_int(&c->out, tid);
-}
-
-static void put_time(struct chrome *c, const char *key, uint64_t ns)
-{
-    pp_out_str(&c->out, key);
-    pp_out_us(&c->out, ns);
-}
-
-static void put_arg(struct chrome *c, int *n, const char *key, uint64_t v)
-{
-    pp_out_str(&c->out, (*n)++ ? "," : ",\"args\":{");
-    pp_out_str(&c->out, key);
-    pp_out_uint(&c->out, v);
-}
-
-static pp_status check(const struct chrome *c, struct pp_err *err)
-{
-    return c->out_of_memory ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", c->out.label) : pp_out_check(&c->out, err);
-}
 
 /* ---- header ---------------------------------------------------------------------------------------------------------------- */
 
@@ -108,9 +25,9 @@ static void put_pair(void *ctx, const char *key, const char *value, const char *
     (void)numeric;
     snprintf(name, sizeof(name), "%s.%s%s%s", p->section, key, unit ? "_" : "", unit ? unit : "");
     pp_out_str(&p->c->out, ",\n");
-    put_quoted(p->c, name);
+    chrome_put_quoted(p->c, name);
     pp_out_char(&p->c->out, ':');
-    put_quoted(p->c, value ? value : "");
+    chrome_put_quoted(p->c, value ? value : "");
 }
 
 static pp_status put_other_data(struct chrome *c, struct pp_err *err)
@@ -137,25 +54,16 @@ static pp_status put_other_data(struct chrome *c, struct pp_err *err)
     return st;
 }
 
-static void put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *name)
-{
-    begin_event(c, 'M', pid, tid);
-    pp_out_str(&c->out, ",\"name\":\"");
-    pp_out_str(&c->out, what);
-    pp_out_str(&c->out, "\",\"args\":{\"name\":");
-    put_quoted(c, name);
-    pp_out_str(&c->out, "}}");
-}
-
 static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
 {
     struct chrome *c = *self = calloc(1, sizeof(*c));
     if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
         return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
     c->run = run;
+    pp_gpu_tracks_begin(&c->gpu, run);
     pp_out_begin(&c->out, place->fd, place->out);
     pp_status st = put_other_data(c, err);
-    return st == PP_OK ? check(c, err) : st;
+    return st == PP_OK ? chrome_check(c, err) : st;
 }
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
@@ -165,34 +73,34 @@ static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct
     struct chrome *c = self;
     int first = 1;
     for (const struct pp_thread_row *u = c->run->threads; u < t; u++)
-        first &= pid_of(u) != pid_of(t);
+        first &= chrome_pid_of(u) != chrome_pid_of(t);
     if (first)
-        put_name(c, "process_name", pid_of(t), tid_of(t), c->run->program);
-    put_name(c, "thread_name", pid_of(t), tid_of(t), t->name);
-    begin_event(c, 'M', pid_of(t), tid_of(t));
+        chrome_put_name(c, "process_name", chrome_pid_of(t), chrome_tid_of(t), c->run->program);
+    chrome_put_name(c, "thread_name", chrome_pid_of(t), chrome_tid_of(t), t->name);
+    chrome_begin_event(c, 'M', chrome_pid_of(t), chrome_tid_of(t));
     pp_out_str(&c->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
     pp_out_uint(&c->out, t->id);
     pp_out_str(&c->out, "}}");
-    return check(c, err);
+    return chrome_check(c, err);
 }
 
 static pp_status chrome_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
 {
     struct chrome *c = self;
-    begin_event(c, 'i', pid_of(t), t ? tid_of(t) : 0);
-    put_time(c, ",\"ts\":", e->t_ns - c->run->origin_ns);
+    chrome_begin_event(c, 'i', chrome_pid_of(t), t ? chrome_tid_of(t) : 0);
+    chrome_put_time(c, ",\"ts\":", e->t_ns - c->run->origin_ns);
     pp_out_str(&c->out, t ? ",\"s\":\"t\",\"cat\":\"error\",\"name\":" : ",\"s\":\"p\",\"cat\":\"error\",\"name\":");
-    put_quoted(c, e->kind ? e->kind : "error");
+    chrome_put_quoted(c, e->kind ? e->kind : "error");
     pp_out_str(&c->out, ",\"args\":{\"path\":");
-    put_quoted(c, e->path ? e->path : "");
+    chrome_put_quoted(c, e->path ? e->path : "");
     pp_out_str(&c->out, ",\"reason\":");
-    put_quoted(c, e->reason ? e->reason : "");
+    chrome_put_quoted(c, e->reason ? e->reason : "");
     pp_out_str(&c->out, ",\"action\":");
-    put_quoted(c, e->action ? e->action : "");
+    chrome_put_quoted(c, e->action ? e->action : "");
     pp_out_str(&c->out, ",\"count\":");
     pp_out_uint(&c->out, e->count);
     pp_out_str(&c->out, "}}");
-    return check(c, err);
+    return chrome_check(c, err);
 }
 
 static pp_status chrome_counter(void *self, const struct pp_export_counter *v, struct pp_err *err)
@@ -201,21 +109,21 @@ static pp_status chrome_counter(void *self, const struct pp_export_counter *v, s
     const struct pp_thread_row *t = v->thread ? v->thread : c->run->threads; /* which is NULL in a run without threads */
     if (!isfinite(v->value))
         return PP_OK;
-    begin_event(c, 'C', pid_of(t), 0);
-    put_time(c, ",\"ts\":", v->t_ns - c->run->origin_ns);
+    chrome_begin_event(c, 'C', chrome_pid_of(t), 0);
+    chrome_put_time(c, ",\"ts\":", v->t_ns - c->run->origin_ns);
     pp_out_str(&c->out, ",\"name\":");
-    put_quoted(c, v->name);
+    chrome_put_quoted(c, v->name);
     pp_out_str(&c->out, ",\"args\":{\"value\":");
     pp_out_double(&c->out, v->value);
     pp_out_str(&c->out, "}}");
-    return check(c, err);
+    return chrome_check(c, err);
 }
 
 static const char *span_name(struct chrome *c, const struct pp_export_span *e)
 {
     char **at = &c->quoted[e->key];
     if (!*at)
-        *at = quote(e->name);
+        *at = chrome_quote(e->name);
     if (!*at)
         c->out_of_memory = 1;
     return *at ? *at : "\"\"";
@@ -225,11 +133,11 @@ static const char *span_name(struct chrome *c, const struct pp_export_span *e)
 static int64_t track_tid(struct chrome *c, const struct pp_export_span *e)
 {
     uint64_t *named = &c->named[e->thread - c->run->threads];
-    int64_t tid = tid_of(e->thread) + (int64_t)e->track * TRACK_STEP;
+    int64_t tid = chrome_tid_of(e->thread) + (int64_t)e->track * TRACK_STEP;
     if (e->track && !(*named >> e->track & 1)) {
         char name[96];
         snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);
-        put_name(c, "thread_name", pid_of(e->thread), tid, name);
+        chrome_put_name(c, "thread_name", chrome_pid_of(e->thread), tid, name);
         *named |= 1ull << e->track;
     }
     return tid;
@@ -239,21 +147,21 @@ static void put_args(struct chrome *c, const struct pp_span *s)
 {
     int n = 0;
     if (s->batch != PP_NO_BATCH)
-        put_arg(c, &n, "\"batch\":", s->batch);
+        chrome_put_arg(c, &n, "batch", s->batch);
     if (s->flags & PP_SPAN_COUNT)
-        put_arg(c, &n, "\"samples\":", s->sample);
+        chrome_put_arg(c, &n, "samples", s->sample);
     else if (s->sample != PP_NO_SAMPLE)
-        put_arg(c, &n, "\"sample\":", s->sample);
+        chrome_put_arg(c, &n, "sample", s->sample);
     if (s->bytes)
-        put_arg(c, &n, "\"bytes\":", s->bytes);
+        chrome_put_arg(c, &n, "bytes", s->bytes);
     if (s->flags & PP_SPAN_HAS_CPU)
-        put_arg(c, &n, "\"cpu_ns\":", s->cpu_ns);
+        chrome_put_arg(c, &n, "cpu_ns", s->cpu_ns);
     if (s->flags & PP_SPAN_HAS_DELAY)
-        put_arg(c, &n, "\"run_delay_ns\":", s->run_delay_ns);
+        chrome_put_arg(c, &n, "run_delay_ns", s->run_delay_ns);
     if (s->flags & PP_SPAN_HAS_CACHE)
-        put_arg(c, &n, "\"cache_hit_kib\":", s->cache_hit_kib);
+        chrome_put_arg(c, &n, "cache_hit_kib", s->cache_hit_kib);
     if (s->flags & PP_SPAN_UNFINISHED)
-        put_arg(c, &n, "\"unfinished\":", 1);
+        chrome_put_arg(c, &n, "unfinished", 1);
     if (n)
         pp_out_char(&c->out, '}');
 }
@@ -262,8 +170,8 @@ static void put_args(struct chrome *c, const struct pp_span *s)
 static void put_flow(struct chrome *c, const struct pp_export_span *e, int64_t tid)
 {
     static const char ph[] = {[PP_FLOW_START] = 's', [PP_FLOW_STEP] = 't', [PP_FLOW_END] = 'f'};
-    begin_event(c, ph[e->flow], pid_of(e->thread), tid);
-    put_time(c, ",\"ts\":", e->span->start_ns - c->run->origin_ns);
+    chrome_begin_event(c, ph[e->flow], chrome_pid_of(e->thread), tid);
+    chrome_put_time(c, ",\"ts\":", e->span->start_ns - c->run->origin_ns);
     pp_out_str(&c->out, ",\"cat\":\"batch\",\"name\":\"batch\",\"id\":");
     pp_out_uint(&c->out, e->span->batch);
     pp_out_str(&c->out, e->flow == PP_FLOW_END ? ",\"bp\":\"e\"}" : "}");
@@ -274,9 +182,9 @@ static pp_status chrome_span(void *self, const struct pp_export_span *e, struct 
     struct chrome *c = self;
     const struct pp_span *s = e->span;
     int64_t tid = track_tid(c, e);
-    begin_event(c, 'X', pid_of(e->thread), tid);
-    put_time(c, ",\"ts\":", s->start_ns - c->run->origin_ns);
-    put_time(c, ",\"dur\":", e->end_ns - s->start_ns);
+    chrome_begin_event(c, 'X', chrome_pid_of(e->thread), tid);
+    chrome_put_time(c, ",\"ts\":", s->start_ns - c->run->origin_ns);
+    chrome_put_time(c, ",\"dur\":", e->end_ns - s->start_ns);
     pp_out_str(&c->out, ",\"cat\":\"");
     pp_out_str(&c->out, e->waits ? "wait" : "work");
     pp_out_str(&c->out, s->flags & PP_SPAN_ERROR ? ",error\",\"name\":" : "\",\"name\":");
@@ -285,7 +193,12 @@ static pp_status chrome_span(void *self, const struct pp_export_span *e, struct 
     pp_out_char(&c->out, '}');
     if (e->flow != PP_FLOW_NONE)
         put_flow(c, e, tid);
-    return check(c, err);
+    return chrome_check(c, err);
+}
+
+static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
+{
+    return chrome_put_gpu(self, row, err);
 }
 
 static pp_status chrome_close(void *self, int complete, struct pp_err *err)
@@ -300,6 +213,7 @@ static pp_status chrome_close(void *self, int complete, struct pp_err *err)
     }
     for (size_t i = 0; i < PP_EXPORT_KEYS; i++)
         free(c->quoted[i]);
+    pp_gpu_tracks_free(&c->gpu);
     free(c->named);
     free(c);
     return st;
@@ -314,6 +228,7 @@ const struct pp_exporter pp_export_chrome = {
     .thread = chrome_thread,
     .error = chrome_error,
     .counter = chrome_counter,
+    .gpu = put_gpu_row,
     .span = chrome_span,
     .close = chrome_close,
 };

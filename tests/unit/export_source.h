@@ -80,6 +80,7 @@ static inline struct pp_source fx_source(struct fake_export *f)
 
 #define FX_T0 UINT64_C(7000000000)
 #define FX_US UINT64_C(1000)
+#define FX_NO UINT32_MAX
 enum { FX_WORKER, FX_COPY, FX_TRAINER };
 
 static inline struct pp_span *fx_span(struct fake_export *f, uint32_t thread, pp_phase phase, uint64_t start_us, uint64_t end_us, uint32_t batch)
@@ -119,6 +120,45 @@ static inline void fx_batch(struct fake_export *f, uint32_t b)
     fx_span(f, FX_TRAINER, PP_PHASE_DATA_WAIT, t, t + 400, b);
     fx_span(f, FX_TRAINER, PP_PHASE_STEP, t + 400, t + 1000, b);
 }
+
+/* What CUPTI told of two GPUs: copies, a kernel, the calls they were made by, a wait, its own overhead. */
+static inline void fx_gpu(struct fake_export *f)
+{
+    /* kind, name, source, target, start, length, bytes, batch, correlation, device, context, stream, thread, asynchronous, result */
+    static const struct pp_gpu_row rows[] = {
+        {"api", "cuMemcpyHtoDAsync_v2", NULL, NULL, FX_T0 + 310 * FX_US, 5000, 0, 0, 21, FX_NO, FX_NO, FX_NO, 4301, -1, 0},
+        {"memcpy", NULL, "pageable", "device", FX_T0 + 320 * FX_US, 60000, 4096, 0, 21, 1, 3, 13, FX_NO, 1, -1},
+        {"memcpy", NULL, "device", "pinned", FX_T0 + 330 * FX_US, 0, 7, 0, 22, 1, 3, 13, FX_NO, 1, -1},
+        {"memset", NULL, NULL, NULL, FX_T0 + 340 * FX_US, 100, 64, 0, 23, 1, 3, 13, FX_NO, -1, -1},
+        {"api", "cuLaunchKernel", NULL, NULL, FX_T0 + 410 * FX_US, 3000, 0, 0, 24, FX_NO, FX_NO, FX_NO, 4302, -1, 719},
+        {"kernel", "pp_spin", NULL, NULL, FX_T0 + 415 * FX_US, 500000, 0, 0, 24, 0, 3, 14, FX_NO, -1, -1},
+        {"sync", "context synchronize", NULL, NULL, FX_T0 + 920 * FX_US, 50000, 0, 0, 25, FX_NO, 3, FX_NO, FX_NO, -1, -1},
+        {"overhead", "CUPTI buffer flush", NULL, NULL, FX_T0 + 930 * FX_US, 50000, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
+    };
+    fake_text(f->run, "config", "device_kind", "cuda");
+    fake_text(f->run, "config", "device_name", "a GPU");
+    f->gpu = rows;
+    f->n_gpu = sizeof(rows) / sizeof(rows[0]);
+}
+
+/* Where timelines draw those rows. */
+struct fx_drawn {
+    const char *group; /* device, process or thread that the track belongs to; NULL: the first process */
+    const char *track, *name, *category;
+    uint64_t start_us, length_ns, bytes; /* bytes 0: no note of them */
+    uint32_t flow;                       /* the correlation it is joined by; 0: by none */
+};
+static const struct fx_drawn fx_drawn[] = {
+    {"pp-copy", "pp-copy (CUDA calls)", "cuMemcpyHtoDAsync_v2", "cuda_driver", 310, 5000, 0, 21},
+    {"GPU 1: a GPU", "stream 13", "Memcpy HtoD (pageable -> device)", "gpu_memcpy", 320, 60000, 4096, 21},
+    {"GPU 1: a GPU", "stream 13", "Memcpy DtoH (device -> pinned)", "gpu_memcpy", 330, 0, 7, 22},
+    {"GPU 1: a GPU", "stream 13", "Memset", "gpu_memset", 340, 100, 64, 23},
+    {"pp-trainer", "pp-trainer (CUDA calls)", "cuLaunchKernel", "cuda_driver", 410, 3000, 0, 24},
+    {"GPU 0: a GPU", "stream 14", "pp_spin", "kernel", 415, 500000, 0, 24},
+    {NULL, "CUDA synchronization of context 3", "context synchronize", "cuda_sync", 920, 50000, 0, 0},
+    {NULL, "CUPTI overhead", "CUPTI buffer flush", "overhead", 930, 50000, 0, 0},
+};
+enum { FX_DRAWN = sizeof(fx_drawn) / sizeof(*fx_drawn) };
 
 static inline void fx_end(struct fake_export *f)
 {

@@ -130,24 +130,9 @@ static void copies_of_a_device_run_are_rows(void **state)
 
 static void what_cupti_recorded_is_in_its_tables(void **state)
 {
-#define NO UINT32_MAX
-    /* kind, name, source, target, start, length, bytes, batch, correlation, device, context, stream, thread, asynchronous, result */
-    const struct pp_gpu_row rows[] = {
-        {"api", "cuMemcpyHtoDAsync_v2", NULL, NULL, FX_T0 + 310 * FX_US, 5000, 0, 0, 21, NO, NO, NO, 4301, -1, 0},
-        {"memcpy", NULL, "pageable", "device", FX_T0 + 320 * FX_US, 60000, 4096, 0, 21, 1, 3, 13, NO, 1, -1},
-        {"memcpy", NULL, "device", "pinned", FX_T0 + 330 * FX_US, 0, 7, 0, 22, 1, 3, 13, NO, 1, -1},
-        {"memset", NULL, NULL, NULL, FX_T0 + 340 * FX_US, 100, 64, 0, 23, 1, 3, 13, NO, -1, -1},
-        {"api", "cuLaunchKernel", NULL, NULL, FX_T0 + 410 * FX_US, 3000, 0, 0, 24, NO, NO, NO, 4302, -1, 719},
-        {"kernel", "pp_spin", NULL, NULL, FX_T0 + 415 * FX_US, 500000, 0, 0, 24, 0, 3, 14, NO, -1, -1},
-        {"sync", "context synchronize", NULL, NULL, FX_T0 + 920 * FX_US, 50000, 0, 0, 25, NO, 3, NO, NO, -1, -1},
-        {"overhead", "CUPTI buffer flush", NULL, NULL, FX_T0 + 930 * FX_US, 50000, 0, NO, NO, NO, NO, NO, NO, -1, -1},
-    };
     struct fake_export f;
     three_batches(&f);
-    fake_text(f.run, "config", "device_kind", "cuda");
-    fake_text(f.run, "config", "device_name", "a GPU");
-    f.gpu = rows;
-    f.n_gpu = sizeof(rows) / sizeof(rows[0]);
+    fx_gpu(&f);
     f.run->thread[FX_WORKER].tid = 4302; /* one thread by two names, as the main thread is that trains */
     open_export(&f);
     assert_string_equal(ask("SELECT start, end, deviceId, contextId, streamId, correlationId, bytes, copyKind, srcKind, dstKind FROM CUPTI_ACTIVITY_KIND_MEMCPY"),

@@ -307,6 +307,94 @@ static void counters_overlaps_errors_and_losses_have_their_place(void **state)
     unload(&f);
 }
 
+/* The track of that number. */
+static void track_of(uint64_t uuid, struct field *track)
+{
+    const uint8_t *at = trace;
+    struct field packet;
+    while (next_field(&at, trace + trace_size, &packet))
+        if (find(packet.bytes, packet.n, 60, 0, track) && number_of(track, 1, 0) == uuid)
+            return;
+    fail_msg("track %llu is not described", (unsigned long long)uuid);
+}
+
+/* The value of a note by its name; otherwise when there is none. */
+static uint64_t note_named(const struct field *event, const char *name, uint64_t otherwise)
+{
+    struct field note;
+    for (int i = 0; find(event->bytes, event->n, 4, i, &note); i++)
+        if (text_is(&note, 10, name))
+            return number_of(&note, 3, otherwise);
+    return otherwise;
+}
+
+static int belongs_to(const struct field *track, const char *group)
+{
+    struct field parent, part;
+    track_of(number_of(track, 5, 0), &parent);
+    if (!group)
+        return find(parent.bytes, parent.n, 3, 0, &part);
+    return find(parent.bytes, parent.n, 4, 0, &part) ? text_is(&part, 5, group) : text_is(&parent, 2, group);
+}
+
+static void what_the_gpu_did_has_tracks_of_its_own(void **state)
+{
+    struct fake_export f;
+    struct event b, e;
+    struct field track, flow;
+    fx_begin(&f);
+    fx_batch(&f, 0);
+    fx_gpu(&f);
+    load(&f);
+    for (int i = 0; i < FX_DRAWN; i++) {
+        const struct fx_drawn *d = &fx_drawn[i];
+        assert_true(nth_event(1, i, &b) && nth_event(2, i, &e));
+        assert_true(text_is(&b.event, 23, d->name) && text_is(&b.event, 22, d->category));
+        assert_int_equal(b.t_ns, FX_T0 + d->start_us * FX_US);
+        assert_int_equal(e.t_ns, b.t_ns + d->length_ns);
+        assert_int_equal(e.track, b.track);
+        assert_int_equal(note_named(&b.event, "bytes", 0), d->bytes);
+        assert_int_equal(find(b.event.bytes, b.event.n, 47, 0, &flow), d->flow != 0);
+        assert_true(!d->flow || flow.value == (UINT64_C(1) << 40 | d->flow));
+        track_of(b.track, &track);
+        assert_true(text_is(&track, 2, d->track) && belongs_to(&track, d->group));
+    }
+    assert_true(nth_event(1, 4, &b));
+    assert_int_equal(note_named(&b.event, "result", 0), 719);
+    assert_true(nth_event(1, FX_DRAWN + 4, &b)); /* and the five spans of the batch */
+    assert_false(nth_event(1, FX_DRAWN + 5, &b));
+    unload(&f);
+}
+
+/* Copies in flight together, the same stream in two contexts, calls of nobody's thread: no slice lies across another of its track. */
+static void gpu_rows_that_overlap_lie_side_by_side(void **state)
+{
+    static const char *const tracks[] = {"stream 7", "stream 7 (overlapping 1)", "stream 7 of context 2", "thread 99 (CUDA calls)", "no thread (CUDA calls)"};
+    static const struct pp_gpu_row rows[] = {
+        {"memcpy", NULL, NULL, NULL, FX_T0, 100, 1, FX_NO, FX_NO, 0, 1, 7, FX_NO, -1, -1},
+        {"memcpy", NULL, NULL, NULL, FX_T0 + 50, 100, 1, FX_NO, FX_NO, 0, 1, 7, FX_NO, -1, -1},
+        {"kernel", NULL, NULL, NULL, FX_T0 + 60, 100, 0, FX_NO, FX_NO, 0, 2, 7, FX_NO, -1, -1},
+        {"api", NULL, NULL, NULL, FX_T0 + 70, UINT64_MAX, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, 99, -1, -1},
+        {"api", NULL, NULL, NULL, FX_T0 + 80, 5, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
+        {"a kind of a later version", NULL, NULL, NULL, FX_T0 + 90, 5, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
+    };
+    struct fake_export f;
+    struct event b;
+    struct field track, flow;
+    int n = 0;
+    fx_begin(&f);
+    f.gpu = rows;
+    f.n_gpu = sizeof(rows) / sizeof(*rows);
+    load(&f);
+    for (; nth_event(1, n, &b); n++) {
+        track_of(b.track, &track);
+        assert_true(text_is(&track, 2, tracks[n]));
+        assert_false(find(b.event.bytes, b.event.n, 47, 0, &flow)); /* joined to nothing */
+    }
+    assert_int_equal(n, 5);
+    unload(&f);
+}
+
 static int tear_down(void **state)
 {
     return rmdir(fx_dir);
@@ -321,6 +409,8 @@ int main(void)
         cmocka_unit_test(spans_begin_and_end_on_their_threads_track),
         cmocka_unit_test(notes_and_flows_go_with_the_begin),
         cmocka_unit_test(counters_overlaps_errors_and_losses_have_their_place),
+        cmocka_unit_test(what_the_gpu_did_has_tracks_of_its_own),
+        cmocka_unit_test(gpu_rows_that_overlap_lie_side_by_side),
     };
     return cmocka_run_group_tests_name("export_perfetto", tests, fx_set_up, tear_down);
 }

@@ -186,6 +186,43 @@ static void chrome_of_an_empty_run_is_a_document(void **state)
     fx_end(&f);
 }
 
+/* The name that a metadata event gives a process or a thread. */
+static const char *named(json_t *doc, const char *what, json_t *event)
+{
+    size_t i;
+    json_t *e;
+    json_array_foreach(json_object_get(doc, "traceEvents"), i, e)
+        if (strcmp(string_at(e, "name"), what) == 0 && number_at(e, "pid") == number_at(event, "pid")
+            && (strcmp(what, "process_name") == 0 || number_at(e, "tid") == number_at(event, "tid")))
+            return string_at(json_object_get(e, "args"), "name");
+    return "";
+}
+
+static void chrome_draws_what_the_gpu_did(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    fx_batch(&f, 0);
+    fx_gpu(&f);
+    json_t *doc = export_json(&f);
+    for (int i = 0, calls = 0, works = 0; i < FX_DRAWN; i++) {
+        const struct fx_drawn *d = &fx_drawn[i];
+        json_t *e = need_event(doc, "X", d->name, 0), *bytes = json_object_get(json_object_get(e, "args"), "bytes");
+        int of_device = d->group && strncmp(d->group, "GPU", 3) == 0, call = strcmp(d->category, "cuda_driver") == 0;
+        assert_true(number_at(e, "ts") == (double)d->start_us && number_at(e, "dur") == (double)d->length_ns / 1e3);
+        assert_string_equal(string_at(e, "cat"), d->category);
+        assert_string_equal(named(doc, "thread_name", e), d->track);
+        assert_string_equal(named(doc, "process_name", e), of_device ? d->group : "pipeprobe");
+        assert_int_equal(json_integer_value(bytes), d->bytes);
+        if (!d->flow)
+            continue;
+        json_t *flow = need_event(doc, call ? "s" : "f", "ac2g", call ? calls++ : works++);
+        assert_true(number_at(flow, "id") == (double)(UINT64_C(1) << 40 | d->flow) && number_at(flow, "ts") == number_at(e, "ts") && number_at(flow, "tid") == number_at(e, "tid"));
+    }
+    json_decref(doc);
+    fx_end(&f);
+}
+
 /* ---- nvtxt ----------------------------------------------------------------------------------------------------------------- */
 
 static void nvtxt_says_what_the_importer_understands(void **state)
@@ -228,6 +265,7 @@ int main(void)
         cmocka_unit_test(chrome_flows_follow_a_batch),
         cmocka_unit_test(chrome_survives_odd_content),
         cmocka_unit_test(chrome_of_an_empty_run_is_a_document),
+        cmocka_unit_test(chrome_draws_what_the_gpu_did),
         cmocka_unit_test(nvtxt_says_what_the_importer_understands),
     };
     return cmocka_run_group_tests_name("export_text", tests, fx_set_up, tear_down);
