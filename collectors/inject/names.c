@@ -1,6 +1,7 @@
 #include "collectors/inject/inject.h"
 
 #include "probe/base/rng.h"
+#include "probe/base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -141,12 +142,8 @@ static size_t fold(const char *text, char *out)
 static void full_name(unsigned domain, const char *text, char *out, size_t size)
 {
     char whole[TEXT_BYTES + sizeof(domains[0].name) + 1];
-    int n = snprintf(whole, sizeof(whole), "%s%s%s", domains[domain].name, domain ? ":" : "", text);
-    size_t keep = (size_t)n < size ? (size_t)n : size - 1;
-    while (keep && keep < (size_t)n && ((unsigned char)whole[keep] & 0xc0) == 0x80)
-        keep--;
-    memcpy(out, whole, keep);
-    out[keep] = '\0';
+    snprintf(whole, sizeof(whole), "%s%s%s", domains[domain].name, domain ? ":" : "", text);
+    pp_utf8_copy(out, size, whole);
 }
 
 /* With the lock held. text is as the program wrote it, shown as it is kept. */

@@ -5,11 +5,11 @@
 #ifndef PP_INJECT_PROCESS_FILE_H
 #define PP_INJECT_PROCESS_FILE_H
 
+#include <pipeprobe/ring.h>
+
 #include <stdint.h>
 
 #define PP_PROCESS_MAGIC "PPPROCS"
-#define PP_PROCESS_FILE_PREFIX "process-"
-#define PP_MAP_FILE_NAME "names.map" /* the map in force, written by exec before the program starts; may be absent */
 
 struct pp_process_file {
     char magic[8];

@@ -108,6 +108,7 @@ struct query reader_query(struct pp_reader *r, const char *sql)
 pp_status query_end(struct query *q, struct pp_err *err)
 {
     pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW ? PP_OK : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
+    query_forget_row(q);
     sqlite3_finalize(q->st);
     return status;
 }

@@ -7,8 +7,10 @@
 #include "collectors/store/reader.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct pp_reader {
     sqlite3 *db;
@@ -24,10 +26,12 @@ void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
 
 /* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite from the end. Parameters are bound
  * on st; where preparing failed, st is NULL and there is no row. */
+#define QUERY_COLUMNS 16
 struct query {
     struct pp_reader *r;
     sqlite3_stmt *st;
     int code;
+    char *plain[QUERY_COLUMNS]; /* texts of the row that are not handed out as they are */
 };
 
 struct query reader_query(struct pp_reader *r, const char *sql);
@@ -35,8 +39,17 @@ pp_status query_end(struct query *q, struct pp_err *err);
 /* A file from before a table has none of it. */
 int reader_has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err);
 
+static inline void query_forget_row(struct query *q)
+{
+    for (int i = 0; i < QUERY_COLUMNS; i++) {
+        free(q->plain[i]);
+        q->plain[i] = NULL;
+    }
+}
+
 static inline int query_row(struct query *q)
 {
+    query_forget_row(q);
     if (q->code == SQLITE_OK || q->code == SQLITE_ROW)
         q->code = sqlite3_step(q->st);
     return q->code == SQLITE_ROW;
@@ -44,12 +57,17 @@ static inline int query_row(struct query *q)
 
 /* ---- columns of the row ---- */
 
-static inline const char *col_text_or_null(const struct query *q, int i)
+/* A file may come from anywhere: whoever shows its texts need not ask what is in them (base/text.h). */
+static inline const char *col_text_or_null(struct query *q, int i)
 {
-    return (const char *)sqlite3_column_text(q->st, i);
+    const char *t = (const char *)sqlite3_column_text(q->st, i);
+    if (!t || pp_text_is_plain(t))
+        return t;
+    free(q->plain[i]);
+    return q->plain[i] = pp_text_plain(t);
 }
 
-static inline const char *col_text(const struct query *q, int i)
+static inline const char *col_text(struct query *q, int i)
 {
     const char *t = col_text_or_null(q, i);
     return t ? t : "";

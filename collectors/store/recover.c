@@ -3,6 +3,7 @@
 #include "collectors/store/store.h"
 #include "probe/base/err.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -86,18 +87,17 @@ static enum found rings_open(const char *path, struct rings *r)
     return r->file ? FOUND_DEAD : FOUND_UNREADABLE;
 }
 
+/* Cut off in here, what is left is still a session: its file goes last. */
 static void rings_remove(const struct rings *r)
 {
-    char name[PATH_MAX + 32];
-    for (unsigned i = 0; i < PP_THREADS_MAX; i++) {
-        snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
-        if (unlink(name) != 0 && errno == ENOENT && r->file && i >= r->file->threads)
-            break;
-    }
-    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, r->dir);
-    unlink(name);
-    snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
-    unlink(name);
+    DIR *d = opendir(r->dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (pp_session_has_file(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
+    if (d)
+        closedir(d);
     rmdir(r->dir);
 }
 

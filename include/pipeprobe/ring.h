@@ -2,6 +2,7 @@
  *
  * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots, interned names
  *                             ring-0000 ... one per recording thread: struct pp_ring_file, then `capacity` span records
+ *                             and the small files named below
  * Everything is an offset or a number, nothing is a pointer, so the same bytes serve our threads, forked children, another process
  * that maps them, and the recovery of a run that was killed. Native byte order: a session never leaves its machine.
  *
@@ -14,6 +15,7 @@
 #include <pipeprobe/span.h>
 
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +27,8 @@ extern "C" {
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
+#define PP_MAP_FILE_NAME "names.map"  /* of `pipeprobe exec`: which name is which phase, written before the program starts; may be absent */
+#define PP_PROCESS_FILE_PREFIX "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the name is its pid */
 
 #define PP_THREADS_MAX 1024
 #define PP_NAMES_MAX 1024
@@ -113,6 +117,13 @@ static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page"
 #else
 _Static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page");
 #endif
+
+/* Whether a name in a session directory is one of ours to remove; the session file, which makes it a session, goes last and is not among them. */
+static inline int pp_session_has_file(const char *name)
+{
+    return strncmp(name, "ring-", 5) == 0 || strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0
+        || strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0;
+}
 
 static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t tick)
 {

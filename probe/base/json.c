@@ -1,5 +1,7 @@
 #include "probe/base/json.h"
 
+#include "probe/base/utf8.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -85,18 +87,6 @@ void pp_json_array_end(struct pp_json *j)
     close_level(j, 0);
 }
 
-/* Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF), 0 when there is none. */
-static int utf8_length(const unsigned char *s)
-{
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    int overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    int outside = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
-    return overlong || outside ? 0 : n;
-}
-
 static void put_escaped(FILE *out, unsigned char c)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -112,7 +102,7 @@ static void put_string(FILE *out, const char *text)
     const unsigned char *s = (const unsigned char *)text;
     fputc('"', out);
     while (*s) {
-        int n = utf8_length(s);
+        int n = pp_utf8_length(s);
         if (n == 0)
             fputs("\xef\xbf\xbd", out);
         else if (n == 1 && (*s < 0x20 || *s == '"' || *s == '\\'))

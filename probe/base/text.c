@@ -1,7 +1,10 @@
 #include "probe/base/text.h"
 
+#include "probe/base/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Decimals that leave three significant digits of v >= 0, counting the digit that rounding may carry into. */
@@ -109,4 +112,40 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     else
         snprintf(buf, size, "%.*f", decimals3(v), per_s);
     return buf;
+}
+
+/* Length of the plain character at s, 0 when it is none. The second block of control characters, U+0080 to U+009F, moves cursors too. */
+static int plain_length(const unsigned char *s)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))
+        return 0;
+    return pp_utf8_length(s);
+}
+
+int pp_text_is_plain(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    int n = 1;
+    while (*s && (n = plain_length(s)))
+        s += n;
+    return n != 0;
+}
+
+char *pp_text_plain(const char *text)
+{
+    static const char named[] = "\n\t\r", letter[] = "ntr";
+    const unsigned char *s = (const unsigned char *)text;
+    char *out = malloc(4 * strlen(text) + 1), *at = out;
+    while (out && *s) {
+        int n = plain_length(s);
+        const char *name = n ? NULL : strchr(named, *s);
+        if (n)
+            at = (char *)memcpy(at, s, (size_t)n) + n;
+        else
+            at += name ? sprintf(at, "\\%c", letter[name - named]) : sprintf(at, "\\x%02x", *s);
+        s += n ? n : 1;
+    }
+    if (out)
+        *at = '\0';
+    return out;
 }

@@ -1,4 +1,4 @@
-/* base/text.h: numbers as people read them. Each writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
+/* base/text.h: numbers as people read them, and texts of others as a terminal may show them. Each number writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
 #ifndef PP_BASE_TEXT_H
 #define PP_BASE_TEXT_H
 
@@ -11,5 +11,10 @@ char *pp_text_count(char *buf, size_t size, double n);       /* "1,281,167" */
 char *pp_text_counted(char *buf, size_t size, double n, const char *one, const char *many); /* "1 batch", "1,281 batches" */
 char *pp_text_percent(char *buf, size_t size, double share); /* share 0.613 -> "61.3 %" */
 char *pp_text_rate(char *buf, size_t size, double per_s);    /* "1,337" or "8.31", three significant digits below 100 */
+
+/* Names of files and threads come from anybody: a control character in one could move the cursor, recolour or retitle the terminal. What is none, and is UTF-8, is
+ * plain. Otherwise a copy to be freed with those bytes as \n, \t, \r, \xNN; NULL without memory. */
+int pp_text_is_plain(const char *text);
+char *pp_text_plain(const char *text);
 
 #endif

@@ -84,21 +84,6 @@ static pp_status join(struct pp_recorder *r, struct pp_err *err)
     return status;
 }
 
-/* What a killed run left is worthless once its name is given to another. */
-static void discard(const struct pp_recorder *r)
-{
-    char path[PATH_MAX + 32];
-    for (unsigned i = 0; i < PP_THREADS_MAX; i++) {
-        snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
-        unlink(path);
-    }
-    snprintf(path, sizeof(path), "%s/" PP_PRESENCE_FILE_NAME, r->dir);
-    unlink(path);
-    snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, r->dir);
-    unlink(path);
-    rmdir(r->dir);
-}
-
 static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
 {
     pp_status status = pp_session_open(&(struct pp_session_opts){.dir = r->dir, .ring_spans = o->ring_spans, .resources = o->resources}, &r->session, err);
@@ -139,7 +124,7 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
         } else {
             status = pp_fail(err, PP_E_EXISTS, "%s holds what a killed run recorded; open it with `pipeprobe report %s` to recover that, choose another name, or let it be replaced", r->dir, r->path);
             if (pp_now_ns() >= give_up && o->replace) {
-                discard(r);
+                pp_session_discard(r->dir); /* what a killed run left is worthless once its name is given to another */
                 give_up = pp_now_ns() + SETTLE_NS;
             }
         }

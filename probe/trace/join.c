@@ -1,6 +1,7 @@
 #include "probe/trace/join.h"
 
 #include "probe/base/err.h"
+#include "probe/base/utf8.h"
 #include "probe/trace/session.h"
 
 #include <errno.h>
@@ -88,10 +89,10 @@ pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out
 /* In words, so that a reader sees each of the four either old or new. */
 void pp_thread_rename(struct pp_thread *t, const char *name)
 {
-    uint64_t word[sizeof(t->ring->name) / sizeof(uint64_t)] = {0};
+    uint64_t word[sizeof(t->ring->name) / sizeof(uint64_t)];
     if (!t || !name)
         return;
-    snprintf((char *)word, sizeof(word), "%s", name);
+    pp_utf8_copy((char *)word, sizeof(word), name);
     for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
         __atomic_store_n(&((uint64_t *)(void *)t->ring->name)[i], word[i], __ATOMIC_RELAXED);
 }

@@ -1,7 +1,9 @@
 #include "probe/trace/session.h"
 
 #include "probe/base/err.h"
+#include "probe/base/utf8.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -216,19 +218,17 @@ static int any_unread(const struct pp_session *s)
     return 0;
 }
 
-static void remove_files(const struct pp_session *s)
+void pp_session_discard(const char *dir)
 {
-    char path[PATH_MAX + 32];
-    uint32_t n = s->file ? __atomic_load_n(&s->file->threads, __ATOMIC_ACQUIRE) : 0;
-    for (uint32_t i = 0; i < n && i < PP_THREADS_MAX; i++) {
-        snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, i);
-        unlink(path);
-    }
-    snprintf(path, sizeof(path), "%s/" PP_PRESENCE_FILE_NAME, s->dir);
-    unlink(path);
-    snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir);
-    unlink(path);
-    rmdir(s->dir);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (pp_session_has_file(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
+    if (d)
+        closedir(d);
+    rmdir(dir);
 }
 
 int pp_session_lock_fd(const struct pp_session *s)
@@ -255,7 +255,7 @@ void pp_session_close(struct pp_session *s, int keep_files)
         return;
     unlist(s);
     if (s->owner && !(keep_files && any_unread(s)))
-        remove_files(s);
+        pp_session_discard(s->dir);
     while (s->handles) {
         struct pp_thread *t = s->handles;
         s->handles = t->next;
@@ -297,7 +297,7 @@ static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane
     r->tid = (int64_t)syscall(SYS_gettid);
     r->thread = id;
     r->lane = (uint32_t)lane;
-    snprintf(r->name, sizeof(r->name), "%s", name ? name : "");
+    pp_utf8_copy(r->name, sizeof(r->name), name ? name : "");
     memcpy(r->magic, PP_RING_MAGIC, sizeof(r->magic));
     s->map[id] = (struct pp_ring_map){.ring = r, .bytes = bytes};
     return r;
@@ -351,8 +351,8 @@ uint16_t pp_name_intern(struct pp_session *s, const char *name)
 {
     if (!s || !name || !*name)
         return 0;
-    char text[PP_NAME_BYTES] = {0};
-    snprintf(text, sizeof(text), "%s", name);
+    char text[PP_NAME_BYTES];
+    pp_utf8_copy(text, sizeof(text), name);
     for (uint32_t i = 1; i < PP_NAMES_MAX; i++) {
         struct pp_name_slot *slot = &s->file->name[i];
         uint32_t state = PP_SLOT_FREE;

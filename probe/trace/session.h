@@ -52,6 +52,8 @@ struct pp_session {
 int pp_session_lock_fd(const struct pp_session *s);
 /* From now on another process reads the clock pair and removes the files. */
 void pp_session_hand_over(struct pp_session *s);
+/* Removes what a session left in its directory, and the directory when nothing of others is in it. */
+void pp_session_discard(const char *dir);
 /* Retires every handle of this process. Its threads must have stopped recording. */
 void pp_session_retire_all(struct pp_session *s);
 

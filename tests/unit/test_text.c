@@ -1,9 +1,11 @@
 /* Numbers as people read them: rows of value and text, with the places where rounding carries into the next unit. */
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -96,11 +98,41 @@ static void test_small_buffers(void **state)
         }
 }
 
+static void test_plain(void **state)
+{
+    static const struct { const char *given, *shown; } rows[] = {
+        {"", NULL}, {"img/0001 (copy).jpg", NULL}, {"\xc3\xa9t\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80", NULL}, {"a\\b", NULL},
+        {"\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"}, {"two\nlines\tand\r", "two\\nlines\\tand\\r"}, {"\x7f", "\\x7f"},
+        {"\xc2\x9b" "31m", "\\xc2\\x9b31m"}, {"\xff\xfe", "\\xff\\xfe"}, {"cut \xc3", "cut \\xc3"}, {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char *shown = pp_text_plain(rows[i].given);
+        assert_int_equal(pp_text_is_plain(rows[i].given), rows[i].shown == NULL);
+        assert_string_equal(shown, rows[i].shown ? rows[i].shown : rows[i].given);
+        assert_true(pp_text_is_plain(shown));
+        free(shown);
+    }
+}
+
+static void test_characters_stay_whole(void **state)
+{
+    static const struct { const char *given; size_t size; const char *kept; } rows[] = {
+        {"abc", 4, "abc"}, {"abcd", 4, "abc"}, {"\xc3\xa9\xc3\xa9", 4, "\xc3\xa9"}, {"\xc3\xa9\xc3\xa9", 5, "\xc3\xa9\xc3\xa9"},
+        {"a\xf0\x9f\x98\x80", 5, "a"}, {"\xf0\x9f\x98\x80", 4, ""}, {"\x80\x80\x80\x80\x80\x80", 6, "\x80\x80\x80\x80\x80"}, {"a", 1, ""},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char out[8];
+        pp_utf8_copy(out, rows[i].size, rows[i].given);
+        assert_string_equal(out, rows[i].kept);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_duration), cmocka_unit_test(test_bytes), cmocka_unit_test(test_count),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_counted), cmocka_unit_test(test_small_buffers),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_counted), cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_characters_stay_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 
 #include "tui/cli/help.h"
 
+#include "probe/base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,7 +12,9 @@
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
 {
     const char *text = err->text[0] ? err->text : pp_status_text(err->code);
-    fprintf(stderr, "pipeprobe %s: %s\n", cmd->name, text);
+    char *plain = pp_text_plain(text); /* it names files, which others named */
+    fprintf(stderr, "pipeprobe %s: %s\n", cmd->name, plain ? plain : pp_status_text(err->code));
+    free(plain);
     return pp_status_exit_code(err->code);
 }
 
