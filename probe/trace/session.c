@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define DEFAULT_RING_SPANS 65536u
@@ -68,6 +70,14 @@ void pp_session_enlist(struct pp_session *s)
     pthread_mutex_unlock(&list_lock);
 }
 
+/* In memory (/dev/shm) a reserved file has its pages; mapped here, they are not faulted in one by one while somebody records. On a disk that would
+ * fill the page cache with what may never be used, and the first store faults all the same. */
+static int populate(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC ? MAP_POPULATE : 0;
+}
+
 /* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
  * RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
 static int create_mapped(const char *path, size_t bytes, void **out)
@@ -82,7 +92,7 @@ static int create_mapped(const char *path, size_t bytes, void **out)
     do {
         e = posix_fallocate(fd, 0, (off_t)bytes);
     } while (e == EINTR);
-    void *p = e ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = e ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate(fd), fd, 0);
     if (!e && p == MAP_FAILED)
         e = errno;
     close(fd);
