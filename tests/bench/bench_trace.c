@@ -2,13 +2,14 @@
  * Numbers of one run on one machine: compare rows with each other, not with another machine's. */
 #include "collectors/drain.h"
 
-#include "probe/base/clock.h"
+#include "probe/base/heap.h"
+#include "probe/trace/stamp.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { LAPS = 400000, RUNS = 5, STREAM_SPANS = 40000000 };
@@ -46,6 +47,19 @@ static void spans(struct pp_thread *t, uint64_t n)
     }
 }
 
+/* What the clocks alone cost: the lap reads one stamp, a span two. */
+static void stamps(struct pp_thread *t, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        pp_stamp_now(PP_HAVE_TSC);
+}
+
+static void monotonic_stamps(struct pp_thread *t, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        pp_stamp_now(0);
+}
+
 static double best_of(body_fn *body, struct pp_session *s, struct pp_thread *t, uint64_t n)
 {
     static struct pp_span sink[4096];
@@ -78,6 +92,24 @@ static double hot_path(body_fn *body, int resources, uint64_t n)
     double ns = best_of(body, s, pp_thread_register(s, PP_LANE_WORKER, "bench"), n);
     pp_session_close(s, 0);
     return ns;
+}
+
+/* What a thread pays once: its ring is made, and its memory is there before the first span. */
+static void registering(void)
+{
+    struct pp_session *s;
+    struct pp_err err;
+    double best = 1e18;
+    if (pp_session_open(NULL, &s, &err))
+        die("session", &err);
+    for (int i = 0; i < RUNS; i++) {
+        uint64_t start = pp_now_ns();
+        pp_thread_register(s, PP_LANE_WORKER, "bench");
+        double us = (double)(pp_now_ns() - start) / 1e3;
+        best = us < best ? us : best;
+    }
+    printf("a thread registers, once          %8.0f us         (a ring of 64 Ki spans, 4 MiB, in memory)\n", best);
+    pp_session_close(s, 0);
 }
 
 /* ---- spans per second ---- */
@@ -160,11 +192,13 @@ static void sustained(int producers)
 enum { PHASE_NS = 10000, WINDOW_NS = 950000000, SETTLE_NS = 50000000, ROUNDS = 15, THREADS = 2 };
 
 struct busy {
-    uint64_t work, phases;
+    uint64_t phases; /* read while the thread counts: __atomic */
+    uint64_t work;
     pthread_t id;
-    const char *name;
+    clockid_t cpu;
     struct pp_session *session;
     const int *stop;
+    char pad[128]; /* the threads do not share a line */
 };
 
 /* Dependent arithmetic, so that nothing overlaps with the recording. */
@@ -179,43 +213,72 @@ static void *busy(void *arg)
 {
     struct busy *b = arg;
     volatile uint64_t sink = 1;
-    struct pp_thread *t = pp_thread_register(b->session, PP_LANE_WORKER, b->name); /* no session: off */
+    uint64_t phases = 0;
+    struct pp_thread *t = pp_thread_register(b->session, PP_LANE_WORKER, "busy"); /* no session: off */
     pp_lap_start(t);
     while (!__atomic_load_n(b->stop, __ATOMIC_RELAXED)) {
         sink = toil(sink, b->work);
-        pp_lap_end(t, PP_PHASE_DECODE, &(struct pp_lap){.sample = b->phases, .batch = (uint32_t)(b->phases >> 6)});
-        b->phases++;
+        pp_lap_end(t, PP_PHASE_DECODE, &(struct pp_lap){.sample = phases, .batch = (uint32_t)(phases >> 6)});
+        __atomic_store_n(&b->phases, ++phases, __ATOMIC_RELAXED);
     }
     pp_thread_retire(t);
     return NULL;
 }
 
-/* Phases per second of both threads. What the drain does for the phases of the window it does within the window: it is stopped, and so commits,
- * before the threads are told to stop. */
-static double busy_window(int on, uint64_t work)
+/* How far everything is at one moment. */
+struct mark {
+    double ns, phases, cpu_ns, busy_cpu_ns, faults, switches; /* cpu_ns: of the process; busy_cpu_ns: of the threads with phases */
+};
+
+static struct mark look(const struct busy *b)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    struct mark m = {.ns = (double)pp_now_ns(), .cpu_ns = (double)pp_process_cpu_ns(), .faults = (double)u.ru_minflt, .switches = (double)(u.ru_nvcsw + u.ru_nivcsw)};
+    for (int i = 0; i < THREADS; i++) {
+        m.phases += (double)__atomic_load_n(&b[i].phases, __ATOMIC_RELAXED);
+        m.busy_cpu_ns += (double)pp_clock_of(b[i].cpu);
+    }
+    return m;
+}
+
+struct window {
+    double rate;              /* phases per second of both threads */
+    double busy_ns, other_ns; /* CPU time per phase: of the threads that have them, of all others of the process */
+    double faults, switches;  /* per second, of the process */
+};
+
+/* The threads have registered and the drain has its memory when the window begins: what is measured is a run that goes on, not the making of two rings
+ * of 8 MiB, which a run does once (registering() has its cost). What the drain does for the phases of the window it does within the window: it is
+ * stopped, and so commits, before the window ends (and with them those of SETTLE_NS before it). */
+static struct window busy_window(int on, uint64_t work)
 {
     struct recording r = {.session = NULL};
     struct busy b[THREADS];
     int stop = 0;
-    double phases = 0;
     if (on)
         start_recording(&r, 1 << 17);
-    pp_sleep_until_ns(pp_now_ns() + SETTLE_NS); /* the drain's memory is there, the last window's file is on the disk */
-    uint64_t start = pp_now_ns();
     for (int i = 0; i < THREADS; i++) {
-        b[i] = (struct busy){.work = work, .name = "busy", .session = r.session, .stop = &stop};
-        pthread_create(&b[i].id, NULL, busy, &b[i]);
+        b[i] = (struct busy){.work = work, .session = r.session, .stop = &stop};
+        if (pthread_create(&b[i].id, NULL, busy, &b[i]) || pthread_getcpuclockid(b[i].id, &b[i].cpu)) {
+            fprintf(stderr, "bench_trace: cannot start a thread\n");
+            exit(4);
+        }
     }
-    pp_sleep_until_ns(start + WINDOW_NS);
+    pp_sleep_until_ns(pp_now_ns() + SETTLE_NS);
+    struct mark from = look(b);
+    pp_sleep_until_ns((uint64_t)from.ns + WINDOW_NS);
     pp_drain_stop(r.drain, NULL);
+    struct mark to = look(b);
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         pthread_join(b[i].id, NULL);
-        phases += (double)b[i].phases;
-    }
-    double seconds = (double)(pp_now_ns() - start) / 1e9;
     drop_recording(&r);
-    return phases / seconds;
+    double seconds = (to.ns - from.ns) / 1e9, phases = to.phases - from.phases, busy_cpu_ns = to.busy_cpu_ns - from.busy_cpu_ns;
+    return (struct window){
+        .rate = phases / seconds, .busy_ns = busy_cpu_ns / phases, .other_ns = (to.cpu_ns - from.cpu_ns - busy_cpu_ns) / phases,
+        .faults = (to.faults - from.faults) / seconds, .switches = (to.switches - from.switches) / seconds,
+    };
 }
 
 static int by_size(const void *a, const void *b)
@@ -224,43 +287,87 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void show_rounds(const char *what, const char *goal, double *v)
+static double median(double *v)
 {
     qsort(v, ROUNDS, sizeof(*v), by_size);
-    printf("%-34s %6.2f %%   %s   range %.2f .. %.2f, middle half %.2f .. %.2f, over %d rounds\n", what, v[ROUNDS / 2], goal, v[0], v[ROUNDS - 1], v[ROUNDS / 4],
+    return v[ROUNDS / 2];
+}
+
+static void show_rounds(const char *what, const char *goal, double *v)
+{
+    double middle = median(v);
+    printf("%-42s %6.2f %%   %s   range %.2f .. %.2f, middle half %.2f .. %.2f, over %d rounds\n", what, middle, goal, v[0], v[ROUNDS - 1], v[ROUNDS / 4],
            v[ROUNDS - 1 - ROUNDS / 4], ROUNDS);
 }
 
-/* Off, on, on, off in each round: what drifts within a round falls on both. What the two offs differ by is what this machine alone does. */
+/* Off, on, on, off in each round: what drifts within a round falls on both. What the two offs differ by is what this machine alone does. The CPU time of
+ * the process tells apart who pays, and leaves out what other programs take. */
 static void saturated(void)
 {
-    double lost[ROUNDS], noise[ROUNDS];
+    double lost[ROUNDS], noise[ROUNDS], cpu[ROUNDS], cpu_noise[ROUNDS], busy_ns[ROUNDS], other_ns[ROUNDS], faults[ROUNDS], faults_off[ROUNDS], switches[ROUNDS], switches_off[ROUNDS];
     volatile uint64_t sink = toil(1, 1000000);
-    uint64_t start = pp_now_ns();
+    uint64_t start = pp_thread_cpu_ns();
     sink = toil(sink, 10000000);
-    uint64_t work = (uint64_t)(PHASE_NS * 1e7 / (double)(pp_now_ns() - start));
+    uint64_t work = (uint64_t)(PHASE_NS * 1e7 / (double)(pp_thread_cpu_ns() - start));
     for (int i = 0; i < ROUNDS; i++) {
-        double off = busy_window(0, work), on = busy_window(1, work), on_again = busy_window(1, work), off_again = busy_window(0, work);
-        lost[i] = 100 * (1 - (on + on_again) / (off + off_again));
-        noise[i] = 100 * (1 - off_again / off);
+        struct window off = busy_window(0, work), on = busy_window(1, work), on2 = busy_window(1, work), off2 = busy_window(0, work);
+        double off_ns = off.busy_ns + off.other_ns, off2_ns = off2.busy_ns + off2.other_ns;
+        lost[i] = 100 * (1 - (on.rate + on2.rate) / (off.rate + off2.rate));
+        noise[i] = 100 * (1 - off2.rate / off.rate);
+        busy_ns[i] = (on.busy_ns + on2.busy_ns - off.busy_ns - off2.busy_ns) / 2;
+        other_ns[i] = (on.other_ns + on2.other_ns - off.other_ns - off2.other_ns) / 2;
+        cpu[i] = 100 * 2 * (busy_ns[i] + other_ns[i]) / (off_ns + off2_ns);
+        cpu_noise[i] = 100 * (off2_ns / off_ns - 1);
+        faults[i] = (on.faults + on2.faults) / 2;
+        faults_off[i] = (off.faults + off2.faults) / 2;
+        switches[i] = (on.switches + on2.switches) / 2;
+        switches_off[i] = (off.switches + off2.switches) / 2;
     }
     show_rounds("overhead, 2 threads, 10 us phases", "<= 0.5", lost);
     show_rounds("  the same of off against off", "      ", noise);
+    show_rounds("  in CPU time of the process", "      ", cpu);
+    show_rounds("  the same of off against off", "      ", cpu_noise);
+    printf("  a phase costs its thread %.1f ns, the drain %.1f ns; page faults %.0f/s (off %.0f), context switches %.0f/s (off %.0f)\n", median(busy_ns), median(other_ns),
+           median(faults), median(faults_off), median(switches), median(switches_off));
 }
 
-int main(void)
+static void hot(void)
 {
     printf("recording, best of %d runs of %d spans\n", RUNS, LAPS);
     printf("off (NULL thread)                 %8.2f ns/span   <= 1\n", best_of(laps, NULL, NULL, LAPS * 10));
     printf("lap, times only                   %8.2f ns/span   <= 13\n", hot_path(laps, 0, LAPS));
     printf("both stamps + record              %8.2f ns/span   <= 25\n", hot_path(begin_end, 0, LAPS));
     printf("pp_span_begin + pp_span_end       %8.2f ns/span   (what is open survives a kill)\n", hot_path(spans, 0, LAPS));
+    printf("of which one stamp                %8.2f ns%s\n", best_of(stamps, NULL, NULL, LAPS), PP_HAVE_TSC ? " (rdtsc)" : "");
     printf("lap, CPU time and run delay       %8.2f ns/span\n", hot_path(laps, 1, LAPS / 10));
     setenv("PIPEPROBE_CLOCK", "monotonic", 1);
     printf("lap, times only, clock_gettime    %8.2f ns/span\n", hot_path(laps, 0, LAPS));
     unsetenv("PIPEPROBE_CLOCK");
+    printf("of which one stamp                %8.2f ns (clock_gettime)\n", best_of(monotonic_stamps, NULL, NULL, LAPS));
+    registering();
+}
+
+static void stream_into_sqlite(void)
+{
     sustained(1);
     sustained(2);
-    saturated();
-    return 0;
+}
+
+/* bench_trace [PART]: all parts, or one. */
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } part[] = {{"hot", hot}, {"stream", stream_into_sqlite}, {"saturated", saturated}};
+    int ran = 0;
+    pp_heap_keep(); /* as pipeprobe does */
+    for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+        if (argc < 2 || strcmp(argv[1], part[i].name) == 0) {
+            part[i].run();
+            ran = 1;
+        }
+    if (!ran)
+        fprintf(stderr, "bench_trace: there is no part %s; give hot, stream or saturated\n", argv[1]);
+    return ran ? 0 : 2;
 }
