@@ -8,6 +8,7 @@
 #define PP_LOADER_LOADER_H
 
 #include "probe/device/device.h"
+#include "probe/loader/collective.h"
 #include "probe/loader/dataset.h"
 #include "probe/loader/fault.h"
 #include "probe/loader/sampler.h"
@@ -37,6 +38,8 @@ struct pp_loader_events {
     void (*error)(void *ctx, const struct pp_loader_error *e);
     /* by the trainer after each batch and every 50 ms of a long wait; non-zero stops the run */
     int (*tick)(void *ctx, const struct pp_loader_progress *p);
+    /* by the trainer: one sentence on something that changes how the run goes on (a rank that is not waited for any longer), valid during the call */
+    void (*note)(void *ctx, const char *text);
     /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size rows), valid during the call */
     void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples);
 };
@@ -63,6 +66,7 @@ struct pp_loader_opts {
     uint64_t step_ns;
     int copy_buffers;                  /* device-side batches in flight, >= 1 */
     int sync_every_step;
+    struct pp_collective *collective;  /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
     /* What if input were free: rows stay in their slots, and each slot on the device, once they are there; batches are then delivered again and again at no
      * cost, and hold what their slot was filled with first. Not when streaming. */
     int cached_batches;
@@ -85,6 +89,7 @@ struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
     uint64_t opens, reads;                     /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set is not among them */
+    uint64_t meetings;                         /* steps after which other ranks were met */
     uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;                  /* where the trainer stands: resume from here */
     struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered; start_cursor before the first */

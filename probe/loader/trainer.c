@@ -66,6 +66,68 @@ static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *
     return PP_OK;
 }
 
+/* ---- the other ranks ---- */
+
+struct counters {
+    uint16_t depth[3], last_rank, others_ns;
+};
+
+static struct counters counters_of(struct pp_session *s)
+{
+    return (struct counters){
+        .depth = {pp_name_intern(s, "queue_ready_batches"), pp_name_intern(s, "queue_free_slots"), pp_name_intern(s, "queue_device_batches")},
+        .last_rank = pp_name_intern(s, "collective_last_rank"), .others_ns = pp_name_intern(s, "collective_others_ns"),
+    };
+}
+
+struct waiting {
+    struct pp_loader *loader;
+    const struct pp_loader_result *result;
+    uint64_t wait_ns, deadline_ns;
+};
+
+/* The run ends on time also while another rank is waited for. */
+static int look(void *ctx)
+{
+    const struct waiting *w = ctx;
+    tick(w->loader, w->result, w->wait_ns);
+    return stopping(w->loader) || pp_now_ns() >= w->deadline_ns;
+}
+
+static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
+{
+    struct waiting w = {.loader = l, .result = r, .deadline_ns = UINT64_MAX};
+    pp_lap_open(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
+    pp_status st = pp_collective_gather(l->opts.collective, look, &w);
+    pp_lap_close(t, PP_PHASE_COLLECTIVE, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch, .flags = st == PP_OK ? 0 : PP_SPAN_UNFINISHED});
+}
+
+/* As an all-reduce after each step makes it: nobody goes on before the slowest has come. */
+static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b, const struct counters *names, struct waiting *w, struct pp_loader_result *r)
+{
+    struct pp_collective *c = l->opts.collective;
+    struct pp_meeting met;
+    if (!c || pp_collective_is_alone(c))
+        return;
+    pp_lap_open(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
+    pp_status st = pp_collective_meet(c, look, w, &met);
+    pp_lap_close(t, PP_PHASE_COLLECTIVE, &(struct pp_lap){.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
+                                                         .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch) | (st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0)});
+    if (st != PP_OK)
+        return;
+    r->meetings++;
+    pp_counter_put(t, names->last_rank, met.last_rank);
+    pp_counter_put(t, names->others_ns, met.others_ns);
+}
+
+/* Only where the run goes on: that the ranks of a run end together is no news. */
+static void tell_news(struct pp_loader *l)
+{
+    const char *text = l->opts.collective ? pp_collective_news(l->opts.collective) : NULL;
+    if (text && l->opts.events.note)
+        l->opts.events.note(l->opts.events.ctx, text);
+}
+
 static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
 {
     uint64_t depth[3];
@@ -115,21 +177,24 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
 {
     const struct pp_loader_opts *o = &l->opts;
     struct pp_thread *t = pp_thread_register(o->session, PP_LANE_TRAINER, "pp-trainer");
-    uint16_t names[3] = {pp_name_intern(o->session, "queue_ready_batches"), pp_name_intern(o->session, "queue_free_slots"),
-                         pp_name_intern(o->session, "queue_device_batches")};
+    struct counters names = counters_of(o->session);
     uint64_t highest = 0, wait_ns = 0, deadline = UINT64_MAX;
     int draining = 0;
 
+    pp_lap_start(t);
     r->start_ns = pp_now_ns();
+    if (o->collective)
+        gather(l, t, r);
+    r->start_ns = pp_now_ns(); /* the ranks of a run start together */
     if (o->max_ns)
         deadline = r->start_ns + o->max_ns;
     r->ended_by = o->max_steps ? "steps" : "epochs";
     if (!o->warmup_steps)
         r->warm_ns = r->start_ns;
-    pp_lap_start(t);
     for (;;) {
         struct pp_device_batch *b;
         int first_of_epoch;
+        tell_news(l);
         pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
@@ -145,8 +210,9 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             if (!r->batches)
                 r->first_batch_ns = pp_now_ns();
             note_position(r, b, &highest);
-            record_depths(l, t, names);
+            record_depths(l, t, names.depth);
             do_step(l, t, b);
+            meet_ranks(l, t, b, &names, &(struct waiting){l, r, wait_ns, draining ? UINT64_MAX : deadline}, r);
             r->batches++;
             r->samples += b->samples;
             pp_queue_put(&l->buffers, b); /* never blocks: it holds every buffer there is */

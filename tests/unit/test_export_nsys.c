@@ -85,7 +85,7 @@ static void each_process_has_one_domain_row(void **state)
     open_export(&f);
     assert_string_equal(ask("SELECT globalTid / 0x1000000 % 0x1000000, count(*), text, domainId FROM NVTX_EVENTS WHERE eventType = 75 GROUP BY 1"),
                         "4242|1|pipeprobe|1 4343|1|pipeprobe|1");
-    assert_string_equal(ask("SELECT count(*) / 2, min(category), max(category) FROM NVTX_EVENTS WHERE eventType = 33"), "18|1|19"); /* every phase but 18, which is no span */
+    assert_string_equal(ask("SELECT count(*) / 2, min(category), max(category) FROM NVTX_EVENTS WHERE eventType = 33"), "19|1|20"); /* every phase but 18, which is no span */
     assert_string_equal(ask("SELECT text FROM NVTX_EVENTS WHERE eventType = 33 AND category = 4 LIMIT 1"), "decode");
     assert_string_equal(ask("SELECT pid FROM PROCESSES ORDER BY 1"), "4242 4343");
     assert_string_equal(ask("SELECT value, t.globalTid % 0x1000000, text FROM ThreadNames t JOIN StringIds ON id = nameId"

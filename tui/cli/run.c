@@ -105,6 +105,9 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
         fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns));
+    if (o->collective)
+        fprintf(stderr, "collective %lld ranks meet after each step at %s; one that does not come is waited for %s\n", (long long)o->world_size, o->collective,
+                pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
 
@@ -281,6 +284,8 @@ static int run_main(int argc, char **argv)
         pp_progress_begin(&events.progress, 1); /* the screen is the dashboard's */
 
     events.store = rec.store;
+    events.collective = o.collective;
+    events.quiet = o.quiet;
     events.max_ns = parts.loader.max_ns;
     events.max_steps = parts.loader.max_steps;
     events.has_step = parts.loader.step != PP_STEP_NONE;

@@ -20,6 +20,18 @@ static void on_error(void *ctx, const struct pp_loader_error *e)
                                                            .path = e->path, .kind = e->kind, .action = e->action, .reason = e->reason});
 }
 
+/* What changes how the run goes on is among the errors of the file too, as what opening the data set met is. */
+static void on_note(void *ctx, const char *text)
+{
+    struct run_events *ev = ctx;
+    pp_progress_clear(&ev->progress);
+    if (!ev->quiet)
+        fprintf(stderr, "note       %s\n", text);
+    if (ev->store)
+        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(), .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE, .path = ev->collective,
+                                                           .kind = "warning", .action = "noted", .reason = text});
+}
+
 /* XProf's words for the exposed wait so far. */
 static const char *so_far(double share)
 {
@@ -88,7 +100,7 @@ static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *da
 
 void run_events_connect(struct run_events *ev, struct pp_loader_events *out)
 {
-    *out = (struct pp_loader_events){.ctx = ev, .error = on_error, .tick = on_tick,
+    *out = (struct pp_loader_events){.ctx = ev, .error = on_error, .tick = on_tick, .note = on_note,
                                      .deliver = ev->keep_digests || ev->keep_indexes ? on_deliver : NULL};
 }
 

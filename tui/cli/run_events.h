@@ -11,6 +11,8 @@
 struct run_events {
     struct pp_progress progress;
     struct pp_store *store;  /* NULL: not recorded */
+    const char *collective;  /* the ranks' file, for notes on them; NULL: none */
+    int quiet;
     uint64_t max_ns, max_steps, next_line_ns;
     int has_step;
     atomic_ullong errors;

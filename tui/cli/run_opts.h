@@ -21,6 +21,8 @@ struct run_opts {
     int sampler;
     const char *weights;
     int64_t seed, rank, world_size;
+    const char *collective;
+    uint64_t collective_limit_ns;
     /* end */
     uint64_t duration_ns;
     int64_t steps, epochs, warmup;

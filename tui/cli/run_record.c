@@ -191,6 +191,8 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res,
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
+    if (res->meetings)
+        pp_store_meta_num(s, "result", "meetings", (double)res->meetings, "steps");
     for (size_t i = 0; i < res->queues; i++) {
         const struct pp_loader_queue *q = &res->queue[i];
         pp_store_queue(s, &(struct pp_store_queue){.name = q->name, .capacity = q->capacity, .puts = q->puts, .gets = q->gets,

@@ -211,6 +211,7 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     /* The stand-in has no stream to take turns on: one buffer gives the same order. */
     l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
     l->sync_every_step = o->sync_every_step;
+    l->collective = p->collective;
     l->cached_batches = o->cached_batches;
     l->ballast_cpus = o->cpu_ballast;
     l->streaming = o->stream;
@@ -260,6 +261,15 @@ static pp_status make_transform(struct run_parts *p, const struct run_opts *o, s
     return pp_transform_until_normalize(p->delivered, &p->transform, err);
 }
 
+/* Before anything slow: the others wait for a rank that has begun, however long its data takes to open. */
+static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    if (!o->collective)
+        return PP_OK;
+    return pp_collective_join(&(struct pp_collective_opts){.path = o->collective, .rank = (uint32_t)o->rank, .world_size = (uint32_t)o->world_size,
+                                                           .limit_ns = o->collective_limit_ns}, &p->collective, err);
+}
+
 pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set, const char *path,
                          struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err)
 {
@@ -271,6 +281,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
         st = open_device(p, o, err);
     if (st == PP_OK)
         st = choose_step(p, o, err);
+    if (st == PP_OK)
+        st = join_ranks(p, o, err);
     if (st == PP_OK)
         st = open_dataset(p, o, path, &opening, err);
     pp_progress_clear(progress);
@@ -303,6 +315,7 @@ void run_parts_free(struct run_parts *p)
     pp_transform_destroy(p->transform);
     pp_transform_destroy(p->delivered);
     pp_faults_destroy(p->faults);
+    pp_collective_leave(p->collective);
     if (p->device)
         pp_device_close(p->device);
     pp_dataset_close(p->dataset);
