@@ -31,6 +31,18 @@ static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct p
     o->share = share_of_lane(tl, t, lane, o->split.total_ns);
 }
 
+/* The trainer's own waiting, of all that it waits for. */
+static void own_trainer(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t, pp_phase phase, uint64_t ns)
+{
+    const struct pp_tally_phase *waited = t->phase[PP_LANE_TRAINER][phase];
+    o->known = 1;
+    o->lane = PP_LANE_TRAINER;
+    o->phase = phase;
+    o->share = (double)ns / (double)pp_timeline_exposed_ns(tl);
+    if (waited)
+        o->split = waited->inside;
+}
+
 static pp_phase largest_of_workers(const struct pp_tally *t)
 {
     static const pp_phase stages[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_SAMPLER, PP_PHASE_RETRY};
@@ -60,14 +72,10 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
     double reader_busy = share_of_lane(tl, t, PP_LANE_READER, stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
 
-    if (tl->sync_ns > tl->wait_ns) {
-        const struct pp_tally_phase *sync = t->phase[PP_LANE_TRAINER][PP_PHASE_DEVICE_SYNC];
-        out->known = 1;
-        out->lane = PP_LANE_TRAINER;
-        out->phase = PP_PHASE_DEVICE_SYNC;
-        out->share = (double)tl->sync_ns / (double)(tl->sync_ns + tl->wait_ns);
-        if (sync)
-            out->split = sync->inside;
+    if (tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns) {
+        own_trainer(out, tl, t, PP_PHASE_COLLECTIVE, tl->collective_ns);
+    } else if (tl->sync_ns > tl->wait_ns) {
+        own_trainer(out, tl, t, PP_PHASE_DEVICE_SYNC, tl->sync_ns);
     } else if (isnan(out->worker_idle)) {
         return; /* nothing stalled, or nobody to ask */
     } else if (!mostly(out->worker_idle)) {

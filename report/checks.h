@@ -1,16 +1,18 @@
 /* report/checks.h: one more pass over the spans, for what is looked at besides the wait: whether the recording obeys the operational laws (laws.h), what comes
- * again at a fixed interval (periodic.h), and which samples came in which order (visits.h). */
+ * again at a fixed interval (periodic.h), which samples came in which order (visits.h), and which rank came last (ranks.h). */
 #ifndef PP_REPORT_CHECKS_H
 #define PP_REPORT_CHECKS_H
 
 #include "report/laws.h"
 #include "report/periodic.h"
+#include "report/ranks.h"
 #include "report/visits.h"
 
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
     struct pp_visits visits;
+    struct pp_ranks ranks;
 };
 
 /* After the tally, and after the rows of r are there. */

@@ -1,6 +1,7 @@
 #include "report/costs.h"
 
 #include "probe/base/err.h"
+#include "report/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,6 +40,9 @@ struct pass {
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
     struct stretches copy, sync; /* of every copy and device sync: what a sync waited for */
+    const struct pp_source *source;
+    struct pp_counter_id others; /* collective_others_ns */
+    size_t others_room;
     int no_memory;
 };
 
@@ -180,6 +184,22 @@ static void keep_step(struct pass *p, double ns)
     p->step_ns[p->n_steps++] = (float)ns;
 }
 
+static void keep_others(struct pass *p, double ns)
+{
+    struct pp_costs *c = p->c;
+    if (c->n_others == p->others_room) {
+        size_t room = p->others_room ? 2 * p->others_room : 1024;
+        float *grown = realloc(c->others_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        c->others_ns = grown;
+        p->others_room = room;
+    }
+    c->others_ns[c->n_others++] = (float)ns;
+}
+
 static void keep_stretch(struct pass *p, struct stretches *k, uint64_t start_ns, uint64_t end_ns)
 {
     if (k->n == k->room) {
@@ -236,8 +256,13 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || (s->flags & PP_SPAN_UNFINISHED) || s->phase == PP_PHASE_COUNTER)
+        if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || (s->flags & PP_SPAN_UNFINISHED))
             continue;
+        if (s->phase == PP_PHASE_COUNTER) {
+            if (pp_counter_is(&p->others, p->source, s))
+                keep_others(p, (double)s->bytes);
+            continue;
+        }
         if (p->threads[at].lane == PP_LANE_WORKER)
             add_worker_span(p, &p->workers[at], s);
         else
@@ -443,7 +468,7 @@ static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_er
 
 pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out, struct pp_err *err)
 {
-    struct pass p = {.c = out, .tl = tl};
+    struct pass p = {.c = out, .tl = tl, .source = source, .others = {.text = "collective_others_ns"}};
     memset(out, 0, sizeof(*out));
     out->glance = source->glance;
     out->base = calloc(PP_BASE_RATES, sizeof(*out->base)); /* without memory for it everything takes longer, no more */
@@ -479,8 +504,11 @@ void pp_costs_free(struct pp_costs *c)
 {
     free(c->outages);
     free(c->samples);
+    free(c->others_ns);
     free(c->base);
     c->samples = NULL;
+    c->others_ns = NULL;
+    c->n_others = 0;
     c->outages = NULL;
     c->n_outages = 0;
     c->base = NULL;

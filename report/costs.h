@@ -47,6 +47,8 @@ struct pp_costs {
     double copy_cpu_ns, copy_blocked_ns;                   /* per batch */
     double step_cpu_ns, step_blocked_ns, step_stretch_ns;  /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double sync_ns;                                        /* per batch, beyond the copy that was on the link when it began */
+    float *others_ns;                                      /* per step, in their order: what it took the other ranks of the run, from meeting to meeting */
+    size_t n_others;                                       /* 0: there was no collective step */
     double cpu_ns, delay_ns;      /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;          /* threads of the workers that run or wait for a CPU, on average */
     /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of the trainer in syncs; per wait, of the trainer and the

@@ -11,7 +11,7 @@ static void forget(struct pp_facts *f)
 {
     for (int m = PP_METRIC_W_STORAGE; m < PP_METRIC_COUNT; m++)
         f->metric[m] = NAN;
-    f->metric[PP_METRIC_STRETCH] = f->metric[PP_METRIC_OWN_CROWD] = f->metric[PP_METRIC_WAIT_ITSELF] = NAN;
+    f->metric[PP_METRIC_STRETCH] = f->metric[PP_METRIC_OWN_CROWD] = NAN;
 }
 
 /* 0 for a knob that does not apply (fewer than one worker): it is known to gain nothing. */
@@ -55,9 +55,9 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
 /* CPU contention stretches the trainer's own step instead of its wait: that is exposed time too. */
 static void add_stretch(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
 {
-    double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(tl->wait_ns + tl->sync_ns + tl->step_ns);
+    double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
-    f->metric[PP_METRIC_WAIT_ITSELF] = f->metric[PP_METRIC_DATA_WAIT];
+    f->metric[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(tl);
     f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0 ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads) : NAN;
     if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
         f->metric[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_DATA_WAIT] + f->metric[PP_METRIC_STRETCH], 1);
@@ -85,7 +85,7 @@ void pp_diagnose(const struct pp_source *source, const struct pp_timeline *tl, s
 
 static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
 {
-    static const char *const names[PP_CAUSES] = {"storage", "failed reads", "a lock", "CPU work", "copies to the device", "device synchronisation"};
+    static const char *const names[PP_CAUSES] = {"storage", "failed reads", "a lock", "CPU work", "copies to the device", "device synchronisation", "the other ranks"};
     for (int i = 0; i < PP_CAUSES; i++) {
         double gain = d->signals.weight[i] * d->signals.sensitivity;
         if (d->signals.weight[i] < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))

@@ -47,6 +47,7 @@ static const struct {
     {PP_PHASE_RETRY, 0, "Reads fail at that interval: the errors below name the files."},
     {PP_PHASE_STEP, 0, "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval."},
     {PP_PHASE_DEVICE_SYNC, 0, "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item())."},
+    {PP_PHASE_COLLECTIVE, 0, "Another rank is late at that interval: look into its recording."},
     {PP_PHASE_NONE, 0, "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation."},
 };
 
@@ -106,17 +107,19 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
         return;
     }
     double opening = (double)(tl->startup_ns[PP_LANE_MAIN] + tl->startup_ns[PP_LANE_TRAINER]) / 1e9, share = r->duration_s > 0 ? r->first_batch_s / r->duration_s : NAN;
-    double workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER]) / 1e9, rest = fmax(r->first_batch_s - opening - workers, 0);
+    double workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER]) / 1e9, gather = (double)tl->gather_ns / 1e9;
+    double rest = fmax(r->first_batch_s - opening - workers - gather, 0);
     const struct {
         double s;
         const char *what, *next_step;
     } parts[] = {
         {opening, "opening the data set", "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file."},
         {workers, "starting the workers", "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each."},
+        {gather, "waiting for the other ranks to begin", "Start all ranks together; of those that begin late, see what they open and how long that takes."},
         {rest, "making the first batch", "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller."},
     };
     size_t most = 0;
-    for (size_t i = 1; i < 3; i++)
+    for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
         most = parts[i].s > parts[most].s ? i : most;
     int found = (given_length && r->window_s >= LEAST_WINDOW_S && share >= pp_conditions[PP_IF_STARTUP].at_least) || r->first_batch_s >= LONG_START_S;
     struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena, "the first batch came after %s, %s of the run; %s of it %s",
@@ -139,7 +142,7 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_report_arena 
         add(r, arena, kind, PP_FINDING_NOT_MEASURED, tl->boundaries ? "the steady state was shorter than 1 s" : "no epoch began in the steady state");
         return;
     }
-    double n = (double)tl->boundaries, wait = tl->judged_batches ? (double)(tl->wait_ns + tl->sync_ns) / (double)tl->judged_batches : 0, mean = (double)tl->epoch_ns / n;
+    double n = (double)tl->boundaries, wait = tl->judged_batches ? (double)pp_timeline_exposed_ns(tl) / (double)tl->judged_batches : 0, mean = (double)tl->epoch_ns / n;
     double beyond = fmax(mean - wait, 0), share = beyond * n / (r->window_s * 1e9), restart = tl->restarts ? (double)tl->restart_ns / (double)tl->restarts : 0;
     int found = share >= BOUNDARY_SHARE, restarts = restart > beyond / 2;
     struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena,
@@ -231,6 +234,32 @@ static void add_skips(const struct pp_visits *v, struct pp_report_arena *arena, 
     add_number(f, "samples_per_counted", v->scale);
 }
 
+/* ---- the ranks of a run ---- */
+
+static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k, struct pp_report_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "late-rank";
+    char steps[CELL], last[CELL], wait[CELL];
+    double share = pp_timeline_collective_share(tl);
+    if (!k->meetings) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, tl->collective_ns ? "which rank came last to the collective steps was not recorded" : "the run met no other ranks (--collective)");
+        return;
+    }
+    int own = k->rank == k->last_rank, found = k->last_share >= pp_conditions[PP_IF_ONE_LAST].at_least;
+    struct pp_report_finding *f = add(r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND, pp_report_arena_printf(arena,
+        "%srank %u came last to %s of %s%s; this one waited %s of its step time for others", found ? "" : "no rank is the slowest throughout: most often ", k->last_rank,
+        pp_text_percent(last, CELL, k->last_share), pp_text_counted(steps, CELL, (double)k->meetings, "collective step", "collective steps"), own ? ": it is this one" : "",
+        pp_text_percent(wait, CELL, share)));
+    if (found)
+        f->next_step = own ? "All other ranks go at this one's pace: what holds it up, its verdict above says." : "Look into that rank's own recording: its verdict says what holds it up, and all others with it.";
+    add_number(f, "last_rank", k->last_rank);
+    add_number(f, "last_share", k->last_share);
+    add_number(f, "own_rank", k->rank);
+    add_number(f, "own_last_share", k->own_share);
+    add_number(f, "collective_steps", (double)k->meetings);
+    add_number(f, "time_share", share);
+}
+
 void pp_findings_add(const struct pp_timeline *tl, const struct pp_checks *checks, int given_length, struct pp_report_arena *arena, struct pp_report *r)
 {
     add_periodic(tl, &checks->periodic, arena, r);
@@ -239,4 +268,5 @@ void pp_findings_add(const struct pp_timeline *tl, const struct pp_checks *check
     add_order(&checks->visits, arena, r);
     add_repeats(&checks->visits, arena, r);
     add_skips(&checks->visits, arena, r);
+    add_late_rank(tl, &checks->ranks, arena, r);
 }

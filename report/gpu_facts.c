@@ -5,7 +5,7 @@
 /* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the CPU is known to owe. */
 static double step_overhead(const struct pp_report_gpu *g, const struct pp_timeline *tl, double stretch)
 {
-    double all = (double)(tl->wait_ns + tl->sync_ns + tl->step_ns), judged = (double)tl->judged_batches;
+    double all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns), judged = (double)tl->judged_batches;
     double beyond = (double)tl->step_ns - judged * g->kernel_ns;
     return all > 0 && judged > 0 ? fmax(beyond / all - (stretch > 0 ? stretch : 0), 0) : NAN;
 }

@@ -43,6 +43,7 @@ static const struct {
     {"collate", "FACTOR", "times that of collating", FACTOR, AT(collate)},
     {"copy", "FACTOR", "times the recorded time of copies to the device", FACTOR, AT(copy)},
     {"sync", "FACTOR", "times the time in device syncs", FACTOR, AT(sync)},
+    {"collective", "FACTOR", "times what a step takes the other ranks; 0: nobody is waited for", FACTOR, AT(collective)},
     {"retries", "FACTOR", "times the time spent backing off from failed reads", FACTOR, AT(retry)},
     {"step", "FACTOR", "times the trainer's step", STEP, 0},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},

@@ -216,6 +216,8 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
     if (!p->tl->has_steady_state || rolled_up)
         return; /* which samples were made in the window is not known */
     bound(out, "the trainer's step", trainer);
+    if (pp_timeline_collective_share(p->tl) >= ALLOWED) /* its own steps and the wait for another's: what the slowest rank takes */
+        bound(out, "the slowest rank", trainer + (double)p->tl->collective_ns / (double)p->tl->judged_batches * (double)p->tl->window_batches / window_ns);
     bound(out, "the copy lane", h2d && t->lane_threads[PP_LANE_COPY] ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY] : NAN);
     bound(out, "the workers", made > 0 && got > 0 ? got / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))

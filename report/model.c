@@ -215,7 +215,7 @@ static void set_rates(struct build *b)
         cached += read ? read->cached_bytes : 0;
         cached_of += read ? read->cached_of_bytes : 0;
     }
-    double wait_s = (double)(t->wait_ns + t->sync_ns) / 1e9;
+    double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9;
     int timed = r->window_s > 0;
     r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
     int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
@@ -224,7 +224,8 @@ static void set_rates(struct build *b)
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
-    r->data_wait_share = r->has_step ? pp_timeline_wait_share(t) : NAN;
+    r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
+    r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
     int reachable = r->has_step && r->window_s > wait_s;
     r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
     r->headroom_gain = reachable ? wait_s / (r->window_s - wait_s) : NAN;
@@ -278,6 +279,10 @@ static void judge(struct build *b)
         .bound = b->checks.laws.bound,
         .metric = {
             [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
+            [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
+            [PP_METRIC_COLLECTIVE] = b->r->collective_share,
+            [PP_METRIC_LAST_RANK] = b->checks.ranks.meetings ? b->checks.ranks.last_rank : NAN,
+            [PP_METRIC_LAST_SHARE] = b->checks.ranks.last_share,
             [PP_METRIC_OWNER_SHARE] = owner.share,
             [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
             [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),

@@ -81,7 +81,7 @@ struct pp_report_verdict {
     double confidence;
     int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first ": "; NULL when no cause is named */
-    double exposed_share; /* what level was decided by: data wait, device sync and stretched steps over all of the trainer's time; NAN when none was */
+    double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps over all of the trainer's time; NAN when none was */
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[20];
     size_t evidences;
@@ -200,9 +200,10 @@ struct pp_report {
     uint64_t samples, batches, epochs, errors, retries, spans;
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
-    double headroom_samples_per_s; /* if the exposed wait were gone and nothing else changed; NAN without a step */
+    double headroom_samples_per_s; /* if the exposed wait, for other ranks too, were gone and nothing else changed; NAN without a step */
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
-    double data_wait_share;   /* exposed wait / (wait + step + sync) of the trainer; NAN without a step */
+    double data_wait_share;   /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a step */
+    double collective_share;  /* likewise: for the other ranks, which is no wait for data; NAN without a collective step */
     int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
     double cache_hit_share;   /* bytes from the page cache; NAN when unknown */
     struct pp_report_phase *phases; size_t n_phases;

@@ -71,6 +71,7 @@ static void put_run(struct csv *c, const struct pp_report *r)
     num(c, "batches_per_s", r->batches_per_s);
     num(c, "bytes_per_s", r->bytes_per_s);
     num(c, "data_wait_share", r->data_wait_share);
+    num(c, "collective_share", r->collective_share);
     num(c, "step_mean_ns", r->step_mean_ns);
     num(c, "cache_hit_share", r->cache_hit_share);
     num(c, "duration_s", r->duration_s);

@@ -143,6 +143,11 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");
         fputs("<small>of step time</small></p></div>\n", out);
     }
+    if (!isnan(r->collective_share)) {
+        tile_begin(out, "Other ranks");
+        pp_html_num(out, PP_HTML_SHARE, r->collective_share, "collective_share");
+        fputs("<small>of step time waited for them</small></p></div>\n", out);
+    }
     if (!isnan(r->headroom_samples_per_s)) {
         tile_begin(out, "Without waits");
         pp_html_num(out, PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s");

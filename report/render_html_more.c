@@ -326,7 +326,8 @@ static const char *class_of(pp_phase phase)
     case PP_PHASE_H2D: return "h2d";
     case PP_PHASE_STEP: return "step";
     case PP_PHASE_DATA_WAIT: return "wait";
-    case PP_PHASE_DEVICE_SYNC: return "sync";
+    case PP_PHASE_DEVICE_SYNC:
+    case PP_PHASE_COLLECTIVE: return "sync";
     case PP_PHASE_RETRY: return "fault";
     case PP_PHASE_DISPATCH_WAIT:
     case PP_PHASE_SLOT_WAIT:

@@ -16,6 +16,7 @@ static void put_totals(struct pp_json *j, const struct pp_report *r)
     num(j, "batches_per_s", r->batches_per_s);
     num(j, "bytes_per_s", r->bytes_per_s);
     num(j, "data_wait_share", r->data_wait_share);
+    num(j, "collective_share", r->collective_share);
     num(j, "step_mean_ns", r->step_mean_ns);
     num(j, "cache_hit_share", r->cache_hit_share);
     num(j, "duration_s", r->duration_s);

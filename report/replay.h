@@ -41,6 +41,9 @@ struct pp_replay_setup {
     double step_ns, step_cpu_ns;  /* trainer: blocked (GPU) part and CPU part of a step */
     int sync;                     /* after every step the trainer waits for the copy that is on the link then, and sync_ns more */
     double sync_ns;
+    const float *others_ns;       /* borrowed; per step, over and over: what it takes the other ranks, from meeting to meeting; the trainer goes on with the last */
+    size_t n_others;              /* 0: there are none */
+    double others_factor;         /* times that */
     double copy_ns, copy_cpu_ns;  /* copy lane, per batch: link time, and before it CPU time (bounce copies) */
     double trainer_wake_ns, copy_wake_ns; /* from what they waited for to having a CPU */
     double copy_link_wake_ns;     /* likewise, from the end of the copy on the link */

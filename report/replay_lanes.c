@@ -4,7 +4,7 @@
 #include <math.h>
 
 enum { C_IDLE, C_WAKE, C_CPU, C_LINK, C_LINK_WAKE, C_DONE };
-enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_DONE };
+enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_DONE };
 
 /* Staged on the CPU first, then on the link. */
 static void begin_copy_stage(struct pp_sim *m)
@@ -42,6 +42,13 @@ void pp_replay_copy_on(struct pp_sim *m)
     m->arrived++;
 }
 
+/* When the other ranks have done the step too: so long after the meeting before, at which this one began to wait for its batch. */
+static double ranks_meet(const struct pp_sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
+}
+
 /* A device sync ends when the copy that is on the link then has ended (one that begins meanwhile is not waited for), and takes its own time. */
 static void begin_step_stage(struct pp_sim *m)
 {
@@ -50,7 +57,8 @@ static void begin_step_stage(struct pp_sim *m)
     switch (m->trainer_stage) {
     case T_BLOCKED: pp_agents_sleep(&m->agents, m->trainer, now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns); break;
     case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
-    default: pp_agents_sleep(&m->agents, m->trainer, fmax(m->copy_link_done, now) + s->sync_ns); break;
+    case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->copy_link_done, now) + s->sync_ns); break;
+    default: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
     }
 }
 
@@ -68,6 +76,7 @@ int pp_replay_try_step(struct pp_sim *m)
 void pp_replay_step_on(struct pp_sim *m)
 {
     m->trainer_stage += m->trainer_stage == T_CPU && !m->s->sync ? 2 : 1;
+    m->trainer_stage += m->trainer_stage == T_COLLECTIVE && !m->s->n_others;
     if (m->trainer_stage < T_DONE) {
         begin_step_stage(m);
         return;

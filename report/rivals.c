@@ -41,7 +41,7 @@ static double preprocessing(const struct pp_report *r)
 /* Of the time of a step. */
 static double step_share(const struct pp_report *r, double ns)
 {
-    double all = total(r, PP_PHASE_DATA_WAIT) + total(r, PP_PHASE_STEP) + total(r, PP_PHASE_DEVICE_SYNC);
+    double all = total(r, PP_PHASE_DATA_WAIT) + total(r, PP_PHASE_STEP) + total(r, PP_PHASE_DEVICE_SYNC) + total(r, PP_PHASE_COLLECTIVE);
     return all > 0 ? ns / all : 0;
 }
 

@@ -113,7 +113,7 @@ static void follow_trainer(struct pass *p, const struct pp_span *s, uint64_t end
     } else if (s->phase == PP_PHASE_EPOCH_BOUNDARY) {
         c->boundary = 1;
     } else {
-        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns : &c->t.sync_ns) += s->dur_ns;
+        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns : &c->t.sync_ns) += s->dur_ns; /* of the device and of other ranks */
     }
 }
 
@@ -121,7 +121,7 @@ static void add_trainer(struct pass *p, const struct pp_span *s)
 {
     static const signed char track_of[PP_PHASE_COUNT] = {
         [PP_PHASE_DATA_WAIT] = 1 + TRACK_WAIT, [PP_PHASE_DEVICE_SYNC] = 1 + TRACK_SYNC, [PP_PHASE_STEP] = 1 + TRACK_STEP,
-        [PP_PHASE_EPOCH_BOUNDARY] = 1 + TRACK_APART, [PP_PHASE_CHECKPOINT] = 1 + TRACK_APART, [PP_PHASE_STARTUP] = 1 + TRACK_APART,
+        [PP_PHASE_COLLECTIVE] = 1 + TRACK_SYNC, [PP_PHASE_EPOCH_BOUNDARY] = 1 + TRACK_APART, [PP_PHASE_CHECKPOINT] = 1 + TRACK_APART, [PP_PHASE_STARTUP] = 1 + TRACK_APART,
     };
     uint64_t end = s->start_ns + s->dur_ns;
     int waited = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY, track = track_of[s->phase];
@@ -133,7 +133,7 @@ static void add_trainer(struct pass *p, const struct pp_span *s)
         add_change(p, &p->device, end, -1);
         p->samples[slice_at(p, end)] += s->flags & PP_SPAN_COUNT ? (double)s->sample : 0;
     }
-    if (waited || s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC)
+    if (waited || s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC || s->phase == PP_PHASE_COLLECTIVE)
         follow_trainer(p, s, end);
 }
 

@@ -111,6 +111,7 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
         case PP_CAUSE_WORK: k.decode = k.transform = k.collate = BETTER; break;
         case PP_CAUSE_COPY: k.copy = BETTER; break;
         case PP_CAUSE_SYNC: k.sync = BETTER; break;
+        case PP_CAUSE_COLLECTIVE: k.collective = BETTER; break;
         case PP_CAUSES: break;
         }
         st = pp_whatif_rate(c, &k, &rate, NULL, err);
@@ -118,7 +119,7 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
         out->sensitivity += out->weight[i];
     }
     for (int i = 0; i < PP_CAUSES; i++)
-        out->weight[i] = out->sensitivity > 0.003 ? out->weight[i] / out->sensitivity : NAN;
+        out->weight[i] = out->sensitivity > 0.003 && (i != PP_CAUSE_COLLECTIVE || c->n_others) ? out->weight[i] / out->sensitivity : NAN;
     return st;
 }
 
@@ -214,6 +215,11 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.alone = 1;
         f->knobs.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
+    }
+    if (c->n_others) {
+        f = offer(s, "slow-rank", 1, "the slow rank mended, so that this one waits for nobody: see that rank's own recording");
+        f->knobs.collective = 0;
+        snprintf(f->to, sizeof(f->to), "mended");
     }
     if (s->worker_skew >= 2) {
         f = offer(s, "slow-worker", 1, "the slow worker as fast as the others: look at its CPU and its place");

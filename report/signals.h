@@ -9,7 +9,7 @@
 #include "report/whatif.h"
 
 /* The causes that are weighed against each other: each is made a quarter better, and what that gains is its sensitivity. */
-enum pp_cause { PP_CAUSE_STORAGE, PP_CAUSE_ERRORS, PP_CAUSE_LOCK, PP_CAUSE_WORK, PP_CAUSE_COPY, PP_CAUSE_SYNC, PP_CAUSES };
+enum pp_cause { PP_CAUSE_STORAGE, PP_CAUSE_ERRORS, PP_CAUSE_LOCK, PP_CAUSE_WORK, PP_CAUSE_COPY, PP_CAUSE_SYNC, PP_CAUSE_COLLECTIVE, PP_CAUSES };
 
 struct pp_fix {
     const char *knob;   /* "workers" */
@@ -19,7 +19,7 @@ struct pp_fix {
     struct pp_knobs knobs;
     struct pp_prediction p;
 };
-enum { PP_FIXES_MAX = 12 };
+enum { PP_FIXES_MAX = 16 }; /* every one that signals.c may offer */
 
 struct pp_signals {
     double weight[PP_CAUSES];     /* sensitivities as parts of their sum */

@@ -12,7 +12,7 @@ struct batch {
     uint16_t epoch;
     int open, warmup, boundary;
     int inferred; /* its number is ours: the recording numbers no batches */
-    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, step_ns;
+    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns;
     size_t stalls; /* of this batch, at the end of the stalls array */
 };
 
@@ -104,15 +104,16 @@ static void close_batch(struct pass *p)
     tl->window_batches++;
     tl->window_samples += b->samples;
     if (b->boundary) {
-        tl->boundary_ns += b->wait_ns + b->sync_ns;
-        tl->epoch_ns += b->wait_ns + b->sync_ns;
+        tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+        tl->epoch_ns += b->wait_ns + b->sync_ns + b->collective_ns;
         tl->boundaries++;
         return;
     }
-    double w = (double)(b->wait_ns + b->sync_ns), t = w + (double)b->step_ns;
+    double w = (double)(b->wait_ns + b->sync_ns + b->collective_ns), t = w + (double)b->step_ns;
     tl->judged_batches++;
     tl->wait_ns += b->wait_ns;
     tl->sync_ns += b->sync_ns;
+    tl->collective_ns += b->collective_ns;
     tl->step_ns += b->step_ns;
     tl->sum_ww += w * w;
     tl->sum_wt += w * t;
@@ -157,7 +158,7 @@ static uint32_t batch_of(struct pass *p, const struct pp_span *s)
     p->numbered |= s->batch != PP_NO_BATCH;
     if (p->numbered || (s->flags & PP_SPAN_UNFINISHED))
         return s->flags & PP_SPAN_UNFINISHED ? PP_NO_BATCH : s->batch;
-    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC);
+    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_COLLECTIVE);
 }
 
 static void add_trainer_span(struct pass *p, const struct pp_span *s)
@@ -172,7 +173,11 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         }
         return;
     }
-    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_STEP)
+    if (s->phase == PP_PHASE_COLLECTIVE && s->batch == PP_NO_BATCH && !b->open) { /* before the first step, ranks wait for each other to begin */
+        tl->gather_ns += s->dur_ns;
+        return;
+    }
+    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_COLLECTIVE && s->phase != PP_PHASE_STEP)
         return;
     uint32_t number = batch_of(p, s);
     if (number == PP_NO_BATCH)
@@ -193,6 +198,8 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         add_stall(p, s);
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
         b->sync_ns += s->dur_ns;
+    } else if (s->phase == PP_PHASE_COLLECTIVE) {
+        b->collective_ns += s->dur_ns;
     } else {
         b->step_ns += s->dur_ns;
         tl->has_step |= s->dur_ns > 0;
@@ -286,16 +293,31 @@ void pp_timeline_free(struct pp_timeline *t)
     t->n_stalls = t->n_cycles = 0;
 }
 
+static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
+{
+    double all = (double)pp_timeline_exposed_ns(t) + (double)t->step_ns;
+    return all > 0 ? (double)ns / all : NAN;
+}
+
 double pp_timeline_wait_share(const struct pp_timeline *t)
 {
-    double w = (double)(t->wait_ns + t->sync_ns), all = w + (double)t->step_ns;
-    return all > 0 ? w / all : NAN;
+    return share_of_step_time(t, pp_timeline_exposed_ns(t));
+}
+
+double pp_timeline_data_wait_share(const struct pp_timeline *t)
+{
+    return share_of_step_time(t, t->wait_ns + t->sync_ns);
+}
+
+double pp_timeline_collective_share(const struct pp_timeline *t)
+{
+    return share_of_step_time(t, t->collective_ns);
 }
 
 double pp_timeline_wait_share_se(const struct pp_timeline *t)
 {
     double n = (double)t->judged_batches, r = pp_timeline_wait_share(t);
-    double mean_t = ((double)(t->wait_ns + t->sync_ns + t->step_ns)) / n;
+    double mean_t = ((double)(pp_timeline_exposed_ns(t) + t->step_ns)) / n;
     if (n < 2)
         return NAN;
     double residuals = t->sum_ww - 2 * r * t->sum_wt + r * r * t->sum_tt;

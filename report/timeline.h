@@ -39,9 +39,10 @@ struct pp_timeline {
     uint64_t start_ns, end_ns;
     uint64_t window_batches, window_samples;
     uint64_t judged_batches; /* those whose wait counts: not the first of an epoch */
-    uint64_t wait_ns, sync_ns, step_ns, boundary_ns;
+    uint64_t wait_ns, sync_ns, collective_ns, step_ns, boundary_ns; /* collective: for the other ranks of the run */
+    uint64_t gather_ns; /* that the trainer waited for them before its first step */
     uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
-    double sum_ww, sum_wt, sum_tt; /* per batch: w = wait + sync, t = w + step; for the spread of the ratio */
+    double sum_ww, sum_wt, sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;
     size_t n_stalls;
     uint64_t *cycle_end_ns; /* when each batch of the window was done with, epoch boundaries and checkpoints before it included */
@@ -52,8 +53,16 @@ struct pp_timeline {
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err);
 void pp_timeline_free(struct pp_timeline *t);
 
-/* Exposed wait as a share of step time: (wait + sync) / (wait + sync + step); NAN when there is nothing to divide by. */
+/* What the trainer waited for: its own data and device, and the other ranks. */
+static inline uint64_t pp_timeline_exposed_ns(const struct pp_timeline *t)
+{
+    return t->wait_ns + t->sync_ns + t->collective_ns;
+}
+/* Exposed wait as a share of step time: exposed / (exposed + step); NAN when there is nothing to divide by. */
 double pp_timeline_wait_share(const struct pp_timeline *t);
+/* Of the same: its own data and device alone, and the other ranks alone. */
+double pp_timeline_data_wait_share(const struct pp_timeline *t);
+double pp_timeline_collective_share(const struct pp_timeline *t);
 /* Its standard error over batches, as a ratio estimator (Cochran, Sampling Techniques, eq. 6.13); NAN below two batches. Batches that
  * follow each other are not independent, so this is a lower bound. */
 double pp_timeline_wait_share_se(const struct pp_timeline *t);

@@ -229,6 +229,16 @@ static const char *headline(const struct judge *j)
     return pp_report_arena_printf(j->arena, "%s-BOUND%s%s%s", class, v->l2 ? " (" : "", v->l2 ? v->l2 : "", v->l2 ? ")" : "");
 }
 
+static int is_held(const struct pp_facts *f, const struct pp_level_rule *level)
+{
+    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= pp_conditions[PP_IF_HELD].at_least;
+}
+
+static const char *words_of(const struct pp_facts *f, const struct pp_level_rule *level)
+{
+    return is_held(f, level) ? level->held_words : level->words;
+}
+
 /* The class, then how much is lost, then what holds the batches up; a cause's own sentence repeats the class. */
 static const char *with_cause(const struct judge *j, const struct pp_level_rule *level, const char *lost, const struct pp_cause_rule *cause)
 {
@@ -240,7 +250,7 @@ static const char *with_cause(const struct judge *j, const struct pp_level_rule 
         why += n + 2;
     if (!isnan(v->confidence))
         pp_text_percent(sure, sizeof(sure), v->confidence);
-    return pp_report_arena_printf(j->arena, "%s%s%s%s: %s (%s); %s", v->headline, sure[0] ? ", " : "", sure, sure[0] ? " sure" : "", lost, level->words, why);
+    return pp_report_arena_printf(j->arena, "%s%s%s%s: %s (%s); %s", v->headline, sure[0] ? ", " : "", sure, sure[0] ? " sure" : "", lost, words_of(j->facts, level), why);
 }
 
 static void judge_level(const struct judge *j)
@@ -257,10 +267,13 @@ static void judge_level(const struct judge *j)
     v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
     int stretched = level->stretched && is_stretched(f);
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
-    const char *lost = fill(j, stretched ? level->stretched : level->sentence);
-    v->sentence = pp_report_arena_printf(j->arena, "%s: %s", level->words, lost);
+    int held = is_held(f, level);
+    const char *lost = fill(j, held ? level->held : stretched ? level->stretched : level->sentence);
+    v->sentence = pp_report_arena_printf(j->arena, "%s: %s", words_of(f, level), lost);
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
-    if (stretched)
+    if (held)
+        add_evidence(j, PP_METRIC_COLLECTIVE, NULL, 1);
+    if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);

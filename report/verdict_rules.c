@@ -6,13 +6,17 @@ const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT] = {
 #undef ROW
 };
 
+#define HELD "the trainer waits {data_wait} of its step time: {collective} for other ranks, {wait_itself} for its own data"
+
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
     {0.20, "input-bound", "highly", "HIGHLY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)",
+     HELD, "HIGHLY held up",
      "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
     {0.05, "input-bound", "moderately", "MODERATELY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)",
+     HELD, "MODERATELY held up",
      "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
-    {0, "not-input-bound", "not", "NOT input-bound", "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL},
+    {0, "not-input-bound", "not", "NOT input-bound", "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL, NULL, NULL},
 };
 const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
 
@@ -57,6 +61,9 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     [PP_IF_WORK] = {PP_METRIC_W_WORK, 0.4, "the largest, or as large as another"},
     [PP_IF_COPY] = {PP_METRIC_W_COPY, 0.4, "the largest, or as large as another"},
     [PP_IF_SYNC] = {PP_METRIC_W_SYNC, 0.4, "the largest, or as large as another"},
+    [PP_IF_COLLECTIVE] = {PP_METRIC_W_COLLECTIVE, 0.4, "the largest, or as large as another"},
+    [PP_IF_ONE_LAST] = {PP_METRIC_LAST_SHARE, 2.0 / 3, "twice as often as all the others together"},
+    [PP_IF_HELD] = {PP_METRIC_COLLECTIVE, 0.05, "the smallest share of a step that counts (5 %)"},
     /* a label is right when its fix gains at least 15 % (docs/DIAGNOSIS.md) */
     [PP_IF_WORKERS_HELP] = {PP_METRIC_G_WORKERS, 0.15, "a fix that is worth its name gains 15 %"},
     [PP_IF_FEWER_HELP] = {PP_METRIC_G_FEWER, 0.08, "half of 15 %: fewer workers cost nothing"},
@@ -103,7 +110,14 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
 #define ANY PP_ANY_OWNER
 #define ALL(...) {__VA_ARGS__}
 
+#define STRAGGLER "sync: every step ends with the slowest rank, and rank {last_rank} came last to {last_share} of them", \
+    "Mend the slow rank: its own recording says what holds it up. This rank's input is not the cause, and no change to it gains anything."
+#define IMBALANCE "sync: every step ends with the slowest rank, and the ranks take turns at it (most often rank {last_rank}, {last_share} of the steps)", \
+    "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary."
+
 const struct pp_cause_rule pp_cause_rules[] = {
+    {"sync", "rank-straggler", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 1}), STRAGGLER},
+    {"sync", "rank-imbalance", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 0}), IMBALANCE},
     {"sync", "pageable", ANY, ALL({PP_IF_GPU_COPY, 1}, {PP_IF_GPU_PAGEABLE, 1}),
      "sync: {gpu_copy} of the GPU's idle time it waits for a copy under way, and {gpu_pageable} of the bytes come from pageable memory",
      "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch)."},
@@ -209,6 +223,11 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), ALL({PP_IF_GPU_TOLD, 1}),
      "{owner} takes {owner_share} of the stalls by the host's clock, but copies are {gpu_copy} of the GPU's idle time, synchronising and launching {gpu_host}: none decides",
      "Record longer, or with one thing changed: --copy-buffers, --batch-size."},
+    {"sync", "rank-straggler", BIT(COLLECTIVE), {{PP_IF_ONE_LAST, 1}}, STRAGGLER},
+    {"sync", "rank-imbalance", BIT(COLLECTIVE), {{PP_IF_ONE_LAST, 0}}, IMBALANCE},
+    {"sync", NULL, BIT(COLLECTIVE), {{PP_IF_END, 0}},
+     "sync: {owner_share} of that wait is for other ranks; which of them comes last was not recorded",
+     "Record every rank: the one that hardly waits in its collective step is the slow one, and its own verdict says why."},
     {"sync", "implicit-sync", BIT(DEVICE_SYNC), {{PP_IF_END, 0}},
      "sync: {owner_share} of that wait is the trainer waiting for the device to catch up",
      "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch."},

@@ -37,6 +37,9 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(OWN_CROWD, "own_crowd", "this run's part of who wants a CPU", SHARE)   \
     X(EPOCH, "epoch", "epoch boundaries", SHARE)                             \
     X(STARTUP, "startup", "time to the first batch", SHARE)                  \
+    X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE)     \
+    X(LAST_RANK, "last_rank", "the rank that came last", COUNT)              \
+    X(LAST_SHARE, "last_share", "steps to which it came last", SHARE)        \
     X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE) \
     X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE)         \
     X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE)               \
@@ -47,6 +50,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(W_WORK, "w_work", "replay: weight of CPU work", SHARE)                 \
     X(W_COPY, "w_copy", "replay: weight of copies", SHARE)                   \
     X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE)              \
+    X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE)  \
     X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE)         \
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE)            \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE)           \
@@ -95,6 +99,7 @@ extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */
     const char *l0, *level, *words, *sentence, *threshold; /* words: the level in a sentence; threshold: as shown beside the value */
+    const char *held, *held_words; /* where a part of it is waiting for other ranks, and those are not this one's input */
     const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of a CPU */
 };
 extern const struct pp_level_rule pp_level_rules[];
@@ -114,7 +119,7 @@ extern const size_t pp_guard_rules_n;
 /* A condition holds, does not hold, or is unknown because its metric is. */
 enum pp_condition_id {
     PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_IF_ENOUGH_WORKERS,
-    PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC,
+    PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC, PP_IF_COLLECTIVE, PP_IF_ONE_LAST, PP_IF_HELD,
     PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
     PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_OWN_CROWD, PP_IF_MANY_WORKERS,

@@ -12,7 +12,7 @@ enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
 
 struct pp_knobs pp_knobs_none(void)
 {
-    return (struct pp_knobs){.read = 1, .decode = 1, .transform = 1, .collate = 1, .step = 1, .copy = 1, .sync = 1, .retry = 1};
+    return (struct pp_knobs){.read = 1, .decode = 1, .transform = 1, .collate = 1, .step = 1, .copy = 1, .sync = 1, .retry = 1, .collective = 1};
 }
 
 static float middle(float *v, size_t n)
@@ -91,6 +91,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
         .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake, .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
+        .others_ns = c->others_ns, .n_others = c->n_others, .others_factor = k->collective,
         .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake, .copy_link_wake_ns = c->copy_wake_ns * wake,
         .copy_ns = c->copy_blocked_ns * k->copy * larger, .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger, .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth : k->read > 0 ? c->bandwidth / k->read : 0,

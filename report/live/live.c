@@ -79,7 +79,7 @@ static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_s
 {
     switch ((pp_phase)row->phase) {
     case PP_PHASE_DATA_WAIT: case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
-    case PP_PHASE_STEP: s->step_ns += row->total_ns; break;
+    case PP_PHASE_STEP: case PP_PHASE_COLLECTIVE: s->step_ns += row->total_ns; break; /* the rest of a step's time: other ranks are no wait for data */
     case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->n; return;
     case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->n; return;
     case PP_PHASE_READ: s->work_n[LIVE_READ] += row->n; return;

@@ -102,7 +102,7 @@ static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, si
     struct pp_live *l = w->l;
     for (size_t i = 0; i < n && l->n_bars < BARS_MOST; i++) {
         const struct pp_span *s = &spans[i];
-        if (s->batch != l->batch || s->phase >= PP_PHASE_COUNTER || !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
+        if (s->batch != l->batch || (s->phase >= PP_PHASE_COUNTER && s->phase != PP_PHASE_COLLECTIVE) || !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
             continue;
         l->bars[l->n_bars++] = (struct pp_live_bar){.thread = thread, .phase = (pp_phase)s->phase, .start_ns = s->start_ns, .dur_ns = s->dur_ns};
         if (s->start_ns < l->batch_from_ns)
@@ -116,13 +116,21 @@ static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, si
 
 static void name_queues(struct pp_live *l, struct pp_reader *r)
 {
-    static const char lead[] = "queue_";
+    static const char lead[] = "queue_", others[] = "collective_"; /* counters of other ranks are no depths */
+    size_t kept = 0;
     for (size_t i = 0; i < l->n_queues; i++) {
         const char *name = pp_reader_name(r, l->queue_name[i]);
+        if (name && strncmp(name, others, sizeof(others) - 1) == 0)
+            continue;
+        l->queue_name[kept] = l->queue_name[i];
+        l->queue_sum[kept] = l->queue_sum[i];
+        l->queue_n[kept] = l->queue_n[i];
         if (name && strncmp(name, lead, sizeof(lead) - 1) == 0)
             name += sizeof(lead) - 1;
-        snprintf(l->queue_text[i], sizeof(l->queue_text[i]), "%s", name ? name : "queue");
+        snprintf(l->queue_text[kept], sizeof(l->queue_text[kept]), "%s", name ? name : "queue");
+        kept++;
     }
+    l->n_queues = kept;
 }
 
 pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)

@@ -14,7 +14,7 @@
 static const pp_lane lane_order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_MAIN};
 static const pp_phase phase_order[] = {
     PP_PHASE_STARTUP, PP_PHASE_SAMPLER, PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_RETRY, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_SLOT_WAIT,
-    PP_PHASE_GET_WAIT, PP_PHASE_H2D, PP_PHASE_PUT_WAIT, PP_PHASE_DATA_WAIT, PP_PHASE_STEP, PP_PHASE_DEVICE_SYNC, PP_PHASE_EPOCH_BOUNDARY, PP_PHASE_CHECKPOINT,
+    PP_PHASE_GET_WAIT, PP_PHASE_H2D, PP_PHASE_PUT_WAIT, PP_PHASE_DATA_WAIT, PP_PHASE_STEP, PP_PHASE_DEVICE_SYNC, PP_PHASE_COLLECTIVE, PP_PHASE_EPOCH_BOUNDARY, PP_PHASE_CHECKPOINT,
 };
 
 struct sums {
@@ -304,7 +304,8 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->window_s = w->covered_s;
     out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s : out->batches_per_s * l->batch_size;
-    out->wait_share = step_ns + wait_ns > 0 ? wait_ns / (wait_ns + step_ns) : NAN;
+    double all_ns = wait_ns + step_ns + (double)t[PP_PHASE_COLLECTIVE].total_ns;
+    out->wait_share = all_ns > 0 ? wait_ns / all_ns : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
     out->errors = errors_until(l, told_until_ns(out), NULL);

@@ -145,6 +145,7 @@ static char letter(pp_phase p)
         [PP_PHASE_SAMPLER] = 's', [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R', [PP_PHASE_DECODE] = 'D', [PP_PHASE_TRANSFORM] = 'T',
         [PP_PHASE_COLLATE] = 'C', [PP_PHASE_SLOT_WAIT] = '.', [PP_PHASE_PUT_WAIT] = '.', [PP_PHASE_DATA_WAIT] = 'W', [PP_PHASE_H2D] = 'H',
         [PP_PHASE_DEVICE_SYNC] = 'Y', [PP_PHASE_STEP] = 'S', [PP_PHASE_RETRY] = 'r', [PP_PHASE_GET_WAIT] = '.', [PP_PHASE_EPOCH_BOUNDARY] = 'W',
+        [PP_PHASE_COLLECTIVE] = 'A',
     };
     return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
 }
