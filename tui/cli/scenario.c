@@ -151,7 +151,7 @@ static void add_remedy(const struct scenario *s, struct intervention *out, int *
 {
     static const struct {
         const char *knob, *set;
-    } same[] = {{"storage", "storage-latency=0"}, {"errors", "retries=0"}};
+    } same[] = {{"storage", "storage-latency=0"}, {"errors", "retries=0"}, {"slow-rank", "collective=0"}};
     add(out, n, s->remedy[0] ? s->remedy : "start", "", "", 0);
     out[*n - 1].without_faults = 1;
     for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
@@ -203,10 +203,16 @@ int scenario_interventions(const struct scenario *s, int level, struct intervent
 /* ---- running ---- */
 
 struct command {
-    char text[1024];
-    int ballast;
+    char text[1024], faults[256]; /* faults: apart, since they may be another rank's */
+    int ballast, ranks, rank;
     double quota;
 };
+
+static void append(char *to, size_t size, const char *lead, const char *word)
+{
+    size_t at = strlen(to);
+    snprintf(to + at, size - at, " %s%s", lead, word);
+}
 
 /* Words of text into the command; the harness's own ones, and faults that are to be left out, apart. */
 static void add_words(struct command *c, const char *text, int without_faults)
@@ -214,17 +220,33 @@ static void add_words(struct command *c, const char *text, int without_faults)
     char copy[512], *save, *word;
     expand(text, copy, sizeof(copy));
     for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        if (strncmp(word, "@ballast=", 9) == 0) {
+        if (strncmp(word, "@ranks=", 7) == 0) {
+            c->ranks = atoi(word + 7);
+        } else if (strncmp(word, "@rank=", 6) == 0) {
+            c->rank = atoi(word + 6);
+        } else if (strncmp(word, "@ballast=", 9) == 0) {
             c->ballast = without_faults ? 0 : atoi(word + 9);
         } else if (strncmp(word, "@quota=", 7) == 0) {
             c->quota = without_faults ? 0 : atof(word + 7);
-        } else if (strcmp(word, "--inject") == 0 && without_faults) {
-            strtok_r(NULL, " ", &save);
+        } else if (strcmp(word, "--inject") == 0) {
+            const char *fault = strtok_r(NULL, " ", &save);
+            if (fault && !without_faults)
+                append(c->faults, sizeof(c->faults), "--inject ", fault);
         } else {
-            size_t at = strlen(c->text);
-            snprintf(c->text + at, sizeof(c->text) - at, " %s", word);
+            append(c->text, sizeof(c->text), "", word);
         }
     }
+}
+
+/* The other ranks, as shell commands in the background; "" for a run of one process. They run as long as the recorded one, and end by themselves. */
+static void other_ranks(const struct command *c, const char *self, const char *tail, const char *file, unsigned seed, char *script, size_t size)
+{
+    size_t at = 0;
+    script[0] = '\0';
+    for (int r = 0; r < c->ranks && at < size; r++)
+        if (r != c->rank)
+            at += (size_t)snprintf(script + at, size - at, "$taskset '%s' run%s%s --seed %u %s --quiet --no-record --rank %d --world-size %d --collective '%s.ranks' >/dev/null 2>&1 & ranks=\"$ranks $!\"; ",
+                                   self, c->text, r == c->ranks - 1 ? c->faults : "", seed, tail, r, c->ranks, file);
 }
 
 /* CPU time in seconds: of the whole machine, and of the children that have ended. NAN: /proc/stat cannot be read. */
@@ -259,29 +281,34 @@ static int run_script(const char *script, double *outside)
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err)
 {
     struct command c = {.quota = 0};
-    char self[4096], script[8192], tail[256];
+    char self[4096], script[24576], others[12288], own[512] = "", tail[256];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
     int without = r->turned && r->turned->without_faults;
     add_words(&c, s->options, without);
     add_words(&c, s->level[r->level], without);
-    if (r->turned)
-        add_words(&c, r->turned->options, 0);
     if (!strstr(s->options, "--epochs"))
         snprintf(tail, sizeof(tail), "--duration %.2f", r->seconds);
     else
         tail[0] = '\0';
+    other_ranks(&c, self, tail, r->file, r->seed, others, sizeof(others));
+    if (c.ranks)
+        snprintf(own, sizeof(own), " --rank %d --world-size %d --collective '%s.ranks'", c.rank, c.ranks, r->file);
+    if (c.ranks && c.rank != c.ranks - 1)
+        c.faults[0] = '\0';
+    if (r->turned)
+        add_words(&c, r->turned->options, 0);
     /* A shell of its own: it spins the ballast, enters the control group, and takes both away again. Two CPUs at most, as expand() says. */
     snprintf(script, sizeof(script),
-             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; "
+             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; ranks=; "
              "if [ -n \"$QUOTA\" ]; then "
              "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
              "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
              "i=0; while [ $i -lt %d ]; do sh -c 'while :; do :; done' & pids=\"$pids $!\"; i=$((i+1)); done; "
              "taskset=; command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null && [ $(nproc) -gt 2 ] && taskset='taskset -c 0,1'; "
-             "$taskset '%s' run %s --seed %u %s --quiet --force -o '%s' >/dev/null 2>&1; rc=$?; "
+             "%s$taskset '%s' run%s%s%s --seed %u %s --quiet --force -o '%s' >/dev/null 2>&1; rc=$?; [ -n \"$ranks\" ] && wait $ranks; "
              "if [ -n \"$QUOTA\" ]; then echo $$ >${cg%%/*}/cgroup.procs; rmdir $cg; fi 2>/dev/null; exit $rc",
-             c.ballast, self, c.text, r->seed, tail, r->file);
+             c.ballast, others, self, c.text, c.faults, own, r->seed, tail, r->file);
     char quota[32] = "";
     if (c.quota > 0)
         snprintf(quota, sizeof(quota), "%ld", lround(c.quota * 100000));

@@ -5,7 +5,8 @@
  *   [run]      options, and what mild, medium and severe add to them
  *
  * Among the options, @cpus and @4cpus stand for numbers; @ballast=N (spinning processes beside the run) and @quota=CPUS (a control group) are made by
- * the harness, since no option of the loader makes them. */
+ * the harness, since no option of the loader makes them. With @ranks=N and @rank=R the run is N processes that meet after every step (--collective): the faults
+ * are the last rank's alone, the recording and the knob that is turned are those of rank R. */
 #ifndef PP_CLI_SCENARIO_H
 #define PP_CLI_SCENARIO_H
 

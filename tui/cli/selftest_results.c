@@ -71,7 +71,7 @@ static void explain(struct selftest_run *row, const struct scenario *s, const st
     if (v->reason)
         snprintf(row->why, sizeof(row->why), "%s", v->reason);
     else if (!row->l0_right)
-        snprintf(row->why, sizeof(row->why), "exposed data wait is %s, the line is at %s", pp_text_percent(share, sizeof(share), r->data_wait_share),
+        snprintf(row->why, sizeof(row->why), "exposed data wait is %s, the line is at %s", pp_text_percent(share, sizeof(share), row->wait),
                  pp_text_percent(least, sizeof(least), pp_level_rules[pp_level_rules_n - 2].at_least));
     else
         snprintf(row->why, sizeof(row->why), "%s: %s", s->l2, why_not(s, v));
@@ -88,7 +88,7 @@ void selftest_judge(struct selftest_run *row, const struct scenario *s, const st
     row->l0_right = strcmp(v->l0, s->l0) == 0;
     row->l1_right = row->l0_right && (control || scenario_lists(s->l1, v->l1));
     row->l2_right = row->l1_right && !control && scenario_lists(s->l2, v->l2);
-    row->wait = r->data_wait_share;
+    row->wait = r->data_wait_share + (isnan(r->collective_share) ? 0 : r->collective_share);
     snprintf(row->first_fix, sizeof(row->first_fix), "%s", v->n_fixes && v->l1 ? v->fixes[0].knob : "");
     for (int i = 0; i < SELFTEST_RIVALS && pp_rival(i, r, &row->rival[i]); i++)
         continue;
