@@ -111,8 +111,9 @@ pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, 
         st = end(&c, err);
     }
     pp_drain_stop(c.drain, NULL);
+    int lost = c.store && pp_store_lost(c.store);
     pp_store_close(c.store);
-    pp_session_close(c.session, 1);
+    pp_session_close(c.session, !lost);
     if (presence >= 0)
         close(presence);
     return st;

@@ -256,6 +256,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
         pp_store_close(s);
         goto out;
     }
+    pp_store_note_place(s);
     *out = s;
     return PP_OK;
 out:

@@ -181,6 +181,8 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
         note_left_out(s);
         status = pp_store_flush(s);
     }
+    if (!status)
+        status = pp_store_check_place(s);
     /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the log alive; then they do. */
     if (!status) {
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -191,7 +193,9 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     }
     if (!status && sqlite3_exec(s->db, pp_schema_finish, NULL, NULL, NULL) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write indexes to");
-    if (status)
+    if (s->lost)
+        pp_fail(err, status, "%s", s->failure.text);
+    else if (status)
         pp_fail(err, status, "%s (what was committed before, %llu spans, stays readable)", s->failure.text, (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
     pp_store_release_db(s);
 out:

@@ -20,6 +20,7 @@
 #define PP_STORE_ERROR_KINDS 32u
 #define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
+#define PP_STORE_LOG_FILES 2
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
@@ -53,6 +54,8 @@ struct pp_store {
     struct pp_store_more more[PP_STORE_ERROR_KINDS];
     size_t n_more;
     int in_transaction;
+    int lost;                               /* the file is not under its name any more */
+    uint64_t log_inode[PP_STORE_LOG_FILES]; /* of the files of the write-ahead log that we made; 0: none */
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
     sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
     sqlite3_stmt *open_phase;  /* open_phase.c's, likewise */
@@ -80,6 +83,10 @@ pp_status pp_store_cut_chunks(struct pp_store *s);                     /* what w
 pp_status pp_store_mind_size(struct pp_store *s);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
+/* place.c: remembers which log is ours; fails once the file has gone from its name; removes our log then, after the database was closed. */
+void pp_store_note_place(struct pp_store *s);
+pp_status pp_store_check_place(struct pp_store *s);
+void pp_store_clear_place(const struct pp_store *s);
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
 /* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */

@@ -59,6 +59,8 @@ pp_status pp_store_flush(struct pp_store *s)
         status = pp_store_fail(s, "cannot write roll-ups to");
     if (!status && s->in_transaction)
         status = pp_store_mind_size(s);
+    if (!status && s->in_transaction)
+        status = pp_store_check_place(s);
     if (!status && s->in_transaction) {
         if (sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
             status = pp_store_fail(s, "cannot commit to");
@@ -74,6 +76,15 @@ pp_status pp_store_commit(struct pp_store *s, struct pp_err *err)
     if (status && s->failure.code && err)
         *err = s->failure;
     return pp_store_leave(s, status);
+}
+
+int pp_store_lost(const struct pp_store *s)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+    pthread_mutex_lock(lock);
+    int lost = s->lost;
+    pthread_mutex_unlock(lock);
+    return lost;
 }
 
 void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out)
@@ -100,6 +111,7 @@ void pp_store_release_db(struct pp_store *s)
     s->open_phase = NULL;
     sqlite3_close(s->db);
     s->db = NULL;
+    pp_store_clear_place(s);
 }
 
 void pp_store_close(struct pp_store *s)

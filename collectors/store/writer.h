@@ -63,6 +63,8 @@ pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_s
 typedef size_t pp_span_source(void *ctx, struct pp_span *out, size_t max);
 pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended);
 pp_status pp_store_commit(struct pp_store *s, struct pp_err *err); /* after OK, everything appended survives a kill */
+/* 1: a commit found that somebody had deleted, moved or replaced the file. That was its failure; nothing is under the file's name to be read. */
+int pp_store_lost(const struct pp_store *s);
 
 /* Errors are data: one row each, up to 100,000; beyond that they are counted in the last row by kind. */
 struct pp_store_error {

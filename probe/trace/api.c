@@ -175,18 +175,30 @@ uint16_t pp_name(struct pp_recorder *r, const char *text)
 
 /* ---- the end --------------------------------------------------------------------------------------------------------------------- */
 
+/* Somebody may have deleted the file, or put another in its place. SQLite's header, and our number in it (docs/FORMAT.md). */
+static int file_is_ours(const char *path)
+{
+    static const unsigned char number[] = {0x70, 0x70, 0x72, 0x31};
+    unsigned char head[72];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int ours = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) && memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, number, sizeof(number)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
 /* The collector removes the session directory as its last act. */
 static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
 {
     uint64_t until = pp_now_ns() + FINISH_NS;
     while (session_there(r->dir)) {
-        if (!session_live(r->dir))
-            return session_there(r->dir) ? pp_fail(err, PP_E_INCONCLUSIVE, "the collector of %s has gone; what it left in ring files is recovered when the run is opened", r->path) : PP_OK;
+        if (!session_live(r->dir) && session_there(r->dir))
+            return pp_fail(err, PP_E_INCONCLUSIVE, "the collector of %s has gone; what it left in ring files is recovered when the run is opened", r->path);
         if (pp_now_ns() >= until)
             return pp_fail(err, PP_E_TRANSIENT, "%s is still being finished", r->path);
         pp_sleep_until_ns(pp_now_ns() + RETRY_NS);
     }
-    return PP_OK;
+    return file_is_ours(r->path) ? PP_OK : pp_fail(err, PP_E_IO, "%s was deleted, moved or replaced while it was being recorded; record again, into a name that is left alone", r->path);
 }
 
 pp_status pp_close(struct pp_recorder *r, struct pp_err *err)

@@ -579,12 +579,63 @@ static void test_open_phases_are_bounded(void **state)
     pp_store_close(s);
 }
 
+static void put_foreign(void)
+{
+    sqlite3 *db;
+    char other[sizeof(path) + 8];
+    snprintf(other, sizeof(other), "%s.other", path);
+    assert_int_equal(sqlite3_open(other, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(7)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(rename(other, path), 0);
+}
+
+/* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the name, and the other's file is as it was. */
+static void test_file_goes_away(void **state)
+{
+    enum { DELETED, REPLACED, MOVED, WAYS };
+    char moved[sizeof(path) + 8], log[sizeof(path) + 8];
+    snprintf(moved, sizeof(moved), "%s.moved", path);
+    snprintf(log, sizeof(log), "%s-wal", path);
+    for (int way = 0; way < WAYS; way++) {
+        struct pp_store *s = create_with((struct pp_store_opts){.force = 1});
+        struct pp_err err;
+        append(s, 0, 5000);
+        assert_int_equal(pp_store_commit(s, &err), PP_OK);
+        assert_false(pp_store_lost(s));
+        if (way == DELETED)
+            unlink(path);
+        else if (way == REPLACED)
+            put_foreign();
+        else
+            rename(path, moved);
+        append(s, 5000, 100);
+        assert_int_equal(pp_store_commit(s, &err), PP_E_IO);
+        assert_non_null(strstr(err.text, "deleted, moved or replaced"));
+        assert_true(pp_store_lost(s));
+        assert_int_equal(pp_store_finish(s, &err), PP_E_IO);
+        assert_null(strstr(err.text, "stays readable"));
+        pp_store_close(s);
+        assert_int_not_equal(access(log, F_OK), 0);
+        if (way == REPLACED) {
+            assert_true(query("SELECT x FROM t") == 7);
+            assert_integrity();
+        } else {
+            assert_int_not_equal(access(path, F_OK), 0);
+        }
+    }
+    assert_int_equal(rename(moved, path), 0);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 5000); /* what had been committed went along */
+    pp_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
         TEST(test_close_without_finish), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
-        TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded),
+        TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded), TEST(test_file_goes_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,7 +214,7 @@ static int run_program(const struct options *o, char *const *program)
         pp_status st = exec_record_end(&rec, code, launch.signalled ? "interrupted" : "finished", &err);
         if (st != PP_OK)
             pp_cli_fail(&pp_cmd_exec, &err);
-        if (!o->quiet)
+        if (!o->quiet && !pp_store_lost(rec.store))
             say_totals(&rec, program[0]);
         if (!o->quiet && st == PP_OK && rec.totals.spans)
             say_verdict(&rec);

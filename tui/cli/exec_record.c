@@ -144,7 +144,7 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     pp_status st = pp_store_finish(r->store, err);
     if (drained.first_failure != PP_OK)
         st = pp_fail(err, drained.first_failure, "%s", drained.err_text);
-    pp_session_close(r->session, st != PP_OK);
+    pp_session_close(r->session, st != PP_OK && !pp_store_lost(r->store));
     r->session = NULL;
     return st;
 }

@@ -308,7 +308,8 @@ static int run_main(int argc, char **argv)
     st = o.prove && code == 0 && !interrupted() ? prove(&o, argc, argv, rec.path, &err) : PP_OK;
     if (st != PP_OK)
         code = could_not_measure(&err);
-    st = o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
+    st = o.record && rec.store && pp_store_lost(rec.store) ? PP_OK /* there is nothing to report on, as was said */
+       : o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
                   : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     if (interrupted())
         code = 130;

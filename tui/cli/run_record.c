@@ -222,6 +222,7 @@ void run_record_free(struct run_record *r)
     pp_gpu_stop(r->gpu);
     if (r->drain)
         pp_drain_stop(r->drain, &r->drained);
+    int lost = r->store && pp_store_lost(r->store); /* half a run without its file is none */
     pp_store_close(r->store);
-    pp_session_close(r->session, 1); /* rings that still hold spans stay beside the file for recovery */
+    pp_session_close(r->session, !lost); /* rings that still hold spans stay beside the file for recovery */
 }

@@ -1,0 +1,46 @@
+/* Whether the run's file is still where it was made. Whoever deletes, moves or replaces it leaves us writing into what no name leads to, and our log beside
+ * a file that is not ours: SQLite would take its pages for that file's. */
+#include "collectors/store/store.h"
+
+#include "probe/base/err.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const suffix[PP_STORE_LOG_FILES] = {"-wal", "-shm"};
+
+static uint64_t inode_of(const char *path, const char *end, char *name, size_t size)
+{
+    struct stat st;
+    snprintf(name, size, "%s%s", path, end);
+    return lstat(name, &st) == 0 ? st.st_ino : 0;
+}
+
+void pp_store_note_place(struct pp_store *s)
+{
+    char name[PATH_MAX + 8];
+    for (int i = 0; i < PP_STORE_LOG_FILES; i++)
+        s->log_inode[i] = inode_of(s->path, suffix[i], name, sizeof(name));
+}
+
+pp_status pp_store_check_place(struct pp_store *s)
+{
+    int moved = 0;
+    if (s->failure.code || sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+        return s->failure.code;
+    s->lost = 1;
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    s->in_transaction = 0;
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* one that was moved is whole up to the last commit */
+    return pp_fail(&s->failure, PP_E_IO, "%s was deleted, moved or replaced while it was being recorded; what had been stored is where it went. Record again, into a name that is left alone", s->path);
+}
+
+void pp_store_clear_place(const struct pp_store *s)
+{
+    char name[PATH_MAX + 8];
+    for (int i = 0; s->lost && i < PP_STORE_LOG_FILES; i++)
+        if (s->log_inode[i] && inode_of(s->path, suffix[i], name, sizeof(name)) == s->log_inode[i])
+            unlink(name);
+}
