@@ -5,7 +5,8 @@
 need_pipeprobe
 
 # Causes that sleep: they stall a pipeline as much whoever else is on the CPUs.
-run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 2
+mkdir "$T/kept"
+run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 2 --keep "$T/kept"
 is "it runs" "$rc" 0
 cp "$OUT" "$T/tables"
 for row in "4 storage-latency" "26 slow-link" "28 read-errors"; do
@@ -16,6 +17,15 @@ like "the plan is done" "$(cat "$T/tables")" "^The whole plan: 3 runs, every sce
 like "a row of the confusion matrix" "$(cat "$T/tables")" "^  storage +1 +0 +0 +0 +0 +0"
 like "other tools' rules" "$(cat "$T/tables")" "^  DS-Analyzer"
 check "a tuning seed" grep -Eq "severe +1 +wait" "$T/tables"
+
+# The kept recordings, judged again, have the same verdicts; what others used meanwhile was not kept.
+verdicts() { sed -nE 's/^(ok|l2|NO) +([0-9]+.*)others [0-9.-]+(.*)/\1 \2\3/p' "$1" | sort; }
+run timeout 60 "$PP" selftest --again "$T/kept" --only storage-latency,slow-link,read-errors
+is "kept recordings are judged again" "$rc" 0
+is "and get the same verdicts" "$(verdicts "$OUT")" "$(verdicts "$T/tables")"
+like "three of them" "$(cat "$OUT")" "^Judged again: the 3 recordings kept in"
+refuses "a directory without recordings" 2 "holds no recording of these scenarios" "$PP" selftest --again "$T"
+refuses "judging again and keeping" 2 "give one of them" "$PP" selftest --again "$T/kept" --keep "$T/kept"
 
 # The first run tells how long one takes; five seconds have no room for all eighteen.
 run timeout 120 "$PP" selftest --full --half report --seeds 6 --only slow-link --seconds 1 --budget 0.08

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -98,6 +99,46 @@ static void test_halves_share_no_seed(void **state)
     assert_non_null(strstr(err.text, "held out"));
 }
 
+/* ---- runs that were kept ---- */
+
+static void put_file(const char *dir, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fclose(out);
+}
+
+static void test_kept_runs_are_found_by_their_names(void **state)
+{
+    static const struct scenario all[] = {{.name = "slow"}, {.name = "slow-reads"}};
+    static const char *const names[] = {"slow-0-3.sqlite", "slow-2-11.sqlite", "slow-0-4.sqlite", "slow-0-3-workers.sqlite", "slow-reads-1-3.sqlite",
+                                        "slow-3-3.sqlite", "other-0-3.sqlite", "slow-0-3.sqlite-wal", "slow-0.sqlite"};
+    char dir[] = "/tmp/pipeprobe-kept-XXXXXX", path[512];
+    struct selftest_plan p;
+    struct pp_err err = {0};
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(selftest_plan_kept(dir, all, 2, -1, SEEDS_ANY, &p, &err), PP_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "holds no recording"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        put_file(dir, names[i]);
+    assert_int_equal(selftest_plan_kept(dir, all, 2, -1, SEEDS_TUNE, &p, &err), PP_OK);
+    assert_int_equal(p.n, 3);
+    assert_true(p.run[0].scenario == 0 && p.run[0].level == 0 && p.run[0].seed == 3);
+    assert_true(p.run[1].scenario == 0 && p.run[1].level == 2 && p.run[1].seed == 11);
+    assert_true(p.run[2].scenario == 1 && p.run[2].level == 1 && p.run[2].seed == 3);
+    free(p.run);
+    assert_int_equal(selftest_plan_kept(dir, all, 2, 0, SEEDS_ANY, &p, &err), PP_OK);
+    assert_int_equal(p.n, 2); /* mild ones, of both halves */
+    free(p.run);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
 /* ---- tables ---- */
 
 static const struct scenario slow = {.name = "slow-reads", .row = 4, .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .fix = "workers"};
@@ -106,7 +147,7 @@ static const struct scenario idle = {.name = "idle", .row = 1, .l0 = "not-input-
 static void add_run(struct selftest_results *r, const struct scenario *s, const char *l0, const char *l1, const char *l2)
 {
     struct pp_report_rejected why = {"storage", "latency", "replay: weight of storage is 10.0 %, not >= 40.0 %"};
-    struct pp_report report = {.data_wait_share = 0.25, .samples_per_s = 100, .headroom_samples_per_s = 150,
+    struct pp_report report = {.data_wait_share = 0.25, .samples_per_s = 100, .without_waits_samples_per_s = 150,
                                .verdict = {.l0 = l0, .l1 = l1, .l2 = l2, .rejected = &why, .n_rejected = 1}};
     struct selftest_run *row = selftest_add_run(r);
     assert_non_null(row);
@@ -178,7 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_run_comes_once), cmocka_unit_test(test_a_plan_cut_anywhere_favours_nothing), cmocka_unit_test(test_the_order_is_random_and_the_key_decides_it),
-        cmocka_unit_test(test_halves_share_no_seed), cmocka_unit_test(test_the_tables_count_the_rows), cmocka_unit_test(test_predictions_and_labels_are_counted),
+        cmocka_unit_test(test_halves_share_no_seed), cmocka_unit_test(test_kept_runs_are_found_by_their_names), cmocka_unit_test(test_the_tables_count_the_rows), cmocka_unit_test(test_predictions_and_labels_are_counted),
     };
     return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
 }

@@ -75,9 +75,9 @@ static int is_streamed(const struct pp_report *r)
 
 static int claim_headroom(const struct pp_report *r, struct claim *c)
 {
-    if (isnan(r->headroom_samples_per_s) || is_streamed(r))
+    if (isnan(r->without_waits_samples_per_s) || is_streamed(r))
         return 0;
-    *c = (struct claim){.row = {.kind = "headroom", .change = "free-input", .value = "", .base = r->samples_per_s, .predicted = r->headroom_samples_per_s,
+    *c = (struct claim){.row = {.kind = "headroom", .change = "free-input", .value = "", .base = r->samples_per_s, .predicted = r->without_waits_samples_per_s,
                                 .predicted_low = NAN, .predicted_high = NAN, .ballast_cpus = worker_cpus(r)}};
     c->option[c->options++] = "--cached-batches";
     c->option[c->options++] = "--no-sync-every-step";

@@ -273,8 +273,10 @@ static int run_script(const char *script, double *outside)
     double machine = machine_cpu_s(), children = children_cpu_s(), start = (double)pp_now_ns() / 1e9;
     int rc = system(script);
     double wall = (double)pp_now_ns() / 1e9 - start;
-    if (outside)
-        *outside = (machine_cpu_s() - machine - (children_cpu_s() - children)) / wall;
+    if (outside) {
+        double others = (machine_cpu_s() - machine - (children_cpu_s() - children)) / wall;
+        *outside = others < 0 ? 0 : others; /* the two are counted in different ticks */
+    }
     return rc;
 }
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct options {
-    const char *scenarios, *only, *keep;
+    const char *scenarios, *only, *keep, *again;
     int full, truth, half, severity;
     int64_t seeds, first_seed, truth_rounds;
     double seconds, budget_min;
@@ -46,6 +46,7 @@ static const struct pp_opt opts[] = {
     {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "2.5", .group = "How long", .help = "length of one run; severe ones take twice that"},
     {.name = "budget", .type = PP_OPT_DOUBLE, .offset = AT(budget_min), .min = 0, .max = 1e5, .arg = "MINUTES", .dflt = "0", .help = "start no run that would end later; 0: the whole plan"},
     {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR", .help = "keep the recordings there"},
+    {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR", .help = "run nothing: judge the recordings that --keep left there"},
     {.name = NULL},
 };
 
@@ -65,10 +66,10 @@ struct test {
 static void print_run(const struct selftest_run *r)
 {
     const char *mark = !r->l1_right ? "NO" : r->l2_right || scenario_is_control(r->s) ? "ok" : "l2";
-    char said[80];
+    char said[80], others[16];
     snprintf(said, sizeof(said), "%s%s%s", r->l1 ? r->l1 : r->l0, r->l1 && r->l2 ? "/" : "", r->l1 && r->l2 ? r->l2 : "");
-    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %.1f  %s%s\n", mark, r->s->row, r->s->name, scenario_level_name(r->level), r->seed, 100 * r->wait, said, r->outside_cpus,
-           r->first_fix[0] ? "first fix: " : "", r->first_fix);
+    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %s  %s%s\n", mark, r->s->row, r->s->name, scenario_level_name(r->level), r->seed, 100 * r->wait, said,
+           selftest_cpus_text(others, sizeof(others), r->outside_cpus), r->first_fix[0] ? "first fix: " : "", r->first_fix);
     fflush(stdout);
 }
 
@@ -108,7 +109,9 @@ static double minutes_since(uint64_t start_ns)
 static void print_coverage(const struct test *t, size_t done)
 {
     size_t least = done / t->n;
-    if (done < t->plan.n)
+    if (t->o->again)
+        printf("\nJudged again: the %zu recordings kept in %s, in %.1f minutes.\n", done, t->o->again, minutes_since(t->start_ns));
+    else if (done < t->plan.n)
         printf("\nThe budget of %.3g minutes ended the plan after %zu of %zu runs (%.0f %%): every scenario %zu%s times, of %d.\n", t->o->budget_min, done, t->plan.n,
                100.0 * (double)done / (double)t->plan.n, least, done % t->n ? " or one more" : "", t->plan.rounds);
     else
@@ -135,7 +138,7 @@ static size_t run_plan(struct test *t)
 static void quick_whatif(struct test *t)
 {
     static const char *const names[] = {"storage-latency", "shallow-prefetch", "serial-copy", "implicit-sync"};
-    if (t->o->truth || t->o->full || t->o->only)
+    if (t->o->truth || t->o->full || t->o->only || t->o->again)
         return;
     printf("\nPredictions, and what turning the knob gave:\n");
     size_t runs = t->results.n_runs;
@@ -201,6 +204,8 @@ static pp_status make_plan(struct test *t, struct pp_err *err)
     static const int all_levels[] = {0, 1, 2};
     const struct options *o = t->o;
     unsigned seeds[100];
+    if (o->again)
+        return selftest_plan_kept(o->again, t->s, t->n, o->severity - 1, (enum seed_half)o->half, &t->plan, err);
     int n_seeds = o->full ? (int)o->seeds : 1, one_level = o->severity > 0 || !o->full;
     const int *levels = one_level ? &all_levels[o->severity > 0 ? o->severity - 1 : 1] : all_levels;
     pp_status st = selftest_seeds((enum seed_half)o->half, o->first_seed, n_seeds, seeds, err);
@@ -216,7 +221,7 @@ static pp_status make_place(struct test *t, struct pp_err *err)
         t->dir[0] = '\0';
         return pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     }
-    t->place = (struct selftest_place){.dir = t->dir, .keep = t->o->keep, .seconds = t->o->seconds};
+    t->place = (struct selftest_place){.dir = t->dir, .keep = t->o->again ? t->o->again : t->o->keep, .again = t->o->again != NULL, .seconds = t->o->seconds};
     return PP_OK;
 }
 
@@ -246,6 +251,8 @@ static int run(int argc, char **argv)
         goto out;
     if (st == PP_OK && operand_count)
         st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names scenarios", operands[0]);
+    if (st == PP_OK && o.again && o.keep)
+        st = pp_fail(&err, PP_E_USAGE, "--again reads what --keep left behind: give one of them");
     if (st == PP_OK) {
         t->o = &o;
         t->start_ns = pp_now_ns();
@@ -259,7 +266,7 @@ static int run(int argc, char **argv)
         size_t done = run_plan(t);
         quick_whatif(t);
         print_coverage(t, done);
-        printf("On this machine, now:\n");
+        printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
         selftest_tables(&t->results, stdout);
     }
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_selftest, &err);

@@ -3,7 +3,10 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Draws of one key, kept apart by what they are for. */
 enum { FOR_ORDER, FOR_LEVELS, FOR_SEEDS };
@@ -74,5 +77,58 @@ pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, 
     }
     free(drawn);
     free(order);
+    return st;
+}
+
+/* ---- runs that were kept ---- */
+
+void selftest_run_name(const struct scenario *s, int level, unsigned seed, char *out, size_t size)
+{
+    snprintf(out, size, "%s-%d-%u", s->name, level, seed);
+}
+
+/* NAME-LEVEL-SEED.sqlite of that scenario; runs with a knob turned have more behind the seed. */
+static int is_run_of(const struct scenario *s, const char *file, struct planned_run *run)
+{
+    size_t len = strlen(s->name);
+    int end = 0;
+    return strncmp(file, s->name, len) == 0 && sscanf(file + len, "-%1d-%9u.sqlite%n", &run->level, &run->seed, &end) == 2 && end > 0 && !file[len + (size_t)end] &&
+           run->level >= 0 && run->level < SCENARIO_LEVELS;
+}
+
+static int by_run(const void *a, const void *b)
+{
+    const struct planned_run *x = a, *y = b;
+    if (x->scenario != y->scenario)
+        return x->scenario < y->scenario ? -1 : 1;
+    if (x->level != y->level)
+        return x->level - y->level;
+    return (x->seed > y->seed) - (x->seed < y->seed);
+}
+
+pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n, int level, enum seed_half half, struct selftest_plan *out, struct pp_err *err)
+{
+    char pattern[4096];
+    glob_t found = {0};
+    pp_status st = PP_OK;
+    *out = (struct selftest_plan){.rounds = 1};
+    snprintf(pattern, sizeof(pattern), "%s/*.sqlite", dir);
+    if (glob(pattern, 0, NULL, &found) == 0 && !(out->run = malloc(found.gl_pathc * sizeof(*out->run))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for a plan of %zu runs", found.gl_pathc);
+    for (size_t i = 0; out->run && i < found.gl_pathc; i++)
+        for (size_t k = 0; k < n; k++) {
+            struct planned_run run = {.scenario = k};
+            if (is_run_of(&s[k], strrchr(found.gl_pathv[i], '/') + 1, &run) && (level < 0 || run.level == level) && in_half(half, run.seed))
+                out->run[out->n++] = run;
+        }
+    if (st == PP_OK && !out->n)
+        st = pp_fail(err, PP_E_NOT_FOUND, "%s holds no recording of these scenarios (SCENARIO-SEVERITY-SEED.sqlite, as selftest --keep names them)", dir);
+    if (out->n)
+        qsort(out->run, out->n, sizeof(*out->run), by_run);
+    if (st != PP_OK) {
+        free(out->run);
+        out->run = NULL;
+    }
+    globfree(&found);
     return st;
 }

@@ -7,7 +7,7 @@
 #ifndef PP_CLI_SELFTEST_PLAN_H
 #define PP_CLI_SELFTEST_PLAN_H
 
-#include <pipeprobe/status.h>
+#include "tui/cli/scenario.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +30,13 @@ struct selftest_plan {
     int rounds;
 };
 
+/* The name that --keep gives the recording of a run, without its ending. */
+void selftest_run_name(const struct scenario *s, int level, unsigned seed, char *out, size_t size);
+
 /* levels: the severities wanted (0 mild .. 2 severe). Free plan->run with free(). */
 pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, const unsigned *seeds, int n_seeds, uint64_t key, struct selftest_plan *out, struct pp_err *err);
+/* The runs whose recordings --keep left in dir, by scenario, severity and seed: of these scenarios, of the wanted severity (-1: any) and half. PP_E_NOT_FOUND: there is
+ * none. Free plan->run with free(). */
+pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n, int level, enum seed_half half, struct selftest_plan *out, struct pp_err *err);
 
 #endif

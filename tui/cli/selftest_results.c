@@ -53,6 +53,12 @@ const char *scenario_level_name(int level)
     return names[level];
 }
 
+const char *selftest_cpus_text(char *buf, size_t size, double cpus)
+{
+    snprintf(buf, size, "%.1f", cpus);
+    return isnan(cpus) ? "-" : buf;
+}
+
 /* What the rule of a true cause misses; where a label allows several, of the first that there is a rule for. */
 static const char *why_not(const struct scenario *s, const struct pp_report_verdict *v)
 {

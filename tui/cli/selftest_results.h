@@ -58,6 +58,8 @@ void selftest_results_free(struct selftest_results *r);
 
 /* Fills the verdict's part of the row. */
 void selftest_judge(struct selftest_run *row, const struct scenario *s, const struct pp_report *report);
+/* "0.3"; "-" where what others used is not known. */
+const char *selftest_cpus_text(char *buf, size_t size, double cpus);
 int scenario_is_control(const struct scenario *s);
 const char *scenario_level_name(int level);
 

@@ -43,7 +43,7 @@ static int l2_right(const struct selftest_run *r) { return r->l2_right; }
 static int is_control(const struct selftest_run *r) { return scenario_is_control(r->s); }
 static int has_cause(const struct selftest_run *r) { return !scenario_is_control(r->s); }
 static int called_bound(const struct selftest_run *r) { return strcmp(r->l0, "input-bound") == 0; }
-static int is_quiet(const struct selftest_run *r) { return !(r->outside_cpus > QUIET_CPUS); }
+static int is_quiet(const struct selftest_run *r) { return r->outside_cpus <= QUIET_CPUS; } /* what is not known is not quiet */
 static int quiet_with_cause(const struct selftest_run *r) { return is_quiet(r) && has_cause(r); }
 static int no_answer(const struct selftest_run *r) { return class_number(r->l0, r->l1) == NO_CLASS; }
 
@@ -156,14 +156,15 @@ static void put_scenarios(const struct selftest_results *r, FILE *out)
 static void put_misses(const struct selftest_results *r, FILE *out)
 {
     int any = 0;
+    char others[16];
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct selftest_run *m = &r->runs[i];
         if (m->l1_right && (m->l2_right || scenario_is_control(m->s)))
             continue;
         if (!any++)
             fprintf(out, "\n  Misses (NO: the class; l2: the cause alone), and what the true cause's rule missed:\n");
-        fprintf(out, "  %-2s %2d %-22s %-6s %3u  said %s%s%s  wait %.1f %%  others %.1f: %s\n", m->l1_right ? "l2" : "NO", m->s->row, m->s->name, scenario_level_name(m->level), m->seed,
-                m->l1 ? m->l1 : m->l0, m->l1 && m->l2 ? "/" : "", m->l1 && m->l2 ? m->l2 : "", 100 * m->wait, m->outside_cpus, m->why);
+        fprintf(out, "  %-2s %2d %-22s %-6s %3u  said %s%s%s  wait %.1f %%  others %s: %s\n", m->l1_right ? "l2" : "NO", m->s->row, m->s->name, scenario_level_name(m->level), m->seed,
+                m->l1 ? m->l1 : m->l0, m->l1 && m->l2 ? "/" : "", m->l1 && m->l2 ? m->l2 : "", 100 * m->wait, selftest_cpus_text(others, sizeof(others), m->outside_cpus), m->why);
     }
 }
 
@@ -214,7 +215,7 @@ static void put_errors(const struct selftest_results *r, const char *knob, int q
     size_t n = 0, covered = 0;
     for (size_t i = 0; error && i < r->n_predictions; i++) {
         const struct selftest_prediction *p = &r->predictions[i];
-        if ((knob && strcmp(knob, p->knob) != 0) || (quiet && p->outside_cpus > QUIET_CPUS))
+        if ((knob && strcmp(knob, p->knob) != 0) || (quiet && !(p->outside_cpus <= QUIET_CPUS)))
             continue;
         covered += (size_t)(p->measured >= p->low && p->measured <= p->high);
         error[n++] = fabs(p->predicted / p->measured - 1);

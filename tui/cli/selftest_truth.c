@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/signals.h"
+#include "tui/cli/selftest_plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,10 +39,14 @@ static double seconds_of(const struct selftest_place *p, int level)
 pp_status selftest_record(const struct selftest_place *p, const struct scenario *s, int level, unsigned seed, const struct intervention *turned, char *file, size_t size,
                           double *outside_cpus, struct pp_err *err)
 {
+    char name[96];
+    selftest_run_name(s, level, seed, name, sizeof(name));
     if (p->keep)
-        snprintf(file, size, "%s/%s-%d-%u%s%s.sqlite", p->keep, s->name, level, seed, turned ? "-" : "", turned ? turned->knob : "");
+        snprintf(file, size, "%s/%s%s%s.sqlite", p->keep, name, turned ? "-" : "", turned ? turned->knob : "");
     else
         snprintf(file, size, "%s/%s.sqlite", p->dir, turned ? "turned" : "run");
+    if (p->again)
+        return PP_OK; /* what others used meanwhile was not kept */
     return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = seconds_of(p, level), .turned = turned, .file = file, .outside_cpus = outside_cpus}, err);
 }
 

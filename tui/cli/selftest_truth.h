@@ -12,6 +12,7 @@
 struct selftest_place {
     const char *dir;  /* of recordings that go away */
     const char *keep; /* or the ones that stay; NULL: none */
+    int again;        /* those that stay are there already: nothing is run */
     double seconds;   /* of one run */
 };
 
