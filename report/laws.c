@@ -119,7 +119,7 @@ static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_s
         return keep_finished(p, s->batch, end);
     if (lane == PP_LANE_COPY && s->phase == PP_PHASE_GET_WAIT)
         note(&p->ready.out_sum, &p->ready.out, end);
-    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D)
+    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D && end <= p->tl->end_ns) /* when the trainer has gone its queue takes no more */
         note(&p->device.in_sum, &p->device.in, end);
     if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY))
         note(&p->device.out_sum, &p->device.out, end);

@@ -77,6 +77,22 @@ static void test_lawful(void **state)
     (void)state;
 }
 
+/* After the trainer's end one batch is still copied, which nobody takes, and a worker sits in a slow read, so that the queues are open for a while longer. */
+static void test_what_comes_after_the_trainer_is_in_no_queue(void **state)
+{
+    struct fake_run *f = lawful(0.9, 0.05);
+    uint64_t end = FAKE_T0 + (100 + BATCHES * CYCLE_MS) * FAKE_MS, longer = 600;
+    fake_span(f, 1, PP_PHASE_H2D, end, FAKE_MS)->batch = BATCHES;
+    fake_span(f, 2, PP_PHASE_READ, end, longer * FAKE_MS)->batch = BATCHES;
+    for (int i = 0; i < 2; i++)
+        f->queue[i].mean_depth *= (double)(BATCHES * CYCLE_MS) / (double)(BATCHES * CYCLE_MS + longer);
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.l0, "input-bound");
+    assert_true(atof(shown(r, "Little's law, off by")) < 3);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_a_thread_in_two_phases_at_once(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
@@ -176,7 +192,7 @@ static void test_nested_spans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lawful),
+        cmocka_unit_test(test_lawful), cmocka_unit_test(test_what_comes_after_the_trainer_is_in_no_queue),
         cmocka_unit_test(test_a_thread_in_two_phases_at_once),
         cmocka_unit_test(test_more_cpu_time_than_time),
         cmocka_unit_test(test_more_cpu_time_than_cpus),
