@@ -28,6 +28,8 @@ struct fake_run {
     struct { const char *what, *why; uint64_t count; } loss[FAKE_ROWS];
     size_t n_errors, n_queues, n_losses, n_proofs;
     struct pp_proof_row proof[2];
+    struct { uint64_t t_ns; const char *name; double value; } *counter;
+    size_t n_counters, counter_room;
     uint64_t bad_chunks;
 };
 
@@ -61,8 +63,20 @@ static inline struct pp_span *fake_span(struct fake_run *f, uint32_t thread, pp_
     return s;
 }
 
+static inline void fake_counter(struct fake_run *f, const char *name, uint64_t t_ns, double value)
+{
+    if (f->n_counters == f->counter_room) {
+        f->counter_room = f->counter_room ? 2 * f->counter_room : 64;
+        f->counter = realloc(f->counter, f->counter_room * sizeof(*f->counter));
+    }
+    f->counter[f->n_counters].t_ns = t_ns;
+    f->counter[f->n_counters].name = name;
+    f->counter[f->n_counters++].value = value;
+}
+
 static inline void fake_free(struct fake_run *f)
 {
+    free(f->counter);
     for (size_t i = 0; i < f->n_threads; i++)
         free(f->span[i]);
     free(f);
@@ -161,12 +175,20 @@ static inline pp_status fake_each_proof(void *ctx, pp_proof_fn *fn, void *fn_ctx
     return PP_OK;
 }
 
+static inline pp_status fake_each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    const struct fake_run *f = ctx;
+    for (size_t i = 0; i < f->n_counters; i++)
+        fn(fn_ctx, f->counter[i].t_ns, f->counter[i].name, f->counter[i].value);
+    return PP_OK;
+}
+
 static inline struct pp_source fake_source(struct fake_run *f)
 {
     return (struct pp_source){
         .path = "run.sqlite", .ctx = f, .meta = fake_get, .meta_num = fake_get_num, .each_meta = fake_each_meta, .threads = fake_threads,
         .each_chunk = fake_each_chunk, .each_error = fake_each_error, .each_queue = fake_each_queue, .each_loss = fake_each_loss,
-        .each_proof = fake_each_proof,
+        .each_proof = fake_each_proof, .each_counter = fake_each_counter,
     };
 }
 

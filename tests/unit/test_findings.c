@@ -118,6 +118,7 @@ struct planted {
     uint64_t stall_ns;
     pp_phase phase;       /* of the trainer; READ: its wait, while the workers read */
     double noise;         /* of the step */
+    double io_waited, io_waited_always; /* PSI io: the part of the stalls, and of all other time, in which some task waited for I/O; counters are there if either is > 0 */
 };
 
 static struct pp_span *lap(struct fake_run *f, uint32_t thread, pp_phase phase, uint64_t *t, uint64_t dur_ns, int batch)
@@ -128,17 +129,34 @@ static struct pp_span *lap(struct fake_run *f, uint32_t thread, pp_phase phase, 
     return s;
 }
 
+/* Tasks that wait for I/O during these stalls and at other times, as the system counts it and a collector reads it ten times a second. */
+static void add_psi(struct fake_run *f, const struct planted *p, const uint64_t *stall_start, size_t stalls, uint64_t end)
+{
+    double waited = 0;
+    size_t at = 0;
+    for (uint64_t t = FAKE_T0; t < end; t += FAKE_MS) {
+        while (at < stalls && stall_start[at] + p->stall_ns <= t)
+            at++;
+        if ((t - FAKE_T0) % (100 * FAKE_MS) == 0)
+            fake_counter(f, "psi_io_some_ns_total", t, waited);
+        waited += 1e6 * (at < stalls && stall_start[at] <= t ? p->io_waited : p->io_waited_always);
+    }
+}
+
 /* Steps of 20 ms, waits of 1 ms, one worker that decodes, and now and then something else. */
 static struct fake_run *planted_run(const struct planted *p)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
     uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"), worker = fake_thread(f, PP_LANE_WORKER, "pp-worker-0");
     struct pp_rng r = pp_rng_key(7, 0, 0, 5);
-    uint64_t t = FAKE_T0, next = FAKE_T0 + (uint64_t)(p->every_s * 0.7e9);
+    uint64_t t = FAKE_T0, next = FAKE_T0 + (uint64_t)(p->every_s * 0.7e9), stall_start[64];
+    size_t n_stalls = 0;
     for (int b = 0; b < p->batches; b++) {
         int stalls = p->every_s > 0 && t >= next;
         uint64_t begun = t, wait = 1 * FAKE_MS + (stalls && p->phase == PP_PHASE_READ ? p->stall_ns : 0);
         next += stalls ? (uint64_t)(p->every_s * 1e9) : 0;
+        if (stalls && n_stalls < sizeof(stall_start) / sizeof(*stall_start))
+            stall_start[n_stalls++] = t;
         if (stalls && p->phase == PP_PHASE_CHECKPOINT)
             lap(f, trainer, PP_PHASE_CHECKPOINT, &t, p->stall_ns, b)->batch = PP_NO_BATCH;
         lap(f, trainer, PP_PHASE_DATA_WAIT, &t, wait, b);
@@ -151,6 +169,8 @@ static struct fake_run *planted_run(const struct planted *p)
         lap(f, worker, PP_PHASE_READ, &w, wait, b)->sample = (uint64_t)b;
         lap(f, worker, PP_PHASE_DECODE, &w, t - w, b)->sample = (uint64_t)b;
     }
+    if (p->io_waited > 0 || p->io_waited_always > 0)
+        add_psi(f, p, stall_start, n_stalls, t);
     return f;
 }
 
@@ -215,6 +235,35 @@ static void test_a_stall_is_named_by_what_happens_then(void **state)
     expect_periodic(&p, NULL);
     p = (struct planted){.batches = 3000, .every_s = 9, .stall_ns = 60 * FAKE_MS, .phase = PP_PHASE_STEP}; /* 0.7 % of the time: an interval, but nobody loses by it */
     expect_periodic(&p, NULL);
+}
+
+/* Something writes at that interval, and tasks wait for I/O meanwhile: that is said, and where to look. Tasks that wait for I/O all the time coincide with nothing. */
+static void test_tasks_that_wait_for_io_coincide(void **state)
+{
+    static const struct {
+        double in_stalls, always, least, most;
+    } rows[] = {{0.9, 0, 0.85, 0.95}, {0.9, 0.1, 0.7, 0.9}, {0.6, 0.6, 0, 0.1}, {0.2, 0, 0.15, 0.25}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct planted p = {.batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_READ, .io_waited = rows[i].in_stalls, .io_waited_always = rows[i].always};
+        struct fake_run *f = planted_run(&p);
+        struct pp_report *r = build(f);
+        const struct pp_report_finding *found = find(r, "periodic-stalls");
+        double share = number(found, "psi_io_share");
+        if (!(share >= rows[i].least && share <= rows[i].most))
+            fail_msg("row %zu: psi_io_share %g is not from %g to %g", i, share, rows[i].least, rows[i].most);
+        assert_non_null(strstr(found->sentence, "coincides with longer read of the workers"));
+        assert_int_equal(strstr(found->sentence, ", while tasks waited for I/O (PSI)") != NULL, share >= 0.5);
+        assert_int_equal(strstr(found->next_step, "writes or reads at that interval") != NULL, share >= 0.5);
+        pp_report_free(r);
+        fake_free(f);
+    }
+    struct planted unrecorded = {.batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_READ}; /* without counters the share is unknown, and nothing is said of it */
+    struct fake_run *f = planted_run(&unrecorded);
+    struct pp_report *r = build(f);
+    assert_true(isnan(number(find(r, "periodic-stalls"), "psi_io_share")));
+    assert_null(strstr(find(r, "periodic-stalls")->sentence, "PSI"));
+    pp_report_free(r);
+    fake_free(f);
 }
 
 static void test_too_few_batches_are_not_measured(void **state)
@@ -310,7 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise_has_no_period), cmocka_unit_test(test_planted_periods_are_found), cmocka_unit_test(test_a_stall_is_named_by_what_happens_then),
-        cmocka_unit_test(test_too_few_batches_are_not_measured), cmocka_unit_test(test_epoch_boundaries), cmocka_unit_test(test_first_batch),
+        cmocka_unit_test(test_tasks_that_wait_for_io_coincide), cmocka_unit_test(test_too_few_batches_are_not_measured), cmocka_unit_test(test_epoch_boundaries), cmocka_unit_test(test_first_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
