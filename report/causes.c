@@ -51,6 +51,16 @@ const struct pp_cause_rule *pp_cause_first(const struct pp_facts *f, const struc
     return NULL;
 }
 
+const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f)
+{
+    for (size_t i = 0; i < pp_cause_rules_n; i++) {
+        const struct pp_cause_rule *rule = &pp_cause_rules[i];
+        if (rule->relief != PP_IF_END && first_missed(f, rule) == MOST_CONDITIONS && holds(f, rule->relief) == YES)
+            return rule;
+    }
+    return NULL;
+}
+
 static const char *why_not(const struct pp_facts *f, const struct pp_cause_rule *rule, struct pp_report_arena *arena)
 {
     int k = first_missed(f, rule);

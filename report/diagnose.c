@@ -1,5 +1,7 @@
 #include "report/diagnose.h"
 
+#include "report/causes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +34,11 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
-    m[PP_METRIC_CPUS_LEAD] = gain_of(s, "cpus") - gain_of(s, "work");
+    m[PP_METRIC_G_WORK] = gain_of(s, "work");
+    double less_work = isnan(s->weight[PP_CAUSE_WORK]) ? 0 : s->weight[PP_CAUSE_WORK] * s->sensitivity; /* weights are unknown where no cause gains anything */
+    m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + less_work) - 1;
+    m[PP_METRIC_G_CPUS_WORKERS] = s->cpus_workers;
+    m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
     m[PP_METRIC_READ_TAIL] = s->read_tail;
     m[PP_METRIC_READ_BURST] = s->read_burst;
     m[PP_METRIC_SHARD_SKEW] = s->shard_skew;
@@ -52,15 +58,27 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
     m[PP_METRIC_MAJOR_FAULTS] = s->major_faults;
 }
 
-/* CPU contention stretches the trainer's own step instead of its wait: that is exposed time too. */
-static void add_stretch(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
+/* CPU contention stretches the trainer's own step instead of its wait. */
+static void measure_stretch(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
 {
     double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
     f->metric[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(tl);
     f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0 ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads) : NAN;
-    if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
-        f->metric[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_DATA_WAIT] + f->metric[PP_METRIC_STRETCH], 1);
+}
+
+/* That is exposed time too, but where the trainer hardly waits it has to be one that something can be done about: a step that sleeps wakes up late on any
+ * machine that others use, and no change to the pipeline or to who else runs gains from that what a fix has to. Without a replay nobody knows. */
+static void expose_stretch(struct pp_facts *f, int replayed)
+{
+    double *m = f->metric;
+    if (!(m[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least))
+        return;
+    int waits = m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least;
+    f->starved = !replayed || waits || pp_cause_of_starving(f) != NULL;
+    f->starved_alone = f->starved && !waits;
+    if (f->starved)
+        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
 void pp_diagnose(const struct pp_source *source, const struct pp_timeline *tl, struct pp_report_arena *arena, struct pp_facts *facts, struct pp_diagnosis *out)
@@ -71,16 +89,16 @@ void pp_diagnose(const struct pp_source *source, const struct pp_timeline *tl, s
     if (st == PP_OK)
         st = pp_whatif_calibrate(&out->costs, &out->why_not);
     if (st == PP_OK)
-        add_stretch(&out->costs, tl, facts);
+        measure_stretch(&out->costs, tl, facts);
     if (st == PP_OK)
         st = pp_signals_read(&out->costs, &out->signals, &out->why_not);
-    if (st != PP_OK)
-        return;
-    out->replayed = fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
+    out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
     if (out->replayed)
         fill_metrics(out, facts);
-    else
+    else if (st == PP_OK)
         snprintf(out->why_not.text, sizeof(out->why_not.text), "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
+    expose_stretch(facts, out->replayed);
+    out->starved_ns = facts->starved ? out->costs.step_stretch_ns * (double)tl->judged_batches : 0;
 }
 
 static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)

@@ -10,6 +10,7 @@ struct pp_diagnosis {
     struct pp_costs costs;
     struct pp_signals signals;
     int replayed;
+    double starved_ns; /* of the judged batches: how much longer the trainer's steps took for want of a CPU; 0 where that is not exposed time */
     struct pp_err why_not;
 };
 

@@ -215,7 +215,6 @@ static void set_rates(struct build *b)
         cached += read ? read->cached_bytes : 0;
         cached_of += read ? read->cached_of_bytes : 0;
     }
-    double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9;
     int timed = r->window_s > 0;
     r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
     int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
@@ -226,9 +225,27 @@ static void set_rates(struct build *b)
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
     r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
-    int reachable = r->has_step && r->window_s > wait_s;
-    r->headroom_samples_per_s = reachable && counted ? (double)r->window_samples / (r->window_s - wait_s) : NAN;
-    r->headroom_gain = reachable ? wait_s / (r->window_s - wait_s) : NAN;
+}
+
+/* The rate without this much of the window; NAN where there is no step, or nothing would be left. */
+static double rate_without(const struct pp_report *r, double s)
+{
+    int counted = r->window_samples > 0 || r->window_batches == 0;
+    return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
+}
+
+/* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of a CPU. */
+static void set_headroom(struct build *b, double starved_ns)
+{
+    const struct pp_timeline *t = &b->timeline;
+    struct pp_report *r = b->r;
+    double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9, exposed_s;
+    r->starved_s = starved_ns / 1e9;
+    exposed_s = wait_s + r->starved_s;
+    r->headroom_if = r->collective_share > r->data_wait_share ? "nobody were waited for" : r->starved_s > 0 ? "data and CPUs were always there" : "data were always there";
+    r->without_waits_samples_per_s = rate_without(r, wait_s);
+    r->headroom_samples_per_s = rate_without(r, exposed_s);
+    r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
 /* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the workers too. */
@@ -311,6 +328,7 @@ static void judge(struct build *b)
     };
     struct pp_diagnosis d;
     pp_diagnose(b->source, t, b->arena, &f, &d);
+    set_headroom(b, d.starved_ns);
     pp_gpu_facts(b->r->gpu, t, &f);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);

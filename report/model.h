@@ -200,8 +200,11 @@ struct pp_report {
     uint64_t samples, batches, epochs, errors, retries, spans;
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
-    double headroom_samples_per_s; /* if the exposed wait, for other ranks too, were gone and nothing else changed; NAN without a step */
+    double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing else changed; NAN without a step */
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
+    const char *headroom_if;       /* what would have to be so: "data were always there"; after "if" */
+    double starved_s;              /* in the window, how much longer the steps took for want of a CPU; 0 where that does not count as exposed */
+    double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they were */
     double data_wait_share;   /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a step */
     double collective_share;  /* likewise: for the other ranks, which is no wait for data; NAN without a collective step */
     int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */

@@ -136,8 +136,13 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    pp_html_figure_begin(out, "headroom", "What there is to gain", v->n_fixes ? "Samples per second: as recorded, had the trainer never waited for data, and with a change as the replay predicts it; the thin line is its interval."
-                                                                              : "Samples per second: as recorded, and had the trainer never waited for data and nothing else changed.");
+    const char *gone = r->starved_s > 0 ? "had the trainer never waited for data or for a CPU" : "had the trainer never waited for data";
+    char caption[256];
+    if (v->n_fixes)
+        snprintf(caption, sizeof(caption), "Samples per second: as recorded, %s, and with a change as the replay predicts it; the thin line is its interval.", gone);
+    else
+        snprintf(caption, sizeof(caption), "Samples per second: as recorded, and %s and nothing else changed.", gone);
+    pp_html_figure_begin(out, "headroom", "What there is to gain", caption);
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
     bar_end(out, r->samples_per_s, "samples_per_s");

@@ -96,7 +96,8 @@ static void put_numbers(FILE *out, const struct pp_report *r)
         put_row(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share), "of step time");
     if (!isnan(r->headroom_samples_per_s)) {
         snprintf(row, sizeof(row), "%s samples/s (+%s)", pp_text_rate(a, CELL, r->headroom_samples_per_s), pp_text_percent(b, CELL, r->headroom_gain));
-        put_row(out, r->collective_share > r->data_wait_share ? "if nobody were waited for" : "if data were always there", row, "");
+        snprintf(c, sizeof(c), "if %s", r->headroom_if);
+        put_row(out, c, row, "");
     }
     if (wait) {
         snprintf(row, sizeof(row), "%s / %s / %s", pp_text_duration(a, CELL, (double)wait->p50_ns), pp_text_duration(b, CELL, (double)wait->p95_ns), pp_text_duration(c, CELL, (double)wait->p99_ns));

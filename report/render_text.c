@@ -78,7 +78,7 @@ static void put_headroom(const struct pp_page *p, const struct pp_report *r)
         return;
     say(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
     if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
-        say(&l, " If %s: %s -> %s samples/s (+%s).", r->collective_share > r->data_wait_share ? "nobody were waited for" : "data were always there", pp_text_rate(now, CELL, r->samples_per_s),
+        say(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if, pp_text_rate(now, CELL, r->samples_per_s),
             pp_text_rate(then, CELL, r->headroom_samples_per_s), pp_text_percent(gain, CELL, r->headroom_gain));
     put_line(p, "", 0, &l);
 }

@@ -67,7 +67,7 @@ static double config(const struct pp_report *r, const char *key, double otherwis
 /* What the trainer can take when nothing keeps it waiting: NAN without a step. */
 static double trainer_rate(const struct pp_report *r)
 {
-    return r->headroom_samples_per_s;
+    return r->without_waits_samples_per_s;
 }
 
 static const char *class_of(pp_phase id)

@@ -123,6 +123,30 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
     return st;
 }
 
+static int others_compete(const struct pp_costs *c)
+{
+    return c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02;
+}
+
+static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
+{
+    struct pp_knobs k = pp_knobs_none();
+    k.alone = 1;
+    k.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
+    return k;
+}
+
+/* Where there are fewer workers than CPUs, CPUs that others use may be missed by nobody yet: by workers there would be. */
+static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    struct pp_knobs k = cpus_to_ourselves(c);
+    double rate = NAN;
+    k.workers = (int)ceil(k.cpus);
+    pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err) : PP_OK;
+    out->cpus_workers = rate / c->samples_per_s - 1;
+    return st;
+}
+
 static struct pp_fix *offer(struct pp_signals *s, const char *knob, int cost, const char *text)
 {
     struct pp_fix *f = &s->fix[s->fixes++];
@@ -210,10 +234,9 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.unlocked = 1;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    if (c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02) {
+    if (others_compete(c)) {
         f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
-        f->knobs.alone = 1;
-        f->knobs.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
+        f->knobs = cpus_to_ourselves(c);
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
     }
     if (c->n_others) {
@@ -294,6 +317,8 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     }
     if (st == PP_OK)
         st = weigh(c, out, err);
+    if (st == PP_OK)
+        st = add_cpus_workers(c, out, err);
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
     free(v);

@@ -25,6 +25,7 @@ struct pp_signals {
     double weight[PP_CAUSES];     /* sensitivities as parts of their sum */
     double sensitivity;           /* their sum: gain for a quarter better of everything that is not the trainer */
     double replay_error;          /* replay as recorded over measured, minus 1 */
+    double cpus_workers;          /* gain of the CPUs to ourselves, with a worker for each; NAN: there are as many workers, or nobody competes */
     double read_tail, read_burst; /* p99 / p50 of time blocked; part of the slow reads that come together on most workers */
     double shard_skew;            /* slowest of 16 parts of the data over the median one, by the median time blocked in reads */
     double work_tail;             /* CPU time of samples: p99 / p50 */

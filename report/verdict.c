@@ -127,15 +127,11 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
 
 /* ---- what the owner is bound by ---- */
 
-static int is_stretched(const struct pp_facts *f)
-{
-    return f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least;
-}
-
-/* Without an owner of the stalls, the replay may still know what stretches the steps. */
+/* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls, the replay may still know it. */
 static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
-    return f->owner_known || is_stretched(f) ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
+    const struct pp_cause_rule *starving = f->starved_alone ? pp_cause_of_starving(f) : NULL;
+    return starving ? starving : f->owner_known || f->starved ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
@@ -261,11 +257,11 @@ static void judge_level(const struct judge *j)
     while (f->metric[PP_METRIC_DATA_WAIT] < level->at_least)
         level++;
     int bound = level->at_least > 0;
-    double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_rules[pp_level_rules_n - 2].at_least;
+    double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_moderate->at_least;
     v->l0 = level->l0;
     v->level = level->level;
     v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
-    int stretched = level->stretched && is_stretched(f);
+    int stretched = level->stretched && f->starved;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
     int held = is_held(f, level);
     const char *lost = fill(j, held ? level->held : stretched ? level->stretched : level->sentence);
@@ -275,12 +271,14 @@ static void judge_level(const struct judge *j)
         add_evidence(j, PP_METRIC_COLLECTIVE, NULL, 1);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
+    else if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
+        add_evidence(j, PP_METRIC_STRETCH, "apart: no remedy for it gains 15 % by the replay", 0);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either", bound ? 0 : -1);
     const struct pp_cause_rule *outside = bound ? NULL : pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
     if (outside) {
         v->l0 = "input-bound";
-        v->level = pp_level_rules[pp_level_rules_n - 2].level;
+        v->level = pp_level_moderate->level;
         v->l1 = outside->l1;
         v->l2 = outside->l2;
         v->confidence = v->exposed_share = NAN;

@@ -10,6 +10,8 @@
 struct pp_facts {
     double metric[PP_METRIC_COUNT]; /* NAN: unknown */
     double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
+    int starved;                    /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
+    int starved_alone;              /* and without it the trainer would not be exposed */
     int has_step;                   /* without, only a ceiling can be told */
     int has_steady_state;
     int failed;                     /* the run ended by an error of its own */

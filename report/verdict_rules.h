@@ -55,8 +55,11 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE)            \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE)           \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE)         \
-    X(CPUS_LEAD, "cpus_lead", "replay: all CPUs, over half the work", NUMBER)  \
     X(G_CPUS, "g_cpus", "replay: gain of all usable CPUs", SHARE)            \
+    X(CPUS_LEAD, "cpus_lead", "replay: all CPUs over 1/4 less work", SHARE) \
+    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: all CPUs, a worker for each", SHARE) \
+    X(G_WORK, "g_work", "replay: gain of half the work", SHARE)              \
+    X(PREFETCH_PART, "prefetch_part", "replay: prefetch, of free storage's gain", SHARE) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER)         \
     X(READ_BURST, "read_burst", "slow reads that come together", SHARE)      \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER) \
@@ -104,6 +107,7 @@ struct pp_level_rule {
 };
 extern const struct pp_level_rule pp_level_rules[];
 extern const size_t pp_level_rules_n;
+extern const struct pp_level_rule *const pp_level_moderate; /* the least that is input-bound */
 
 /* Any that holds makes the verdict inconclusive. An unknown metric counts as too little, but for a law that could not be checked. */
 struct pp_guard_rule {
@@ -120,7 +124,7 @@ extern const size_t pp_guard_rules_n;
 enum pp_condition_id {
     PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_IF_ENOUGH_WORKERS,
     PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC, PP_IF_COLLECTIVE, PP_IF_ONE_LAST, PP_IF_HELD,
-    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_HELPS, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD,
+    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_BRIDGES, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD, PP_IF_CPUS_WORKERS_HELP, PP_IF_WORK_HELPS,
     PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
     PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_OWN_CROWD, PP_IF_MANY_WORKERS,
     PP_IF_EPOCHS, PP_IF_STARTUP,
@@ -144,6 +148,8 @@ struct pp_cause_rule {
         enum pp_condition_id id;
         int holds;
     } when[4];            /* up to PP_IF_END */
+    enum pp_condition_id relief; /* of a want of CPU: that its remedy gains, by the replay. A step that is stretched where the trainer hardly waits for data may be
+                                  * charged to these causes alone, and only if that holds. PP_IF_END: the cause is no want of CPU */
     const char *sentence, *remedy;
 };
 extern const struct pp_cause_rule pp_cause_rules[];

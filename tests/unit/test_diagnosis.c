@@ -426,6 +426,122 @@ static struct pp_report *report_of(struct fake_run *f)
     return r;
 }
 
+/* What the system counted over the run: the CPU time of this process, and of the machine with `others` CPUs more. */
+static void add_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others)
+{
+    uint64_t all = (uint64_t)p->batches * (p->wait_ns + p->step_ns);
+    for (int i = 0; i <= 10; i++) {
+        uint64_t t = FAKE_T0 + 100 * FAKE_MS + all / 10 * (uint64_t)i;
+        double passed = (double)(all / 10) * i;
+        fake_counter(f, "process_cpu_ns_total", t, own * passed);
+        fake_counter(f, "machine_cpu_user_ns_total", t, (own + others) * passed);
+        fake_counter(f, "machine_cpu_system_ns_total", t, 0);
+    }
+}
+
+static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own, double others)
+{
+    struct fake_run *f = fake_pipeline(p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", workers, "threads");
+    fake_num(f, "config", "batch_size", "8", "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    fake_num(f, "environment", "cpus_online", "2", NULL);
+    fake_text(f, "environment", "cpu_sharing", "groups");
+    add_cpu_counters(f, p, own, others);
+    return f;
+}
+
+/* The trainer's steps need that part of a CPU, and wait that part for one. */
+static void give_steps(struct fake_run *f, double cpu, double delay)
+{
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_STEP)
+            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = cpu, .delay = delay}, 0);
+}
+
+static void expect_verdict(struct fake_run *f, const char *l0, const char *l1, const char *l2)
+{
+    struct pp_report *r = report_of(f);
+    const struct pp_report_verdict *v = &r->verdict;
+    if (strcmp(v->l0, l0) != 0 || (l1 && (!v->l1 || !v->l2 || strcmp(v->l1, l1) != 0 || strcmp(v->l2, l2) != 0)))
+        fail_msg("not %s %s/%s: %s (%s)", l0, l1 ? l1 : "", l2 ? l2 : "", v->sentence, v->why_no_fixes ? v->why_no_fixes : "replayed");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* One worker decodes all the time. An idle second CPU is there for a second worker; one that others use has to be freed first. */
+static void test_cpus_that_others_use_are_missing_to_more_workers(void **state)
+{
+    struct fake_pipeline p = {.workers = 1, .batches = 60, .warmup = 10, .batch_size = 8, .wait_ns = 75 * FAKE_MS, .step_ns = 5 * FAKE_MS, .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.9, 0}, {PP_PHASE_DECODE, 9 * FAKE_MS, 0.98, 0.02}, {PP_PHASE_TRANSFORM, 9 * FAKE_MS / 10, 0.98, 0.02}}};
+    expect_verdict(on_two_cpus(&p, "1", 0.98, 0.05), "input-bound", "loader", "under-parallel");
+    expect_verdict(on_two_cpus(&p, "1", 0.98, 1), "input-bound", "transform", "cpu-contended");
+}
+
+/* A trainer that sleeps through its steps and wakes up late because others use the CPUs: nothing that the run can do gains from it, and it hardly waits for data. One that
+ * has to compute, and gets half of a CPU, is held up by the others. */
+static void test_a_late_step_is_no_input(void **state)
+{
+    struct fake_pipeline p = {.workers = 2, .batches = 100, .warmup = 10, .batch_size = 8, .wait_ns = FAKE_MS / 5, .step_ns = 22 * FAKE_MS, .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 2, 0.2, 0}, {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1}, {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.1}, {PP_PHASE_SLOT_WAIT, 38 * FAKE_MS / 10, 0, 0}}};
+    static const double late[] = {0.02, 0.07, 0.12};
+    for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++) {
+        struct fake_run *f = on_two_cpus(&p, "2", 0.4, 1.5);
+        give_steps(f, 0.01, late[i]);
+        expect_verdict(f, "not-input-bound", NULL, NULL);
+    }
+    p.stage[0].cpu = 0.02; /* its workers hardly compute */
+    p.stage[1] = (struct fake_stage){PP_PHASE_DECODE, FAKE_MS / 5, 0.05, 0};
+    p.stage[2] = (struct fake_stage){PP_PHASE_TRANSFORM, FAKE_MS / 10, 0.05, 0};
+    p.stage[3] = (struct fake_stage){PP_PHASE_SLOT_WAIT, 475 * FAKE_MS / 100, 0, 0};
+    struct fake_run *f = on_two_cpus(&p, "2", 0.6, 1.4);
+    give_steps(f, 0.5, 0.49);
+    struct pp_report *r = report_of(f); /* what there is to gain is the wait, and what the steps took longer */
+    near(r->samples_per_s, 8 / 0.0222, 0.1);
+    near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
+    near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
+    pp_report_free(r);
+    expect_verdict(f, "input-bound", "transform", "cpu-contended");
+}
+
+/* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three batches in flight bridge half of a stop, seventeen all of it: little is
+ * lost, and nearly all of it by the shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
+static void test_a_prefetch_that_bridges_what_is_lost(void **state)
+{
+    static const struct {
+        double read_ms;
+        int bridges;
+    } rows[] = {{0.1, 1}, {9, 0}};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+        struct pp_costs c = made();
+        uint64_t at[2] = {0, 0};
+        c.prefetch = 1;
+        c.step_blocked_ns = 25e6;
+        for (size_t i = 0; i < c.n; i++) {
+            struct pp_cost_sample *x = &c.samples[i];
+            uint64_t *t = &at[i % 2], in_period = *t % (450 * FAKE_MS), stopped = in_period >= 300 * FAKE_MS ? 450 * FAKE_MS - in_period : 0, read = (uint64_t)(rows[row].read_ms * 1e6);
+            x->read_start_ns = *t;
+            x->read_blocked = (float)(stopped + read);
+            x->read_end_ns = *t + stopped + read;
+            x->decode_cpu = 2.8e6f;
+            *t = x->read_end_ns + 3 * FAKE_MS + (rows[row].bridges ? 31 * FAKE_MS / 10 : 0); /* a worker that is faster than the trainer waits for a slot */
+        }
+        c.window_ns = (double)at[0];
+        c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
+        struct pp_err err = {0};
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        struct pp_signals s = signals_of(&c);
+        double part = pp_signals_fix(&s, "prefetch")->p.gain / pp_signals_fix(&s, "storage")->p.gain;
+        assert_true(s.read_burst >= pp_conditions[PP_IF_READ_BURST].at_least);
+        if ((part >= pp_conditions[PP_IF_PREFETCH_BRIDGES].at_least) != rows[row].bridges)
+            fail_msg("row %zu: prefetch gains %g, free storage %g", row, pp_signals_fix(&s, "prefetch")->p.gain, pp_signals_fix(&s, "storage")->p.gain);
+        pp_costs_free(&c);
+    }
+}
+
 static void test_costs_are_cpu_and_blocked_time(void **state)
 {
     struct fake_run *f = recorded(0, 0);
@@ -564,12 +680,12 @@ static void test_who_crowds_the_trainer(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_report_arena arena = {0};
         struct pp_report_verdict v;
-        struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE};
+        struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE, .starved = 1, .starved_alone = 1};
         for (int m = 0; m < PP_METRIC_COUNT; m++)
             f.metric[m] = NAN;
         f.metric[PP_METRIC_DATA_WAIT] = 0.85, f.metric[PP_METRIC_WAIT_ITSELF] = 0.03, f.metric[PP_METRIC_STRETCH] = 0.82;
         f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
-        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_FEWER] = 0, f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1, f.metric[PP_METRIC_CONTENDED] = 0.3;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0, f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1, f.metric[PP_METRIC_CONTENDED] = 0.3;
         f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu, f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
         f.metric[PP_METRIC_OWN_CROWD] = rows[i].own_crowd;
         pp_verdict_judge(&f, &arena, &v);
@@ -586,6 +702,68 @@ static void test_rules_speak_of_metrics(void **state)
 {
     check_rules(pp_cause_rules, pp_cause_rules_n);
     check_rules(pp_outside_rules, pp_outside_rules_n);
+}
+
+/* ---- docs/DIAGNOSIS.md has the tables of the rules, row by row ---- */
+
+static void put_condition(FILE *out, const struct pp_condition *c, int holds)
+{
+    fprintf(out, "%s %s %g", pp_metric_infos[c->metric].text, holds ? ">=" : "<", c->at_least);
+}
+
+static void put_owners(FILE *out, unsigned owners)
+{
+    const char *between = "owner ";
+    for (unsigned phase = 0; owners != PP_ANY_OWNER && phase < 32; phase++)
+        if (owners & (1u << phase)) {
+            const struct pp_phase_info *info = pp_phase_info((pp_phase)phase);
+            fprintf(out, "%s%s", between, phase == PP_PHASE_NONE || !info ? "the hand-off" : info->name);
+            between = ", ";
+        }
+}
+
+static void put_rule(FILE *out, const struct pp_cause_rule *r)
+{
+    const char *between = r->owners == PP_ANY_OWNER ? "" : "; ";
+    fprintf(out, "| %s | %s | ", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-");
+    put_owners(out, r->owners);
+    for (int k = 0; k < 4 && r->when[k].id != PP_IF_END; k++, between = "; ") {
+        fputs(between, out);
+        put_condition(out, &pp_conditions[r->when[k].id], r->when[k].holds);
+    }
+    fputs(" | ", out);
+    if (r->relief != PP_IF_END)
+        put_condition(out, &pp_conditions[r->relief], 1);
+    else
+        fputc('-', out);
+    fputs(" |\n", out);
+}
+
+static void test_the_documentation_has_the_tables(void **state)
+{
+    static char docs[200000];
+    char *rules = NULL, *conditions = NULL;
+    size_t size;
+    FILE *out = open_memstream(&rules, &size);
+    for (size_t i = 0; i < pp_cause_rules_n; i++)
+        put_rule(out, &pp_cause_rules[i]);
+    for (size_t i = 0; i < pp_outside_rules_n; i++)
+        put_rule(out, &pp_outside_rules[i]);
+    fclose(out);
+    out = open_memstream(&conditions, &size);
+    for (int i = PP_IF_END + 1; i < PP_CONDITIONS; i++)
+        fprintf(out, "| %s | %g | %s |\n", pp_metric_infos[pp_conditions[i].metric].text, pp_conditions[i].at_least, pp_conditions[i].source);
+    fclose(out);
+    FILE *in = fopen("docs/DIAGNOSIS.md", "r");
+    assert_non_null(in);
+    docs[fread(docs, 1, sizeof(docs) - 1, in)] = '\0';
+    fclose(in);
+    int has_rules = strstr(docs, rules) != NULL, has_conditions = strstr(docs, conditions) != NULL;
+    if (!has_rules || !has_conditions)
+        fprintf(stderr, "docs/DIAGNOSIS.md should have:\n%s%s", has_rules ? "" : rules, has_conditions ? "" : conditions);
+    free(rules);
+    free(conditions);
+    assert_true(has_rules && has_conditions);
 }
 
 static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
@@ -642,8 +820,9 @@ int main(void)
         cmocka_unit_test(test_paced_by_the_cpu_is_no_quota), cmocka_unit_test(test_a_line_of_equal_reads_is_a_link), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
-        cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
+        cmocka_unit_test(test_rivals_judge_the_same_recording), cmocka_unit_test(test_rules_speak_of_metrics), cmocka_unit_test(test_the_documentation_has_the_tables), cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
         cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away), cmocka_unit_test(test_who_crowds_the_trainer),
+        cmocka_unit_test(test_cpus_that_others_use_are_missing_to_more_workers), cmocka_unit_test(test_a_late_step_is_no_input), cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
     };
     return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static struct pp_rival_verdict judged(const char *name, const struct made *m)
     double batch_s = (m->wait_ms + 20 + m->sync_ms) / 1e3;
     struct pp_report r = {.phases = phases, .n_phases = 7, .workers = workers, .n_workers = 2, .queues = queues, .n_queues = 2, .config = config, .n_config = 2,
                           .environment = environment, .n_environment = 1, .window_samples = SAMPLES, .window_batches = BATCHES, .samples_per_s = 10 / batch_s,
-                          .headroom_samples_per_s = 10 / 0.020};
+                          .without_waits_samples_per_s = 10 / 0.020};
     struct pp_rival_verdict v = {0};
     for (int i = 0;; i++) {
         const char *at = pp_rival(i, &r, &v);
