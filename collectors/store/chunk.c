@@ -1,54 +1,9 @@
-#include "collectors/store/chunk.h"
+#include "collectors/store/chunk_impl.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
-#include <zstd.h>
 
-#define VERSION 2
-#define FLAG_ZSTD 1
-#define HEADER_BYTES 12
-#define BLOCK 128u
-#define VARINT_MAX 10
-#define SLACK 8 /* a value is written and read as eight bytes, of which its block's width counts */
 #define ZSTD_WORTH_TRYING 256
-
-enum predictor {
-    PLAIN,         /* the value */
-    AFTER_LAST,    /* zigzag(start - (start + dur of the span before)) */
-    DELTA,         /* zigzag(value - value before), in the field's width so that "none" (all ones) is next to 0 */
-    DELTA_IN_PHASE /* zigzag(value - value of the last span of the same phase) */
-};
-
-enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
-
-/* X(field, type, predictor). Phase and duration come before what is predicted from them. */
-#define COLUMN_MAP(X)                          \
-    X(phase, uint8_t, PLAIN)                   \
-    X(dur_ns, uint64_t, PLAIN)                 \
-    X(start_ns, uint64_t, AFTER_LAST)          \
-    X(batch, uint32_t, DELTA)                  \
-    X(sample, uint64_t, DELTA)                 \
-    X(epoch, uint16_t, DELTA)                  \
-    X(bytes, uint64_t, DELTA_IN_PHASE)         \
-    X(cpu_ns, uint64_t, PLAIN)                 \
-    X(run_delay_ns, uint64_t, PLAIN)           \
-    X(cache_hit_kib, uint32_t, DELTA_IN_PHASE) \
-    X(name, uint16_t, PLAIN)                   \
-    X(flags, uint16_t, DELTA_IN_PHASE)
-
-#define COUNT_COLUMN(field, type, predictor) +1
-#define COLUMNS (0 COLUMN_MAP(COUNT_COLUMN))
-#define COLUMN_BYTES_MAX(n) (1 + VARINT_MAX + ((n) + BLOCK - 1) / BLOCK + 8 * (size_t)(n))
-#define COLUMNS_BYTES_MAX(n) (COLUMNS * COLUMN_BYTES_MAX(n))
-
-struct pp_chunk_codec {
-    struct pp_span *spans; /* decoded */
-    uint8_t *raw, *body;   /* columns; header and columns */
-    size_t spans_cap, raw_cap, body_cap;
-    ZSTD_CCtx *cctx;
-    ZSTD_DCtx *dctx;
-};
 
 struct pp_chunk_codec *pp_chunk_codec_new(void)
 {
@@ -67,10 +22,9 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c)
     free(c);
 }
 
-/* Room for need items, what was there is lost. With a half to spare: chunks of about one size must not move the buffer again and again, for
- * fresh pages interrupt every thread of the process (a page fault that changes a mapping waits until the other cores have dropped it).
- * pointer_to is the address of a pointer of any object type, hence the copies. */
-static int reserve(void *pointer_to, size_t *cap, size_t need, size_t item)
+/* With a half to spare: chunks of about one size must not move the buffer again and again, for fresh pages interrupt every thread of the process
+ * (a page fault that changes a mapping waits until the other cores have dropped it). The pointer may be of any object type, hence the copies. */
+int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item)
 {
     void *p;
     size_t ample = need + need / 2;
@@ -89,11 +43,6 @@ static inline uint64_t zigzag(uint64_t delta)
     return (delta << 1) ^ (uint64_t)((int64_t)delta >> 63);
 }
 
-static inline uint64_t unzigzag(uint64_t v)
-{
-    return (v >> 1) ^ (0 - (v & 1));
-}
-
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
     while (v >= 0x80) {
@@ -104,31 +53,7 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
     return p;
 }
 
-/* NULL at the end of the bytes or for a value over 64 bits. */
-static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
-        uint8_t b = *p++;
-        if (shift == 63 && b > 1)
-            return NULL;
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if (!(b & 0x80)) {
-            *out = v;
-            return p;
-        }
-    }
-    return NULL;
-}
-
 /* ---- encoding ---- */
-
-static inline uint64_t load8(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
 
 /* n values of which any has every bit that one of them has. */
 static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64_t any)
@@ -174,7 +99,7 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
 #define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
 
 /* One function per column, its field, type and predictor known to the compiler. */
-#define PUT_COLUMN(field, type, predictor)                                                              \
+#define PUT_COLUMN(field, type, predictor, column)                                                      \
     static uint8_t *put_##field(uint8_t *p, const struct pp_span *spans, size_t n)                      \
     {                                                                                                   \
         uint64_t v[BLOCK];                                                                              \
@@ -258,7 +183,7 @@ static uint8_t *put_columns(uint8_t *p, const struct pp_span *spans, size_t n, c
 {
     struct pp_span differs;
     memcpy(&differs, shape->differs, sizeof(differs));
-#define PUT(field, type, predictor)                          \
+#define PUT(field, type, predictor, column)                  \
     if (!differs.field)                                      \
         p = put_same(p, spans[0].field);                     \
     else if (predictor == AFTER_LAST && !shape->gaps)        \
@@ -274,11 +199,6 @@ static void put_u32(uint8_t *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (uint8_t)(v >> (8 * i));
-}
-
-static uint32_t get_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 /* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. Returns 0 where it does not pay. */
@@ -302,7 +222,7 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
 const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size)
 {
     size_t most = COLUMNS_BYTES_MAX(n);
-    if (!n || n > PP_CHUNK_SPANS_MAX || !reserve(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !reserve(&c->raw, &c->raw_cap, most + SLACK, 1)))
+    if (!n || n > PP_CHUNK_SPANS_MAX || !pp_chunk_reserve(&c->body, &c->body_cap, HEADER_BYTES + most + SLACK, 1) || (compress && !pp_chunk_reserve(&c->raw, &c->raw_cap, most + SLACK, 1)))
         return NULL;
     uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
     size_t raw = (size_t)(put_columns(columns, spans, n, shape) - columns), packed = compress ? try_zstd(c, raw) : 0;
@@ -315,106 +235,6 @@ const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_
     put_u32(c->body + 8, (uint32_t)raw);
     *size = HEADER_BYTES + (packed ? packed : raw);
     return c->body;
-}
-
-/* ---- decoding ---- */
-
-/* The values of one block; NULL when the bytes end before it does. */
-static inline const uint8_t *get_block(const uint8_t *p, const uint8_t *end, uint64_t *v, size_t n)
-{
-    uint8_t padded[BLOCK * 8 + SLACK];
-    if (p == end || *p > 8)
-        return NULL;
-    unsigned width = *p++;
-    if ((size_t)(end - p) < width * n)
-        return NULL;
-    const uint8_t *from = p;
-    if ((size_t)(end - p) < width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
-        memcpy(padded, p, width * n);
-        from = padded;
-    }
-    uint64_t mask = width == 8 ? UINT64_MAX : (1ull << (8 * width)) - 1;
-    if (width == 0)
-        memset(v, 0, n * sizeof(*v));
-    else
-        for (size_t i = 0; i < n; i++)
-            v[i] = load8(from + i * width) & mask;
-    return p + width * n;
-}
-
-#define GET_COLUMN(field, type, predictor)                                                              \
-    static const uint8_t *get_##field(const uint8_t *p, const uint8_t *end, struct pp_span *spans, size_t n) \
-    {                                                                                                   \
-        uint64_t v[BLOCK], first;                                                                       \
-        struct memory m;                                                                                \
-        if (p == end || *p > FORM_BLOCKS)                                                               \
-            return NULL;                                                                                \
-        int form = *p++;                                                                                \
-        p = get_varint(p, end, &first);                                                                 \
-        if (!p)                                                                                         \
-            return NULL;                                                                                \
-        if (form == FORM_SAME) {                                                                        \
-            for (size_t i = 0; first && i < n; i++) /* they are zero already */                         \
-                spans[i].field = (type)first;                                                           \
-            return p;                                                                                   \
-        }                                                                                               \
-        start_memory(&m, predictor, first);                                                             \
-        for (size_t from = 0; from < n; from += BLOCK) {                                                \
-            size_t count = n - from < BLOCK ? n - from : BLOCK;                                         \
-            struct pp_span *s = spans + from;                                                           \
-            p = get_block(p, end, v, count);                                                            \
-            if (!p)                                                                                     \
-                return NULL;                                                                            \
-            for (size_t i = 0; i < count; i++) {                                                        \
-                if (predictor == PLAIN) {                                                               \
-                    s[i].field = (type)v[i];                                                            \
-                } else if (predictor == DELTA_IN_PHASE) {                                               \
-                    s[i].field = (type)(m.in_phase[s[i].phase] += unzigzag(v[i]));                      \
-                } else {                                                                                \
-                    s[i].field = (type)(m.last + unzigzag(v[i]));                                       \
-                    m.last = predictor == AFTER_LAST ? s[i].field + s[i].dur_ns : s[i].field;           \
-                }                                                                                       \
-            }                                                                                           \
-        }                                                                                               \
-        return p;                                                                                       \
-    }
-COLUMN_MAP(GET_COLUMN)
-
-static const uint8_t *get_columns(const uint8_t *p, const uint8_t *end, struct pp_span *spans, size_t n)
-{
-#define GET(field, type, predictor) p = p ? get_##field(p, end, spans, n) : NULL;
-    COLUMN_MAP(GET)
-#undef GET
-    return p;
-}
-
-/* The columns of a body, unpacked if they are packed; NULL when sizes do not agree. */
-static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t raw)
-{
-    if (!(body[1] & FLAG_ZSTD))
-        return size - HEADER_BYTES == raw ? body + HEADER_BYTES : NULL;
-    if (!reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
-        return NULL;
-    return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw : NULL;
-}
-
-const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n_out)
-{
-    *n_out = 0;
-    if (size < HEADER_BYTES || body[0] != VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
-        return NULL;
-    size_t n = get_u32(body + 4), raw = get_u32(body + 8);
-    if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
-        return NULL;
-    const uint8_t *p = open_columns(c, body, size, raw);
-    if (!p || !reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
-        return NULL;
-    const uint8_t *end = p + raw;
-    memset(c->spans, 0, n * sizeof(*c->spans));
-    if (get_columns(p, end, c->spans, n) != end)
-        return NULL;
-    *n_out = n;
-    return c->spans;
 }
 
 uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size)

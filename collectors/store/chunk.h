@@ -1,8 +1,9 @@
 /* store/chunk.h: the columnar form of some thousand spans of one thread: what a row of table `chunk` holds in `body`.
  *
- * Body: u8 version (1) | u8 flags (1: columns are zstd) | u16 0 | u32 n | u32 bytes of the columns before compression | columns; little-endian.
- * Columns, one after the other in the order of the table in chunk.c: u8 form, then varints (LEB128):
- *   form 0  n values          form 1  the first value, then one value that all others have (a constant column is 3 bytes)
+ * Body: u8 version (2) | u8 flags (1: columns are zstd) | u16 0 | u32 n | u32 bytes of the columns before compression | columns; little-endian.
+ * Columns, one after the other in the order of the table in chunk_impl.h: u8 form, then a varint (LEB128), then
+ *   form 0  nothing: n times that value (a constant column is 2 bytes or a few)
+ *   form 1  blocks of 128 values (the last one fewer): u8 width 0 to 8, then each value in that many bytes; the varint is what the first is predicted from
  * where a value is what its predictor leaves, see enum predictor. Adjacent laps leave a start column of zeros, so a span that
  * carries phase, batch and times costs about 5 bytes.
  *
@@ -40,6 +41,8 @@ const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_
 /* Spans and their number, or NULL for bytes that do not follow the format (any bytes may be given) or without memory. The spans belong to the codec
  * and live until its next call. */
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n);
+/* The same of the columns in wanted (enum pp_column) alone: of the spans' other fields some are 0. What is refused is the same. */
+const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n);
 
 /* XXH3 of the body, bound to the row it stands in: a body under another thread or position does not match. */
 uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size);

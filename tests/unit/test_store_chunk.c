@@ -1,5 +1,6 @@
 /* The columnar codec: round trip on random and realistic spans, size, and arbitrary bytes. */
 #include "collectors/store/chunk.h"
+#include "collectors/store/columns.h"
 
 #include "probe/base/rng.h"
 
@@ -179,6 +180,53 @@ static void test_arbitrary_bytes(void **state)
     pp_chunk_codec_free(c);
 }
 
+/* Whether the wanted fields of n spans are those of others. */
+static int same_columns(const struct pp_span *a, const struct pp_span *b, size_t n, unsigned wanted)
+{
+    int same = 1;
+    for (size_t i = 0; i < n; i++) {
+#define SAME(bit, field) same &= !(wanted & bit) || a[i].field == b[i].field
+        SAME(PP_COLUMN_PHASE, phase);
+        SAME(PP_COLUMN_DUR, dur_ns);
+        SAME(PP_COLUMN_START, start_ns);
+        SAME(PP_COLUMN_BATCH, batch);
+        SAME(PP_COLUMN_SAMPLE, sample);
+        SAME(PP_COLUMN_EPOCH, epoch);
+        SAME(PP_COLUMN_BYTES, bytes);
+        SAME(PP_COLUMN_CPU, cpu_ns);
+        SAME(PP_COLUMN_RUN_DELAY, run_delay_ns);
+        SAME(PP_COLUMN_CACHE_HIT, cache_hit_kib);
+        SAME(PP_COLUMN_NAME, name);
+        SAME(PP_COLUMN_FLAGS, flags);
+#undef SAME
+    }
+    return same;
+}
+
+/* Any choice of columns, also of those that are predicted from others: each is what it is among all, and what is not decoded is 0. */
+static void test_some_columns(void **state)
+{
+    enum { N = 700 };
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(7, 7, 7, 7);
+    struct pp_span s[N];
+    size_t size, n;
+    for (unsigned wanted = 0; wanted <= PP_COLUMNS_ALL; wanted++) {
+        size_t count = 1 + next(&r) % N;
+        wanted & 1 ? fill_wild(&r, s, count) : fill_worker(&r, s, count, wanted & 2);
+        const uint8_t *body = pp_chunk_encode(c, s, count, wanted & 4, &size);
+        uint8_t *copy = malloc(size);
+        memcpy(copy, body, size);
+        const struct pp_span *got = pp_chunk_decode_columns(c, copy, size, wanted, &n);
+        assert_non_null(got);
+        assert_int_equal(n, count);
+        assert_true(same_columns(got, s, n, wanted));
+        assert_true(wanted & PP_COLUMN_SAMPLE || same_columns(got, &(struct pp_span){0}, 1, PP_COLUMN_SAMPLE));
+        free(copy);
+    }
+    pp_chunk_codec_free(c);
+}
+
 static void test_checksum_binds_place(void **state)
 {
     const uint8_t body[] = "some columns";
@@ -194,7 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_gap), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_checksum_binds_place),
+        cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_some_columns), cmocka_unit_test(test_checksum_binds_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,198 @@
+/* Decoding a chunk: first every column is found and its format checked, block by block; then a block of all wanted columns is put into its spans before
+ * the next, so that the spans stay in the nearest cache meanwhile. */
+#include "collectors/store/chunk_impl.h"
+
+/* A column of the chunk that is being decoded. */
+struct column {
+    const uint8_t *at;   /* its next block; NULL: all values are `last` */
+    uint64_t last;       /* what the predictor remembers: values wrap in 64 bits, so what encoding subtracted is added back, */
+    uint64_t in_phase[256]; /* per phase where the predictor is DELTA_IN_PHASE */
+};
+
+static uint32_t get_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t load8(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static inline uint64_t unzigzag(uint64_t v)
+{
+    return (v >> 1) ^ (0 - (v & 1));
+}
+
+/* NULL at the end of the bytes or for a value over 64 bits. */
+static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
+        uint8_t b = *p++;
+        if (shift == 63 && b > 1)
+            return NULL;
+        v |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80)) {
+            *out = v;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static size_t block_of(size_t left)
+{
+    return left < BLOCK ? left : BLOCK;
+}
+
+/* ---- finding the columns ---- */
+
+/* What follows a column of n values; NULL when its bytes do not follow the format. */
+static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
+{
+    if (p == end || *p > FORM_BLOCKS)
+        return NULL;
+    int form = *p++;
+    p = get_varint(p, end, &c->last);
+    c->at = form == FORM_BLOCKS ? p : NULL;
+    for (size_t left = n; p && c->at && left; left -= block_of(left)) {
+        size_t bytes = p < end && *p <= 8 ? 1 + *p * block_of(left) : SIZE_MAX;
+        p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
+    }
+    return p;
+}
+
+/* All of them, between p and end. */
+static int find_columns(struct column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
+{
+    for (size_t i = 0; i < COLUMNS && p; i++)
+        p = find_column(&columns[i], p, end, n);
+    return p == end;
+}
+
+/* ---- their values ---- */
+
+/* Of one block, which was found whole; returns what follows it. */
+static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, uint64_t v[BLOCK], size_t n)
+{
+    uint8_t padded[BLOCK * 8 + SLACK];
+    size_t width = *p++;
+    const uint8_t *from = p;
+    if ((size_t)(end - p) < width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
+        memcpy(padded, p, width * n);
+        from = padded;
+    }
+    uint64_t mask = width == 8 ? UINT64_MAX : (1ull << (8 * width)) - 1;
+    if (width == 0)
+        memset(v, 0, n * sizeof(*v));
+    else
+        for (size_t i = 0; i < n; i++)
+            v[i] = load8(from + i * width) & mask;
+    return p + width * n;
+}
+
+/* One function per column, its field, type and predictor known to the compiler: the next n values into the fields of n spans that are zero. */
+#define GET_COLUMN(field, type, predictor, bit)                                                         \
+    static void get_##field(struct column *c, const uint8_t *end, struct pp_span *s, size_t n)          \
+    {                                                                                                   \
+        uint64_t v[BLOCK], last = c->last;                                                              \
+        if (!c->at) {                                                                                   \
+            for (size_t i = 0; last && i < n; i++)                                                      \
+                s[i].field = (type)last;                                                                \
+            return;                                                                                     \
+        }                                                                                               \
+        c->at = get_values(c->at, end, v, n);                                                           \
+        for (size_t i = 0; i < n; i++) {                                                                \
+            if (predictor == PLAIN) {                                                                   \
+                s[i].field = (type)v[i];                                                                \
+            } else if (predictor == DELTA_IN_PHASE) {                                                   \
+                s[i].field = (type)(c->in_phase[s[i].phase] += unzigzag(v[i]));                         \
+            } else {                                                                                    \
+                s[i].field = (type)(last + unzigzag(v[i]));                                             \
+                last = predictor == AFTER_LAST ? s[i].field + s[i].dur_ns : s[i].field;                 \
+            }                                                                                           \
+        }                                                                                               \
+        c->last = last;                                                                                 \
+    }
+COLUMN_MAP(GET_COLUMN)
+
+static const struct {
+    unsigned bit;
+    enum predictor predictor;
+} kinds[COLUMNS] = {
+#define KIND(field, type, predictor, bit) {bit, predictor},
+    COLUMN_MAP(KIND)
+#undef KIND
+};
+
+/* With the columns that wanted ones are predicted from. */
+static unsigned with_predictors(unsigned wanted)
+{
+    unsigned from = 0;
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (wanted & kinds[i].bit)
+            from |= kinds[i].predictor == AFTER_LAST ? PP_COLUMN_DUR : kinds[i].predictor == DELTA_IN_PHASE ? PP_COLUMN_PHASE : 0u;
+    return wanted | from;
+}
+
+static void begin_columns(struct column columns[COLUMNS], unsigned wanted)
+{
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (kinds[k].predictor == DELTA_IN_PHASE && columns[k].at && (wanted & kinds[k].bit))
+            for (size_t phase = 0; phase < 256; phase++)
+                columns[k].in_phase[phase] = columns[k].last;
+}
+
+static void get_columns(struct column columns[COLUMNS], const uint8_t *end, unsigned wanted, struct pp_span *spans, size_t n)
+{
+    for (size_t from = 0; from < n; from += BLOCK) {
+        size_t count = block_of(n - from);
+        struct column *c = columns;
+        memset(spans + from, 0, count * sizeof(*spans));
+#define GET(field, type, predictor, bit)                \
+    if (wanted & bit)                                   \
+        get_##field(c, end, spans + from, count);       \
+    c++;
+        COLUMN_MAP(GET)
+#undef GET
+    }
+}
+
+/* ---- the body ---- */
+
+/* The columns of a body, unpacked if they are packed; NULL when sizes do not agree. */
+static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t raw)
+{
+    if (!(body[1] & FLAG_ZSTD))
+        return size - HEADER_BYTES == raw ? body + HEADER_BYTES : NULL;
+    if (!pp_chunk_reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
+        return NULL;
+    return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw : NULL;
+}
+
+const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n_out)
+{
+    struct column columns[COLUMNS];
+    *n_out = 0;
+    if (size < HEADER_BYTES || body[0] != VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
+        return NULL;
+    size_t n = get_u32(body + 4), raw = get_u32(body + 8);
+    if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
+        return NULL;
+    const uint8_t *p = open_columns(c, body, size, raw);
+    if (!p || !find_columns(columns, p, p + raw, n) || !pp_chunk_reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
+        return NULL;
+    wanted = with_predictors(wanted);
+    begin_columns(columns, wanted);
+    get_columns(columns, p + raw, wanted, c->spans, n);
+    *n_out = n;
+    return c->spans;
+}
+
+const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n)
+{
+    return pp_chunk_decode_columns(c, body, size, PP_COLUMNS_ALL, n);
+}
