@@ -10,6 +10,7 @@
 #define MOST_BATCHES (UINT32_C(1) << 21)
 #define SAME_PART 0.9      /* of the batches two epochs both have: the last ones may have been on their way when the run ended */
 #define CHANCE 13.8155106  /* ln(1e6) */
+enum { AHEAD = 32 };      /* spans: a few hundred ns */
 #define MOST_REPEATS 0.5   /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
 struct batch {
@@ -146,9 +147,12 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
         at++;
     if (at == p->n_threads || p->phase == PP_PHASE_NONE || (p->threads[at].lane != PP_LANE_WORKER && p->threads[at].lane != PP_LANE_READER))
         return 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && spans[i + AHEAD].phase == p->phase)
+            pp_watch_expect(&p->watch, spans[i + AHEAD].sample);
         if (!add_span(p, &p->hands[at], &spans[i]))
             return 1;
+    }
     return 0;
 }
 

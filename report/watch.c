@@ -18,9 +18,9 @@ static int is_watched(const struct pp_watch *w, uint64_t hash)
 }
 
 /* The place of the sample, or the free one where it belongs. */
-static struct pp_watch_entry *place_of(const struct pp_watch *w, uint64_t sample)
+static struct pp_watch_entry *place_of(const struct pp_watch *w, uint64_t hash, uint64_t sample)
 {
-    size_t at = (size_t)hash_of(sample) & (w->room - 1); /* the low bits: the high ones are the level's */
+    size_t at = (size_t)hash & (w->room - 1); /* the low bits: the high ones are the level's */
     while (w->entries[at].used && w->entries[at].sample != sample)
         at = (at + 1) & (w->room - 1);
     return &w->entries[at];
@@ -36,11 +36,13 @@ static int move(struct pp_watch *w, size_t room)
     w->entries = entries;
     w->room = room;
     w->n = 0;
-    for (size_t i = 0; i < old.room; i++)
-        if (old.entries[i].used && is_watched(w, hash_of(old.entries[i].sample))) {
-            *place_of(w, old.entries[i].sample) = old.entries[i];
+    for (size_t i = 0; i < old.room; i++) {
+        uint64_t hash = hash_of(old.entries[i].sample);
+        if (old.entries[i].used && is_watched(w, hash)) {
+            *place_of(w, hash, old.entries[i].sample) = old.entries[i];
             w->n++;
         }
+    }
     free(old.entries);
     return 1;
 }
@@ -55,6 +57,13 @@ static int make_room(struct pp_watch *w)
     return move(w, w->room);
 }
 
+void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
+{
+    uint64_t hash = hash_of(sample);
+    if (w->room && is_watched(w, hash))
+        __builtin_prefetch(&w->entries[hash & (w->room - 1)], 1);
+}
+
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch)
 {
     uint64_t hash = hash_of(sample);
@@ -64,7 +73,7 @@ enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t 
         return PP_WATCH_NO_MEMORY;
     if (!is_watched(w, hash))
         return PP_WATCH_NOT_WATCHED;
-    struct pp_watch_entry *e = place_of(w, sample);
+    struct pp_watch_entry *e = place_of(w, hash, sample);
     if (!e->used) {
         *e = (struct pp_watch_entry){.sample = sample, .seen = 1, .newest = epoch, .used = 1};
         w->n++;

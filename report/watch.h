@@ -29,6 +29,9 @@ enum pp_watch_answer { PP_WATCH_FIRST, PP_WATCH_AGAIN, PP_WATCH_NOT_WATCHED, PP_
 
 /* Zero-initialise; free with pp_watch_free. */
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch);
+/* The sample will be seen soon. Changes nothing, but asks memory for its place, for which pp_watch_see would wait: shuffled samples are all over a
+ * table that no cache holds. */
+void pp_watch_expect(const struct pp_watch *w, uint64_t sample);
 static inline double pp_watch_scale(const struct pp_watch *w)
 {
     return (double)(UINT64_C(1) << w->level);
