@@ -48,11 +48,17 @@ static const uint8_t *get_varint(const uint8_t *p, const uint8_t *stop, uint32_t
 }
 
 /* The next bucket that is not empty; NULL for a damaged blob. */
-static const uint8_t *next_bucket(const uint8_t *p, const uint8_t *stop, uint64_t *bucket, uint32_t *count)
+static inline const uint8_t *next_bucket(const uint8_t *p, const uint8_t *stop, uint64_t *bucket, uint32_t *count)
 {
     uint32_t step;
-    p = get_varint(p, stop, &step);
-    p = p ? get_varint(p, stop, count) : NULL;
+    if (stop - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
+        step = p[0];
+        *count = p[1];
+        p += 2;
+    } else {
+        p = get_varint(p, stop, &step);
+        p = p ? get_varint(p, stop, count) : NULL;
+    }
     if (!p)
         return NULL;
     *bucket += step;
