@@ -39,7 +39,7 @@ pp_status pp_checks_run(const struct pp_source *source, const struct pp_timeline
     struct pass p = {.laws = pp_laws_begin(source, timeline), .periodic = pp_periodic_begin(source, timeline), .visits = pp_visits_begin(source, timeline),
                      .ranks = pp_ranks_begin(source, timeline)};
     p.no_memory = !p.laws || !p.periodic || !p.visits || !p.ranks;
-    pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, each_chunk, &p, NULL, err);
+    pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     if (p.no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to check %s", source->path);
     pp_laws_end(p.laws, tally, r, arena, &out->laws);

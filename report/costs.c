@@ -481,7 +481,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
     for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
         p.workers[i].thread = p.threads[i].id;
     if (st == PP_OK)
-        st = source->each_chunk(source->ctx, each_chunk, &p, NULL, err);
+        st = source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
         finish_sample(&p, &p.workers[i]);
     if (p.no_memory)

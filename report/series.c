@@ -33,6 +33,10 @@ struct pass {
     double samples[PP_SERIES_SLICES];
     uint64_t errors[PP_SERIES_SLICES];
     struct flow ready, device;
+    struct begun {
+        uint64_t first_ns;
+        uint32_t least, most;
+    } begun[PP_SERIES_SLICES]; /* of the chunks that begin in a slice: when the first does, and which batches they have spans of */
     struct current current;
     struct pp_series_target typical, worst;
     uint64_t median_ns;
@@ -158,10 +162,27 @@ static void add_worker(struct pass *p, int row, const struct pp_span *s)
         add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
 }
 
+/* For since(). */
+static void note_batches(struct pass *p, const struct pp_span *spans, size_t n)
+{
+    struct begun c = {UINT64_MAX, UINT32_MAX, 0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t batch = spans[i].batch;
+        c.first_ns = spans[i].start_ns < c.first_ns ? spans[i].start_ns : c.first_ns;
+        c.least = batch < c.least ? batch : c.least;
+        c.most = batch != PP_NO_BATCH && batch > c.most ? batch : c.most;
+    }
+    struct begun *all = &p->begun[slice_at(p, c.first_ns)];
+    all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
+    all->least = c.least < all->least ? c.least : all->least;
+    all->most = c.most > all->most ? c.most : all->most;
+}
+
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
     size_t k = 0;
+    note_batches(p, spans, n);
     while (k < p->n_threads && p->threads[k].id != thread)
         k++;
     if (k == p->n_threads)
@@ -302,6 +323,15 @@ static void put_cdf(const struct pp_tally *tally, struct pp_report_arena *arena,
     }
 }
 
+/* No chunk that begins earlier has a span of the batch. */
+static uint64_t since(const struct pass *p, uint32_t batch)
+{
+    size_t i = 0;
+    while (i < PP_SERIES_SLICES - 1 && (batch < p->begun[i].least || batch > p->begun[i].most))
+        i++;
+    return p->begun[i].first_ns;
+}
+
 static void put_targets(struct pass *p, struct pp_series_targets *out)
 {
     consider(p);
@@ -314,6 +344,8 @@ static void put_targets(struct pass *p, struct pp_series_targets *out)
         out->target[out->n] = p->worst;
         out->target[out->n++].which = "worst";
     }
+    for (size_t i = 0; i < out->n; i++)
+        out->target[i].since_ns = since(p, out->target[i].batch);
 }
 
 /* Neighbours share a row when there are more workers than rows. */
@@ -339,6 +371,7 @@ static int make_rows(struct pass *p)
 pp_status pp_series_build(const struct pp_source *source, const struct pp_timeline *timeline, const struct pp_tally *tally, struct pp_report_arena *arena,
                           struct pp_report *r, struct pp_series_targets *targets, struct pp_err *err)
 {
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
     const struct pp_tally_phase *wait = tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
     struct pass *p = calloc(1, sizeof(*p));
     pp_status status = PP_OK;
@@ -347,6 +380,8 @@ pp_status pp_series_build(const struct pp_source *source, const struct pp_timeli
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
     p->timeline = timeline;
     p->n_threads = source->threads(source->ctx, &p->threads);
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++)
+        p->begun[i] = (struct begun){UINT64_MAX, UINT32_MAX, 0};
     p->median_ns = wait ? pp_hist_quantile(&wait->hist, 0.5) : 0;
     if (timeline->spans == 0 || timeline->last_ns <= timeline->first_ns)
         goto out;
@@ -357,7 +392,7 @@ pp_status pp_series_build(const struct pp_source *source, const struct pp_timeli
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
         goto out;
     }
-    status = source->each_chunk(source->ctx, each_chunk, p, NULL, err);
+    status = source->each_chunk(source->ctx, &wanted, each_chunk, p, NULL, err);
     if (status == PP_OK)
         status = source->each_error(source->ctx, on_error, p, err);
     if (status != PP_OK)

@@ -5,7 +5,7 @@
  * batch enters `ready` when its collate ends and leaves when the copy lane's get_wait ends; it enters `device` when its copy
  * ends and leaves when the trainer's wait ends. Where spans are missing the counts drift apart; then it is not shown.
  *
- * Batches (fourth pass): the worker that finished the batch is the one on the critical path. Its spans are walked back from there to where the
+ * Batches (one more pass each, over the chunks of its time): the worker that finished the batch is the one on the critical path. Its spans are walked back from there to where the
  * trainer began to wait, or the batch was begun, whichever was first: what it did for earlier batches in that time held this one. */
 #ifndef PP_REPORT_SERIES_H
 #define PP_REPORT_SERIES_H
@@ -21,6 +21,7 @@ struct pp_series_target {
     const char *which;
     uint32_t batch, epoch;
     uint64_t wait_start_ns, wait_end_ns, end_ns, wait_ns, sync_ns, step_ns;
+    uint64_t since_ns; /* chunks that begin earlier have no span of it */
 };
 struct pp_series_targets {
     struct pp_series_target target[2];

@@ -25,8 +25,7 @@ struct catch {
 struct pass {
     const struct pp_thread_row *threads;
     size_t n_threads;
-    struct catch catch[2];
-    size_t n;
+    struct catch catch;
     int no_memory;
 };
 
@@ -40,8 +39,9 @@ static int wanted(const struct pp_series_target *t, const struct pp_span *s)
     return s->batch == t->batch || (end > t->wait_start_ns && s->start_ns < t->wait_end_ns);
 }
 
-static void keep(struct pass *p, struct catch *c, uint32_t thread, const struct pp_span *s)
+static void keep(struct pass *p, uint32_t thread, const struct pp_span *s)
 {
+    struct catch *c = &p->catch;
     if (c->n == MOST_SPANS) {
         c->too_many = 1;
         return;
@@ -66,10 +66,9 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     while (k < p->n_threads && p->threads[k].id != thread)
         k++;
     for (size_t i = 0; k < p->n_threads && i < n; i++)
-        for (size_t c = 0; c < p->n; c++)
-            if (!p->catch[c].too_many && wanted(p->catch[c].target, &spans[i]))
-                keep(p, &p->catch[c], k, &spans[i]);
-    return p->no_memory;
+        if (wanted(p->catch.target, &spans[i]))
+            keep(p, k, &spans[i]);
+    return p->no_memory || p->catch.too_many;
 }
 
 static int by_thread_and_start(const void *a, const void *b)
@@ -287,22 +286,24 @@ static void put_batch(const struct pass *p, struct catch *c, struct pp_report_ar
     put_rows(&b);
 }
 
-pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
+static pp_status follow(const struct pp_source *source, const struct pp_series_target *target, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
 {
-    struct pass p = {.n = targets->n};
-    pp_status status = PP_OK;
-    if (targets->n == 0)
-        return PP_OK;
+    struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH, .from_ns = target->since_ns, .to_ns = target->end_ns};
+    struct pass p = {.catch.target = target};
     p.n_threads = source->threads(source->ctx, &p.threads);
-    for (size_t i = 0; i < p.n; i++)
-        p.catch[i].target = &targets->target[i];
-    status = source->each_chunk(source->ctx, each_chunk, &p, NULL, err);
+    pp_status status = source->each_chunk(source->ctx, &of_its_time, each_chunk, &p, NULL, err);
     if (p.no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to follow two batches of %s", source->path);
-    for (size_t i = 0; i < p.n; i++) {
-        if (status == PP_OK && !p.catch[i].too_many)
-            put_batch(&p, &p.catch[i], arena, r);
-        free(p.catch[i].kept);
-    }
+    if (status == PP_OK && !p.catch.too_many)
+        put_batch(&p, &p.catch, arena, r);
+    free(p.catch.kept);
+    return status;
+}
+
+pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < targets->n && status == PP_OK; i++)
+        status = follow(source, &targets->target[i], arena, r, err);
     return status;
 }

@@ -82,12 +82,19 @@ static int clip(void *ctx, uint32_t thread, const struct pp_span *spans, size_t 
     return 0;
 }
 
-static pp_status each_chunk(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     const struct opened *o = ctx;
     if (!o->part)
-        return pp_reader_each_chunk(o->reader, fn, fn_ctx, bad_chunks, err);
-    return pp_reader_each_chunk_between(o->reader, o->from_ns, o->to_ns, clip, &(struct clip){o, fn, fn_ctx}, bad_chunks, err);
+        return pp_reader_each_chunk_of(o->reader, wanted, fn, fn_ctx, bad_chunks, err);
+    struct pp_wanted of_part = {.from_ns = o->from_ns, .to_ns = o->to_ns};
+    if (wanted && wanted->columns)
+        of_part.columns = wanted->columns | PP_COLUMN_START;
+    if (wanted && wanted->to_ns) {
+        of_part.from_ns = wanted->from_ns > o->from_ns ? wanted->from_ns : o->from_ns;
+        of_part.to_ns = wanted->to_ns < o->to_ns ? wanted->to_ns : o->to_ns;
+    }
+    return pp_reader_each_chunk_of(o->reader, &of_part, clip, &(struct clip){o, fn, fn_ctx}, bad_chunks, err);
 }
 
 struct errors {

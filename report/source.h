@@ -15,7 +15,7 @@ struct pp_source {
     pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);
     size_t (*threads)(void *ctx, const struct pp_thread_row **rows);
     const char *(*name)(void *ctx, uint16_t id); /* NULL: no interned names */
-    pp_status (*each_chunk)(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err);
+    pp_status (*each_chunk)(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err); /* each_chunk_of */
     pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err); /* NULL: no counters */

@@ -166,7 +166,7 @@ pp_status pp_tally_build(const struct pp_source *source, const struct pp_timelin
     memset(out, 0, sizeof(*out));
     pp_status status = make_threads(source, out, err);
     if (status == PP_OK)
-        status = source->each_chunk(source->ctx, each_chunk, &p, NULL, err);
+        status = source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     if (p.no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the phases of %s", source->path);
     for (size_t i = 0; i < out->n_threads; i++)

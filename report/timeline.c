@@ -263,11 +263,12 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err)
 {
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
     struct pass p = {.tl = out};
     memset(out, 0, sizeof(*out));
     out->first_ns = out->startup_start_ns = UINT64_MAX;
     p.n_threads = source->threads(source->ctx, &p.threads);
-    pp_status status = source->each_chunk(source->ctx, each_chunk, &p, &out->bad_chunks, err);
+    pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
     close_batch(&p);

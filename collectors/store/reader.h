@@ -4,6 +4,7 @@
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
+#include "collectors/store/columns.h"
 #include "collectors/store/proof.h"
 #include "probe/base/hist.h"
 
@@ -49,8 +50,13 @@ pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, 
 /* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk once. */
 pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
 
-/* The same for chunks that hold something of [from_ns, to_ns]; other chunks' bodies are not read. */
-pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+/* What a walk is about: what it leaves out costs little. Zero: everything. */
+struct pp_wanted {
+    unsigned columns;        /* enum pp_column, or'ed: the fields of a span that are looked at; of the others some are 0. 0: all */
+    uint64_t from_ns, to_ns; /* only chunks that hold something of [from_ns, to_ns]; to_ns 0: no limit */
+};
+/* The same for what is wanted; NULL: everything. */
+pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
 
 /* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one (second, thread, phase) may come;
  * they add up. hist is valid during the call. */

@@ -3,26 +3,28 @@
 
 #include "collectors/store/chunk.h"
 
+#define COLUMNS "SELECT id, thread, seq0, n, checksum, body FROM chunk "
+
 /* The spans of the chunk in the current row, or NULL when its checksum or its format does not hold. */
-static const struct pp_span *chunk_in(struct query *q, size_t *n)
+static const struct pp_span *chunk_in(struct query *q, unsigned columns, size_t *n)
 {
     const uint8_t *body = sqlite3_column_blob(q->st, 5);
     size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
     uint64_t stated = col_num(q, 3);
     if (!body || pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
         return NULL;
-    const struct pp_span *spans = pp_chunk_decode(q->r->codec, body, size, n);
+    const struct pp_span *spans = pp_chunk_decode_columns(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL, n);
     return spans && *n == stated ? spans : NULL;
 }
 
-/* Rows id, thread, seq0, n, checksum, body of q, until the end or until fn says stop; *last_id follows. */
-static pp_status walk_chunks(struct query *q, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+/* Rows of q, until the end or until fn says stop; *last_id follows. */
+static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     uint64_t bad = 0;
     int stop = 0;
     while (!stop && query_row(q)) {
         size_t n;
-        const struct pp_span *spans = chunk_in(q, &n);
+        const struct pp_span *spans = chunk_in(q, columns, &n);
         *last_id = (int64_t)col_num(q, 0);
         if (spans)
             stop = fn(ctx, (uint32_t)col_num(q, 1), spans, n);
@@ -36,22 +38,25 @@ static pp_status walk_chunks(struct query *q, int64_t *last_id, pp_spans_fn *fn,
 
 pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
-    struct query q = reader_query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE id > ? ORDER BY id");
+    struct query q = reader_query(r, COLUMNS "WHERE id > ? ORDER BY id");
     sqlite3_bind_int64(q.st, 1, *last_id);
-    return walk_chunks(&q, last_id, fn, ctx, bad_chunks, err);
+    return walk_chunks(&q, 0, last_id, fn, ctx, bad_chunks, err);
 }
 
-pp_status pp_reader_each_chunk_between(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     int64_t id = 0;
-    struct query q = reader_query(r, "SELECT id, thread, seq0, n, checksum, body FROM chunk WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY +id"); /* +: by the index, then sorted */
-    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
-    sqlite3_bind_int64(q.st, 2, (sqlite3_int64)to_ns);
-    return walk_chunks(&q, &id, fn, ctx, bad_chunks, err);
+    int part = wanted && wanted->to_ns;
+    /* +: by the index, then sorted */
+    struct query q = reader_query(r, part ? COLUMNS "WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY +id" : COLUMNS "ORDER BY id");
+    if (part) {
+        sqlite3_bind_int64(q.st, 1, (sqlite3_int64)wanted->from_ns);
+        sqlite3_bind_int64(q.st, 2, wanted->to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)wanted->to_ns);
+    }
+    return walk_chunks(&q, wanted ? wanted->columns : 0, &id, fn, ctx, bad_chunks, err);
 }
 
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
-    int64_t from = 0;
-    return pp_reader_each_chunk_after(r, &from, fn, ctx, bad_chunks, err);
+    return pp_reader_each_chunk_of(r, NULL, fn, ctx, bad_chunks, err);
 }

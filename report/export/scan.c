@@ -179,7 +179,7 @@ pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct
     *run = (struct pp_export_run){.source = src, .origin_ns = UINT64_MAX, .pinned = -1};
     pp_status st = declared_threads(&s, err);
     if (st == PP_OK)
-        st = src->each_chunk(src->ctx, on_chunk, &s, &bad_chunks, err);
+        st = src->each_chunk(src->ctx, NULL, on_chunk, &s, &bad_chunks, err);
     if (st == PP_OK)
         st = src->each_error(src->ctx, on_error, &s, err);
     if (st == PP_OK)

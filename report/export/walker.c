@@ -153,7 +153,7 @@ static pp_status deliver(struct walk *w)
     if (st == PP_OK && w->status == PP_OK && w->to->gpu && src->each_gpu)
         st = src->each_gpu(src->ctx, on_gpu, w, w->err);
     if (st == PP_OK && w->status == PP_OK)
-        st = src->each_chunk(src->ctx, on_chunk, w, NULL, w->err);
+        st = src->each_chunk(src->ctx, NULL, on_chunk, w, NULL, w->err);
     return w->status != PP_OK ? w->status : st;
 }
 

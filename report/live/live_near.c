@@ -148,14 +148,14 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
     if (status != PP_OK)
         return status;
     struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
-    status = pp_reader_each_chunk_between(r, w.from_ns, w.to_ns, look_at, &w, NULL, err);
+    status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = w.from_ns, .to_ns = w.to_ns}, look_at, &w, NULL, err);
     if (status == PP_OK) /* commits drift: a second may have got no look of its own */
         status = pp_reader_each_open_phase(r, w.from_ns - LIVE_SECOND_NS / 2, w.to_ns - 1, note_open, l, err);
     if (status == PP_OK && l->batch != PP_NO_BATCH) {
         uint64_t reach = l->batch_wait_ns + BATCH_REACH_NS, to = l->batch_to_ns;
         l->batch_from_ns = to - l->batch_wait_ns;
         w.spans = 0;
-        status = pp_reader_each_chunk_between(r, to > reach ? to - reach : 0, to, take_bars, &w, NULL, err);
+        status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = to > reach ? to - reach : 0, .to_ns = to}, take_bars, &w, NULL, err);
     }
     name_queues(l, r);
     pp_reader_close(r);

@@ -112,7 +112,8 @@ static void ask(const char *path, int rollups, struct stats *s)
     struct pp_reader *r;
     struct pp_err err;
     memset(s, 0, sizeof(*s));
-    if (pp_reader_open(path, &r, &err) || (rollups ? pp_reader_each_second(r, 0, add_second, s, &err) : pp_reader_each_chunk(r, add_chunk, s, NULL, &err)))
+    const struct pp_wanted durations = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR};
+    if (pp_reader_open(path, &r, &err) || (rollups ? pp_reader_each_second(r, 0, add_second, s, &err) : pp_reader_each_chunk_of(r, &durations, add_chunk, s, NULL, &err)))
         die("read", &err);
     pp_reader_close(r);
 }

@@ -41,10 +41,10 @@ static inline int fx_shifted(void *ctx, uint32_t thread, const struct pp_span *s
     return s->fn(s->ctx, thread + s->by, spans, n);
 }
 
-static inline pp_status fx_each_chunk(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static inline pp_status fx_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     struct fake_export *f = ctx;
-    return fake_each_chunk(f->run, fx_shifted, &(struct fx_shift){fn, fn_ctx, f->id_offset}, bad_chunks, err);
+    return fake_each_chunk(f->run, wanted, fx_shifted, &(struct fx_shift){fn, fn_ctx, f->id_offset}, bad_chunks, err);
 }
 static inline pp_status fx_each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
 {

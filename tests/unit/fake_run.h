@@ -122,8 +122,43 @@ static inline size_t fake_threads(void *ctx, const struct pp_thread_row **rows)
     return f->n_threads;
 }
 
+/* The span with the columns that are wanted, and no other. */
+static inline struct pp_span fake_columns(const struct pp_span *s, unsigned columns)
+{
+    struct pp_span out = {.start_ns = columns & PP_COLUMN_START ? s->start_ns : 0};
+#define FAKE_COLUMN(bit, field) out.field = columns & bit ? s->field : 0
+    FAKE_COLUMN(PP_COLUMN_PHASE, phase);
+    FAKE_COLUMN(PP_COLUMN_DUR, dur_ns);
+    FAKE_COLUMN(PP_COLUMN_BATCH, batch);
+    FAKE_COLUMN(PP_COLUMN_SAMPLE, sample);
+    FAKE_COLUMN(PP_COLUMN_EPOCH, epoch);
+    FAKE_COLUMN(PP_COLUMN_BYTES, bytes);
+    FAKE_COLUMN(PP_COLUMN_CPU, cpu_ns);
+    FAKE_COLUMN(PP_COLUMN_RUN_DELAY, run_delay_ns);
+    FAKE_COLUMN(PP_COLUMN_CACHE_HIT, cache_hit_kib);
+    FAKE_COLUMN(PP_COLUMN_NAME, name);
+    FAKE_COLUMN(PP_COLUMN_FLAGS, flags);
+#undef FAKE_COLUMN
+    return out;
+}
+
+/* n spans of one thread, as much of them as is wanted; chunks outside the time are left out. */
+static inline int fake_hand_on(const struct pp_wanted *wanted, uint32_t thread, const struct pp_span *spans, size_t n, pp_spans_fn *fn, void *fn_ctx)
+{
+    struct pp_span some[FAKE_CHUNK];
+    uint64_t first = UINT64_MAX, last = 0;
+    for (size_t i = 0; i < n; i++) {
+        some[i] = fake_columns(&spans[i], wanted && wanted->columns ? wanted->columns : PP_COLUMNS_ALL);
+        first = spans[i].start_ns < first ? spans[i].start_ns : first;
+        last = spans[i].start_ns + spans[i].dur_ns > last ? spans[i].start_ns + spans[i].dur_ns : last;
+    }
+    if (wanted && wanted->to_ns && (last < wanted->from_ns || first > wanted->to_ns))
+        return 0;
+    return fn(fn_ctx, thread, some, n);
+}
+
 /* Chunks of all threads take turns, as the drain writes them. */
-static inline pp_status fake_each_chunk(void *ctx, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static inline pp_status fake_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     struct fake_run *f = ctx;
     size_t at[FAKE_THREADS] = {0};
@@ -135,7 +170,7 @@ static inline pp_status fake_each_chunk(void *ctx, pp_spans_fn *fn, void *fn_ctx
         for (size_t t = 0; t < f->n_threads && !stop; t++) {
             size_t left = f->n_spans[t] - at[t], n = left < FAKE_CHUNK ? left : FAKE_CHUNK;
             if (n)
-                stop = fn(fn_ctx, (uint32_t)t, f->span[t] + at[t], n);
+                stop = fake_hand_on(wanted, (uint32_t)t, f->span[t] + at[t], n, fn, fn_ctx);
             at[t] += n;
             more |= n > 0;
         }

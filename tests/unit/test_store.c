@@ -327,6 +327,59 @@ static void test_live_reading(void **state)
     assert_integrity();
 }
 
+struct part {
+    uint64_t chunks, spans, first_ns, last_ns, times, samples;
+};
+
+static int see_part(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct part *p = ctx;
+    p->chunks++;
+    p->spans += n;
+    for (size_t i = 0; i < n; i++) {
+        p->first_ns = p->first_ns ? p->first_ns : spans[i].start_ns;
+        p->times += spans[i].start_ns > p->last_ns && spans[i].dur_ns == 1000000; /* in order */
+        p->samples += spans[i].sample != 0;
+        p->last_ns = spans[i].start_ns;
+    }
+    return 0;
+}
+
+/* A part of the time, and of the columns. */
+static void test_reading_a_part(void **state)
+{
+    enum { PIECES = 20, EACH = 100 };
+    const uint64_t begin = 100000000000u, ms = 1000000;
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct part all = {0}, some = {0}, none = {0};
+    for (uint64_t i = 0; i < PIECES; i++) {
+        append(s, i * EACH, EACH);
+        assert_int_equal(pp_store_commit(s, &err), PP_OK);
+    }
+    struct pp_reader *r = open_reader();
+    assert_int_equal(pp_reader_each_chunk_of(r, NULL, see_part, &all, NULL, &err), PP_OK);
+    assert_int_equal(all.spans, PIECES * EACH);
+    assert_int_equal(all.times, PIECES * EACH);
+    assert_int_equal(all.samples, PIECES * EACH - 4);
+    /* the 5th to the 7th chunk */
+    const struct pp_wanted wanted = {.columns = PP_COLUMN_START, .from_ns = begin + 450 * ms, .to_ns = begin + 650 * ms};
+    uint64_t bad = 1;
+    assert_int_equal(pp_reader_each_chunk_of(r, &wanted, see_part, &some, &bad, &err), PP_OK);
+    assert_int_equal(bad, 0);
+    assert_int_equal(all.chunks, PIECES);
+    assert_int_equal(some.chunks, 3);
+    assert_int_equal(some.spans, 3 * EACH);
+    assert_int_equal(some.times, 3 * EACH); /* with the durations that starts are told from */
+    assert_int_equal(some.first_ns, begin + 400 * ms);
+    assert_int_equal(some.last_ns, begin + 699 * ms);
+    assert_int_equal(some.samples, 0);
+    assert_int_equal(pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = begin + 2000 * ms + 1, .to_ns = UINT64_MAX}, see_part, &none, NULL, &err), PP_OK);
+    assert_int_equal(none.chunks, 0);
+    pp_reader_close(r);
+    pp_store_close(s);
+}
+
 static void test_close_without_finish(void **state)
 {
     struct pp_store *s = create(0);
@@ -633,7 +686,7 @@ static void test_file_goes_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading),
+        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading), TEST(test_reading_a_part),
         TEST(test_close_without_finish), TEST(test_errors_beyond_the_limit), TEST(test_places_that_do_not_work),
         TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory), TEST(test_open_phases_are_bounded), TEST(test_file_goes_away),
     };
