@@ -29,7 +29,7 @@ struct wakes {
     double ns, n;
 };
 
-struct pass {
+struct pp_costs_pass {
     struct pp_costs *c;
     const struct pp_timeline *tl;
     const struct pp_thread_row *threads;
@@ -86,7 +86,7 @@ static void add_wake(struct wakes *w, const struct pp_span *s)
 /* A wait this short is a hand-over without sleep, or as good as one. */
 #define SLEEP_NS 50000
 
-static void add_wait(struct pass *p, struct wakes *w, const struct pp_span *s)
+static void add_wait(struct pp_costs_pass *p, struct wakes *w, const struct pp_span *s)
 {
     if (s->dur_ns < SLEEP_NS || !slept(s))
         return;
@@ -94,7 +94,7 @@ static void add_wait(struct pass *p, struct wakes *w, const struct pp_span *s)
     add_wake(&p->sleeps, s);
 }
 
-static void finish_sample(struct pass *p, struct worker *w)
+static void finish_sample(struct pp_costs_pass *p, struct worker *w)
 {
     struct pp_costs *c = p->c;
     if (!w->busy || !w->hand.done || c->n == MOST_SAMPLES) {
@@ -115,7 +115,7 @@ static void finish_sample(struct pass *p, struct worker *w)
     c->samples[c->n++] = w->hand;
 }
 
-static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
+static void add_read(struct pp_costs_pass *p, struct worker *w, const struct pp_span *s)
 {
     if (!(s->flags & PP_SPAN_RETRY)) {
         finish_sample(p, w);
@@ -134,7 +134,7 @@ static void add_read(struct pass *p, struct worker *w, const struct pp_span *s)
     w->hand.hit = w->hand.hit_known && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
 }
 
-static void add_worker_span(struct pass *p, struct worker *w, const struct pp_span *s)
+static void add_worker_span(struct pp_costs_pass *p, struct worker *w, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
     double blocked = blocked_of(s), cpu = cpu_of(s);
@@ -169,7 +169,7 @@ static void add_worker_span(struct pass *p, struct worker *w, const struct pp_sp
     }
 }
 
-static void keep_step(struct pass *p, double ns)
+static void keep_step(struct pp_costs_pass *p, double ns)
 {
     if (p->n_steps == p->step_room) {
         size_t room = p->step_room ? 2 * p->step_room : 1024;
@@ -184,7 +184,7 @@ static void keep_step(struct pass *p, double ns)
     p->step_ns[p->n_steps++] = (float)ns;
 }
 
-static void keep_others(struct pass *p, double ns)
+static void keep_others(struct pp_costs_pass *p, double ns)
 {
     struct pp_costs *c = p->c;
     if (c->n_others == p->others_room) {
@@ -200,7 +200,7 @@ static void keep_others(struct pass *p, double ns)
     c->others_ns[c->n_others++] = (float)ns;
 }
 
-static void keep_stretch(struct pass *p, struct stretches *k, uint64_t start_ns, uint64_t end_ns)
+static void keep_stretch(struct pp_costs_pass *p, struct stretches *k, uint64_t start_ns, uint64_t end_ns)
 {
     if (k->n == k->room) {
         size_t room = k->room ? 2 * k->room : 1024;
@@ -216,7 +216,7 @@ static void keep_stretch(struct pass *p, struct stretches *k, uint64_t start_ns,
     k->at[k->n++].end_ns = end_ns < start_ns ? start_ns : end_ns;
 }
 
-static void add_other_span(struct pass *p, const struct pp_span *s)
+static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
     p->all_ns += cpu_of(s) + delay_of(s);
@@ -246,9 +246,8 @@ static void add_other_span(struct pass *p, const struct pp_span *s)
     }
 }
 
-static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct pass *p = ctx;
     size_t at = 0;
     while (at < p->n_threads && p->threads[at].id != thread)
         at++;
@@ -367,7 +366,7 @@ static double per(double sum, double n)
 }
 
 /* A throttled thread is in no run queue, so a quota shows as time blocked. What a step took beyond the quickest tenth is charged to it. */
-static void charge_quota(struct pass *p)
+static void charge_quota(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     if (!(c->throttled_share > 0.01) || p->n_steps < 10)
@@ -384,7 +383,7 @@ static void charge_quota(struct pass *p)
 }
 
 /* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing once the sync is left out; its own time is the rest. */
-static double own_sync_ns(const struct pass *p)
+static double own_sync_ns(const struct pp_costs_pass *p)
 {
     double own = 0;
     size_t k = 0;
@@ -413,12 +412,12 @@ static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
 }
 
 /* Where this thread hardly ever waited, as when the trainer is never short of batches, waking up would take it what it takes the others. */
-static double mean_wake(const struct pass *p, const struct wakes *w)
+static double mean_wake(const struct pp_costs_pass *p, const struct wakes *w)
 {
     return w->n >= 10 ? per(w->ns, w->n) : per(p->sleeps.ns + w->ns, p->sleeps.n + w->n);
 }
 
-static void average(struct pass *p)
+static void average(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
@@ -466,38 +465,66 @@ static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_er
     return PP_OK;
 }
 
-pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out, struct pp_err *err)
+struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out)
 {
-    struct pass p = {.c = out, .tl = tl, .source = source, .others = {.text = "collective_others_ns"}};
+    struct pp_costs_pass *p = calloc(1, sizeof(*p));
     memset(out, 0, sizeof(*out));
+    if (!p)
+        return NULL;
+    p->c = out;
+    p->tl = tl;
+    p->source = source;
+    p->others.text = "collective_others_ns";
+    p->n_threads = source->threads(source->ctx, &p->threads);
+    p->workers = calloc(p->n_threads + 1, sizeof(*p->workers));
+    if (!p->workers) {
+        free(p);
+        return NULL;
+    }
+    for (size_t i = 0; i < p->n_threads; i++)
+        p->workers[i].thread = p->threads[i].id;
     out->glance = source->glance;
     out->base = calloc(PP_BASE_RATES, sizeof(*out->base)); /* without memory for it everything takes longer, no more */
-    p.n_threads = source->threads(source->ctx, &p.threads);
-    read_config(source, out);
-    pp_status st = read_counters(source, out, err);
-    p.workers = calloc(p.n_threads + 1, sizeof(*p.workers));
-    if (!p.workers)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
-    for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
-        p.workers[i].thread = p.threads[i].id;
-    if (st == PP_OK)
-        st = source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
-    for (size_t i = 0; st == PP_OK && i < p.n_threads; i++)
-        finish_sample(&p, &p.workers[i]);
-    if (p.no_memory)
+    return p;
+}
+
+pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, struct pp_err *err)
+{
+    if (!p)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
+    struct pp_costs *c = p->c;
+    read_config(source, c);
+    pp_status st = read_counters(source, c, err);
+    for (size_t i = 0; i < p->n_threads; i++)
+        finish_sample(p, &p->workers[i]);
+    if (p->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
     if (st == PP_OK) {
-        if (out->n)
-            qsort(out->samples, out->n, sizeof(*out->samples), by_claim);
-        average(&p);
-        out->rate_se = out->n ? rate_error(out, tl) : 0;
-        st = refuse(out, source->path, err);
+        if (c->n)
+            qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
+        average(p);
+        c->rate_se = c->n ? rate_error(c, p->tl) : 0;
+        st = refuse(c, source->path, err);
     }
-    free(p.sync.at);
-    free(p.copy.at);
-    free(p.step_ns);
-    free(p.workers);
+    free(p->sync.at);
+    free(p->copy.at);
+    free(p->step_ns);
+    free(p->workers);
+    free(p);
     return st;
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    return pp_costs_chunk(ctx, thread, spans, n);
+}
+
+pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out, struct pp_err *err)
+{
+    struct pp_costs_pass *p = pp_costs_begin(source, tl, out);
+    pp_status st = p ? source->each_chunk(source->ctx, NULL, each_chunk, p, NULL, err) : PP_OK;
+    pp_status ended = pp_costs_end(p, source, st == PP_OK ? err : NULL);
+    return st == PP_OK ? ended : st;
 }
 
 void pp_costs_free(struct pp_costs *c)

@@ -92,6 +92,13 @@ struct pp_costs {
 /* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but no worker spans, no CPU accounting or
  * a streamed run is not. Memory: 64 bytes a sample, of at most a million samples. Free with pp_costs_free, also after a failure. */
 pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_costs *out, struct pp_err *err);
+
+/* The same for who walks over the spans anyway: begin, every chunk, end. begin returns NULL without memory; end accepts NULL, frees the pass and says what
+ * pp_costs_read does. */
+struct pp_costs_pass;
+struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_costs *out);
+int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans, size_t n); /* non-zero: no memory */
+pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, struct pp_err *err);
 void pp_costs_free(struct pp_costs *c);
 
 #endif

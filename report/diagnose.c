@@ -81,24 +81,25 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-void pp_diagnose(const struct pp_source *source, const struct pp_timeline *tl, struct pp_report_arena *arena, struct pp_facts *facts, struct pp_diagnosis *out)
+void pp_diagnose(struct pp_gathered *gathered, const struct pp_timeline *tl, struct pp_facts *facts, struct pp_diagnosis *out)
 {
-    memset(out, 0, sizeof(*out));
+    struct pp_costs *costs = &gathered->costs;
+    pp_status st = gathered->costs_status;
+    *out = (struct pp_diagnosis){.why_not = gathered->why_no_costs};
     forget(facts);
-    pp_status st = tl->has_steady_state ? pp_costs_read(source, tl, &out->costs, &out->why_not) : PP_E_INCONCLUSIVE;
     if (st == PP_OK)
-        st = pp_whatif_calibrate(&out->costs, &out->why_not);
+        st = pp_whatif_calibrate(costs, &out->why_not);
     if (st == PP_OK)
-        measure_stretch(&out->costs, tl, facts);
+        measure_stretch(costs, tl, facts);
     if (st == PP_OK)
-        st = pp_signals_read(&out->costs, &out->signals, &out->why_not);
+        st = pp_signals_read(costs, &out->signals, &out->why_not);
     out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
     if (out->replayed)
         fill_metrics(out, facts);
     else if (st == PP_OK)
         snprintf(out->why_not.text, sizeof(out->why_not.text), "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
     expose_stretch(facts, out->replayed);
-    out->starved_ns = facts->starved ? out->costs.step_stretch_ns * (double)tl->judged_batches : 0;
+    out->starved_ns = facts->starved ? costs->step_stretch_ns * (double)tl->judged_batches : 0;
 }
 
 static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
@@ -130,9 +131,4 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *are
                                      .high = f->p.gain_high, .samples_per_s = f->p.samples_per_s};
         v->fixes = fixes;
     }
-}
-
-void pp_diagnosis_free(struct pp_diagnosis *d)
-{
-    pp_costs_free(&d->costs);
 }

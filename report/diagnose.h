@@ -3,21 +3,20 @@
 #ifndef PP_REPORT_DIAGNOSE_H
 #define PP_REPORT_DIAGNOSE_H
 
+#include "report/gather.h"
 #include "report/signals.h"
 #include "report/verdict.h"
 
 struct pp_diagnosis {
-    struct pp_costs costs;
     struct pp_signals signals;
     int replayed;
     double starved_ns; /* of the judged batches: how much longer the trainer's steps took for want of a CPU; 0 where that is not exposed time */
     struct pp_err why_not;
 };
 
-/* Fills the metrics of facts that a replay knows; where there is none they are NAN, and the trainer's exposed time stays as it is. */
-void pp_diagnose(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_report_arena *arena, struct pp_facts *facts, struct pp_diagnosis *out);
+/* Fills the metrics of facts that a replay knows; where there is none they are NAN, and the trainer's exposed time stays as it is. Calibrates the costs. */
+void pp_diagnose(struct pp_gathered *gathered, const struct pp_timeline *timeline, struct pp_facts *facts, struct pp_diagnosis *out);
 /* Fixes, what was ruled out, and the replay's own error into the verdict. */
 void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v);
-void pp_diagnosis_free(struct pp_diagnosis *d);
 
 #endif

@@ -3,13 +3,11 @@
 #include "probe/base/err.h"
 #include "report/arena.h"
 #include "report/attribute.h"
-#include "report/checks.h"
 #include "report/diagnose.h"
 #include "report/findings.h"
 #include "report/gpu.h"
 #include "report/proof.h"
 #include "report/rows.h"
-#include "report/series.h"
 #include "report/verdict.h"
 
 #include <math.h>
@@ -28,8 +26,7 @@ struct build {
     struct pp_report *r;
     struct pp_report_arena *arena;
     struct pp_timeline timeline;
-    struct pp_tally tally;
-    struct pp_checks checks;
+    struct pp_gathered got;
     double usable_cpus; /* NAN: unknown */
     uint64_t counted_errors;
     double loss_share;
@@ -61,13 +58,13 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 static void add_phase(struct build *b, pp_lane lane, unsigned phase)
 {
-    const struct pp_tally_phase *t = b->tally.phase[lane][phase];
+    const struct pp_tally_phase *t = b->got.tally.phase[lane][phase];
     if (!t || t->hist.count == 0)
         return;
     struct pp_report_phase *p = pp_report_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases, sizeof(*p));
     if (!p)
         return;
-    double lane_ns = b->r->window_s * 1e9 * (double)b->tally.lane_threads[lane];
+    double lane_ns = b->r->window_s * 1e9 * (double)b->got.tally.lane_threads[lane];
     *p = (struct pp_report_phase){
         .phase = (pp_phase)phase, .lane = lane, .count = t->hist.count, .total_ns = t->hist.sum, .mean_ns = pp_hist_mean(&t->hist),
         .p50_ns = pp_hist_quantile(&t->hist, 0.50), .p95_ns = pp_hist_quantile(&t->hist, 0.95), .p99_ns = pp_hist_quantile(&t->hist, 0.99),
@@ -102,8 +99,8 @@ static int by_name(const void *a, const void *b)
 static void add_workers(struct build *b)
 {
     double window_ns = b->r->window_s * 1e9;
-    for (size_t i = 0; i < b->tally.n_threads; i++) {
-        const struct pp_tally_thread *t = &b->tally.threads[i];
+    for (size_t i = 0; i < b->got.tally.n_threads; i++) {
+        const struct pp_tally_thread *t = &b->got.tally.threads[i];
         if (t->lane != PP_LANE_WORKER)
             continue;
         struct pp_report_worker *w = pp_report_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers, sizeof(*w));
@@ -144,10 +141,10 @@ static void add_losses(struct build *b)
         pp_rows_add_loss(b->arena, b->r, "spans", dropped, "the rings were full");
     if (b->timeline.bad_chunks)
         pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks, "their checksum does not match: the file is damaged");
-    if (b->tally.unknown_phase)
-        pp_rows_add_loss(b->arena, b->r, "spans", b->tally.unknown_phase, "their phase is not known to this version");
+    if (b->got.tally.unknown_phase)
+        pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase, "their phase is not known to this version");
     double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
-    double lost = (double)(dropped > told_spans ? dropped : told_spans) + (double)b->timeline.bad_chunks * per_chunk + (double)b->tally.unknown_phase;
+    double lost = (double)(dropped > told_spans ? dropped : told_spans) + (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
     b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
 }
 
@@ -191,14 +188,14 @@ static void set_totals(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
-    r->window_samples = t->window_samples ? t->window_samples : sum_of_workers(&b->tally, offsetof(struct pp_tally_thread, samples));
+    r->window_samples = t->window_samples ? t->window_samples : sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, samples));
     r->window_batches = t->window_batches;
     r->spans = t->spans;
     r->epochs = t->epochs;
     r->samples = result_or(b, "samples", t->samples ? t->samples : r->window_samples);
     r->batches = result_or(b, "batches", t->batches);
     r->errors = result_or(b, "errors", b->counted_errors);
-    r->retries = result_or(b, "retries", sum_of_workers(&b->tally, offsetof(struct pp_tally_thread, retries)));
+    r->retries = result_or(b, "retries", sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, retries)));
 }
 
 static void set_rates(struct build *b)
@@ -209,7 +206,7 @@ static void set_rates(struct build *b)
     uint64_t bytes = 0, cached = 0, cached_of = 0;
     int reads = 0;
     for (int lane = 0; lane < PP_LANE_COUNT; lane++) {
-        const struct pp_tally_phase *read = b->tally.phase[lane][PP_PHASE_READ];
+        const struct pp_tally_phase *read = b->got.tally.phase[lane][PP_PHASE_READ];
         reads |= read != NULL;
         bytes += read ? read->bytes : 0;
         cached += read ? read->cached_bytes : 0;
@@ -253,9 +250,9 @@ static double cpu_saturation(const struct build *b)
 {
     double cpu_ns = 0;
     int measured = 0;
-    for (size_t i = 0; i < b->tally.n_threads; i++) {
-        cpu_ns += b->tally.threads[i].inside.cpu_ns;
-        measured |= b->tally.threads[i].inside.measured_ns > 0;
+    for (size_t i = 0; i < b->got.tally.n_threads; i++) {
+        cpu_ns += b->got.tally.threads[i].inside.cpu_ns;
+        measured |= b->got.tally.threads[i].inside.measured_ns > 0;
     }
     return measured && b->r->window_s > 0 ? cpu_ns / (b->r->window_s * 1e9 * b->usable_cpus) : NAN;
 }
@@ -269,7 +266,7 @@ static double is_pageable(const struct build *b)
 /* At epoch boundaries, without the checkpoints. */
 static double epoch_s(const struct build *b)
 {
-    const struct pp_tally_phase *checkpoint = b->tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    const struct pp_tally_phase *checkpoint = b->got.tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
     return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
 }
 
@@ -284,7 +281,7 @@ static void judge(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_owner owner;
-    pp_attribute(t, &b->tally, &owner);
+    pp_attribute(t, &b->got.tally, &owner);
     const struct pp_report_pair *batch_size = config(b, "batch_size");
     /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any other. */
     int has_step = b->r->has_step;
@@ -292,14 +289,14 @@ static void judge(struct build *b)
         .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
         .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
         .owner_known = owner.known, .owner = owner.phase,
-        .law_where = {b->checks.laws.where[PP_LAW_UTILISATION], b->checks.laws.where[PP_LAW_SERVICE], b->checks.laws.where[PP_LAW_LITTLE]},
-        .bound = b->checks.laws.bound,
+        .law_where = {b->got.checks.laws.where[PP_LAW_UTILISATION], b->got.checks.laws.where[PP_LAW_SERVICE], b->got.checks.laws.where[PP_LAW_LITTLE]},
+        .bound = b->got.checks.laws.bound,
         .metric = {
             [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
             [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
             [PP_METRIC_COLLECTIVE] = b->r->collective_share,
-            [PP_METRIC_LAST_RANK] = b->checks.ranks.meetings ? b->checks.ranks.last_rank : NAN,
-            [PP_METRIC_LAST_SHARE] = b->checks.ranks.last_share,
+            [PP_METRIC_LAST_RANK] = b->got.checks.ranks.meetings ? b->got.checks.ranks.last_rank : NAN,
+            [PP_METRIC_LAST_SHARE] = b->got.checks.ranks.last_share,
             [PP_METRIC_OWNER_SHARE] = owner.share,
             [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
             [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
@@ -311,30 +308,29 @@ static void judge(struct build *b)
             [PP_METRIC_LOSS] = b->loss_share,
             [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches : (double)t->window_batches,
             [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
-            [PP_METRIC_WORKERS] = (double)b->tally.lane_threads[PP_LANE_WORKER],
+            [PP_METRIC_WORKERS] = (double)b->got.tally.lane_threads[PP_LANE_WORKER],
             [PP_METRIC_CPUS] = b->usable_cpus,
             [PP_METRIC_PAGEABLE] = is_pageable(b),
             [PP_METRIC_RATE] = b->r->samples_per_s,
             [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
-            [PP_METRIC_WORKERS_PER_CPU] = (double)b->tally.lane_threads[PP_LANE_WORKER] / b->usable_cpus,
+            [PP_METRIC_WORKERS_PER_CPU] = (double)b->got.tally.lane_threads[PP_LANE_WORKER] / b->usable_cpus,
             [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
             [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
-            [PP_METRIC_LAW_UTILISATION] = b->checks.laws.off[PP_LAW_UTILISATION],
-            [PP_METRIC_LAW_SERVICE] = b->checks.laws.off[PP_LAW_SERVICE],
-            [PP_METRIC_LAW_LITTLE] = b->checks.laws.off[PP_LAW_LITTLE],
-            [PP_METRIC_BOUND] = b->checks.laws.bound_share,
+            [PP_METRIC_LAW_UTILISATION] = b->got.checks.laws.off[PP_LAW_UTILISATION],
+            [PP_METRIC_LAW_SERVICE] = b->got.checks.laws.off[PP_LAW_SERVICE],
+            [PP_METRIC_LAW_LITTLE] = b->got.checks.laws.off[PP_LAW_LITTLE],
+            [PP_METRIC_BOUND] = b->got.checks.laws.bound_share,
             [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
         },
     };
     struct pp_diagnosis d;
-    pp_diagnose(b->source, t, b->arena, &f, &d);
+    pp_diagnose(&b->got, t, &f, &d);
     set_headroom(b, d.starved_ns);
     pp_gpu_facts(b->r->gpu, t, &f);
     pp_verdict_judge(&f, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     if (d.replayed && b->r->has_step && !b->source->glance)
-        pp_series_curve(&d.costs, b->arena, b->r);
-    pp_diagnosis_free(&d);
+        pp_series_curve(&b->got.costs, b->arena, b->r);
 }
 
 static void compute(struct build *b)
@@ -348,7 +344,7 @@ static void compute(struct build *b)
     add_losses(b);
     set_overhead(b);
     judge(b);
-    pp_findings_add(&b->timeline, &b->checks, ended_by_itself(b), b->arena, b->r);
+    pp_findings_add(&b->timeline, &b->got.checks, ended_by_itself(b), b->arena, b->r);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)
@@ -357,7 +353,6 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     *out = NULL;
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
-    struct pp_series_targets targets = {.n = 0};
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
     o->report.path = pp_report_arena_copy(&o->arena, source->path);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
@@ -368,20 +363,18 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     if (status == PP_OK)
         status = pp_timeline_build(source, &b.timeline, err);
     if (status == PP_OK)
-        status = pp_tally_build(source, &b.timeline, &b.tally, err);
-    if (status == PP_OK)
-        status = pp_checks_run(source, &b.timeline, &b.tally, b.r, b.arena, &b.checks, err);
+        status = pp_gather(source, &b.timeline, b.arena, b.r, &b.got, err);
     if (status == PP_OK)
         status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
     if (status == PP_OK)
         compute(&b);
-    if (status == PP_OK && !source->glance)
-        status = pp_series_build(source, &b.timeline, &b.tally, b.arena, b.r, &targets, err);
-    if (status == PP_OK && !source->glance)
-        status = pp_series_follow(source, &targets, b.arena, b.r, err);
+    if (status == PP_OK && b.r->n_slices)
+        status = pp_series_choose(source, &b.timeline, &b.got.tally, &b.got.targets, err);
+    if (status == PP_OK && b.r->n_slices)
+        status = pp_series_follow(source, &b.got.targets, b.arena, b.r, err);
     if (status == PP_OK && pp_report_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
-    pp_tally_free(&b.tally);
+    pp_gathered_free(&b.got);
     pp_timeline_free(&b.timeline);
     if (status == PP_OK)
         *out = &o->report;

@@ -233,7 +233,7 @@ struct pp_report {
     struct pp_report_curve *curves; size_t n_curves;
 };
 
-/* Everything in the report lives until pp_report_free. Five passes over the spans; memory grows with threads and batches, not with spans.
+/* Everything in the report lives until pp_report_free. Two passes over the spans, and what two batches need; memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
  *   run          session_id, outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns

@@ -16,13 +16,7 @@ struct flow {
     uint64_t in, out;
 };
 
-/* The batch the trainer is working on, for choosing which to follow. */
-struct current {
-    struct pp_series_target t;
-    int open, warmup, boundary;
-};
-
-struct pass {
+struct pp_series_pass {
     const struct pp_timeline *timeline;
     const struct pp_thread_row *threads;
     size_t n_threads, n_workers, rows;
@@ -33,15 +27,9 @@ struct pass {
     double samples[PP_SERIES_SLICES];
     uint64_t errors[PP_SERIES_SLICES];
     struct flow ready, device;
-    struct begun {
-        uint64_t first_ns;
-        uint32_t least, most;
-    } begun[PP_SERIES_SLICES]; /* of the chunks that begin in a slice: when the first does, and which batches they have spans of */
-    struct current current;
-    struct pp_series_target typical, worst;
-    uint64_t median_ns;
-    int any_batch, have_target;
-    double slice_ns;
+    struct pp_series_begun begun[PP_SERIES_SLICES];
+    double slice_ns;       /* 0: there is nothing to draw */
+    int no_memory;
 };
 
 /* Short in the document, and no less true: a millionth of a slice. */
@@ -52,19 +40,19 @@ static double rounded(double v)
 
 /* ---- adding spans ---- */
 
-static size_t slice_at(const struct pass *p, uint64_t t)
+static size_t slice_at(const struct pp_series_pass *p, uint64_t t)
 {
     uint64_t first = p->timeline->first_ns;
     double i = t > first ? (double)(t - first) / p->slice_ns : 0;
     return i < PP_SERIES_SLICES - 1 ? (size_t)i : PP_SERIES_SLICES - 1;
 }
 
-static double slice_end(const struct pass *p, size_t i)
+static double slice_end(const struct pp_series_pass *p, size_t i)
 {
     return (double)(i + 1) * p->slice_ns;
 }
 
-static void add_time(const struct pass *p, double *to, const struct pp_span *s)
+static void add_time(const struct pp_series_pass *p, double *to, const struct pp_span *s)
 {
     double from = (double)(s->start_ns - p->timeline->first_ns), end = from + (double)s->dur_ns;
     size_t i = slice_at(p, s->start_ns), last = slice_at(p, s->start_ns + s->dur_ns);
@@ -75,7 +63,7 @@ static void add_time(const struct pass *p, double *to, const struct pp_span *s)
     to[i] += end - from;
 }
 
-static void add_change(const struct pass *p, struct flow *f, uint64_t t, int by)
+static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t t, int by)
 {
     size_t i = slice_at(p, t);
     f->change[i] += by;
@@ -83,45 +71,7 @@ static void add_change(const struct pass *p, struct flow *f, uint64_t t, int by)
     *(by > 0 ? &f->in : &f->out) += 1;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
-static void consider(struct pass *p)
-{
-    struct current *c = &p->current;
-    if (!c->open || c->warmup || c->boundary)
-        return;
-    if (!p->have_target || distance(c->t.wait_ns, p->median_ns) < distance(p->typical.wait_ns, p->median_ns))
-        p->typical = c->t;
-    if (!p->have_target || c->t.wait_ns > p->worst.wait_ns)
-        p->worst = c->t;
-    p->have_target = 1;
-}
-
-static void follow_trainer(struct pass *p, const struct pp_span *s, uint64_t end)
-{
-    struct current *c = &p->current;
-    if (!c->open || s->batch != c->t.batch) {
-        int first = !p->any_batch, new_epoch = first || s->epoch != c->t.epoch;
-        consider(p);
-        *c = (struct current){.t = {.batch = s->batch, .epoch = s->epoch, .wait_start_ns = s->start_ns, .wait_end_ns = s->start_ns}, .open = 1, .warmup = first, .boundary = new_epoch};
-        p->any_batch = 1;
-    }
-    c->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
-    c->t.end_ns = end;
-    if (s->phase == PP_PHASE_DATA_WAIT) {
-        c->t.wait_ns += s->dur_ns;
-        c->t.wait_end_ns = end;
-    } else if (s->phase == PP_PHASE_EPOCH_BOUNDARY) {
-        c->boundary = 1;
-    } else {
-        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns : &c->t.sync_ns) += s->dur_ns; /* of the device and of other ranks */
-    }
-}
-
-static void add_trainer(struct pass *p, const struct pp_span *s)
+static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
 {
     static const signed char track_of[PP_PHASE_COUNT] = {
         [PP_PHASE_DATA_WAIT] = 1 + TRACK_WAIT, [PP_PHASE_DEVICE_SYNC] = 1 + TRACK_SYNC, [PP_PHASE_STEP] = 1 + TRACK_STEP,
@@ -137,11 +87,9 @@ static void add_trainer(struct pass *p, const struct pp_span *s)
         add_change(p, &p->device, end, -1);
         p->samples[slice_at(p, end)] += s->flags & PP_SPAN_COUNT ? (double)s->sample : 0;
     }
-    if (waited || s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC || s->phase == PP_PHASE_COLLECTIVE)
-        follow_trainer(p, s, end);
 }
 
-static void add_copy(struct pass *p, const struct pp_span *s)
+static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
 {
     if (s->phase == PP_PHASE_H2D)
         add_time(p, p->track[TRACK_H2D], s);
@@ -153,7 +101,7 @@ static void add_copy(struct pass *p, const struct pp_span *s)
         add_change(p, &p->device, s->start_ns + s->dur_ns, 1);
 }
 
-static void add_worker(struct pass *p, int row, const struct pp_span *s)
+static void add_worker(struct pp_series_pass *p, int row, const struct pp_span *s)
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
     if (info->kind == PP_KIND_WORK && row >= 0)
@@ -162,26 +110,27 @@ static void add_worker(struct pass *p, int row, const struct pp_span *s)
         add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
 }
 
-/* For since(). */
-static void note_batches(struct pass *p, const struct pp_span *spans, size_t n)
+/* For pp_series_choose. */
+static void note_batches(struct pp_series_pass *p, const struct pp_span *spans, size_t n)
 {
-    struct begun c = {UINT64_MAX, UINT32_MAX, 0};
+    struct pp_series_begun c = {UINT64_MAX, UINT32_MAX, 0};
     for (size_t i = 0; i < n; i++) {
         uint32_t batch = spans[i].batch;
         c.first_ns = spans[i].start_ns < c.first_ns ? spans[i].start_ns : c.first_ns;
         c.least = batch < c.least ? batch : c.least;
         c.most = batch != PP_NO_BATCH && batch > c.most ? batch : c.most;
     }
-    struct begun *all = &p->begun[slice_at(p, c.first_ns)];
+    struct pp_series_begun *all = &p->begun[slice_at(p, c.first_ns)];
     all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
     all->least = c.least < all->least ? c.least : all->least;
     all->most = c.most > all->most ? c.most : all->most;
 }
 
-static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct pass *p = ctx;
     size_t k = 0;
+    if (p->no_memory || p->slice_ns == 0)
+        return p->no_memory;
     note_batches(p, spans, n);
     while (k < p->n_threads && p->threads[k].id != thread)
         k++;
@@ -204,7 +153,7 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 
 static void on_error(void *ctx, const struct pp_error_row *e)
 {
-    struct pass *p = ctx;
+    struct pp_series_pass *p = ctx;
     if (e->t_ns >= p->timeline->first_ns)
         p->errors[slice_at(p, e->t_ns)] += e->count;
 }
@@ -228,7 +177,7 @@ static void put_depth(const struct flow *f, struct pp_report_slice *slices, size
     }
 }
 
-static void put_slices(const struct pass *p, struct pp_report *r)
+static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
 {
     for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
         double share[TRACKS];
@@ -275,7 +224,7 @@ static int named_before(const struct pp_thread_row *a, const struct pp_thread_ro
 }
 
 /* How many workers come before this one by name: threads are numbered as they happened to start. */
-static size_t rank_of(const struct pass *p, size_t thread)
+static size_t rank_of(const struct pp_series_pass *p, size_t thread)
 {
     size_t rank = 0;
     for (size_t k = 0; k < p->n_threads; k++)
@@ -283,7 +232,7 @@ static size_t rank_of(const struct pass *p, size_t thread)
     return rank;
 }
 
-static const char *heat_name(const struct pass *p, struct pp_report_arena *arena, size_t row)
+static const char *heat_name(const struct pp_series_pass *p, struct pp_report_arena *arena, size_t row)
 {
     const struct pp_thread_row *first = NULL, *last = NULL;
     for (size_t k = 0; k < p->n_threads; k++)
@@ -295,7 +244,7 @@ static const char *heat_name(const struct pass *p, struct pp_report_arena *arena
     return first != last ? pp_report_arena_printf(arena, "%s .. %s", from, to) : pp_report_arena_copy(arena, from);
 }
 
-static void put_heat(const struct pass *p, struct pp_report_arena *arena, struct pp_report *r)
+static void put_heat(const struct pp_series_pass *p, struct pp_report_arena *arena, struct pp_report *r)
 {
     for (size_t row = 0; row < p->rows; row++) {
         struct pp_report_heat *h = pp_report_arena_push(arena, (void **)&r->heat, &r->n_heat, sizeof(*h));
@@ -323,33 +272,8 @@ static void put_cdf(const struct pp_tally *tally, struct pp_report_arena *arena,
     }
 }
 
-/* No chunk that begins earlier has a span of the batch. */
-static uint64_t since(const struct pass *p, uint32_t batch)
-{
-    size_t i = 0;
-    while (i < PP_SERIES_SLICES - 1 && (batch < p->begun[i].least || batch > p->begun[i].most))
-        i++;
-    return p->begun[i].first_ns;
-}
-
-static void put_targets(struct pass *p, struct pp_series_targets *out)
-{
-    consider(p);
-    out->n = 0;
-    if (!p->have_target)
-        return;
-    out->target[out->n] = p->typical;
-    out->target[out->n++].which = "typical";
-    if (p->worst.batch != p->typical.batch) {
-        out->target[out->n] = p->worst;
-        out->target[out->n++].which = "worst";
-    }
-    for (size_t i = 0; i < out->n; i++)
-        out->target[i].since_ns = since(p, out->target[i].batch);
-}
-
 /* Neighbours share a row when there are more workers than rows. */
-static int make_rows(struct pass *p)
+static int make_rows(struct pp_series_pass *p)
 {
     for (size_t k = 0; k < p->n_threads; k++)
         p->n_workers += p->threads[k].lane == PP_LANE_WORKER;
@@ -368,48 +292,52 @@ static int make_rows(struct pass *p)
     return 0;
 }
 
-pp_status pp_series_build(const struct pp_source *source, const struct pp_timeline *timeline, const struct pp_tally *tally, struct pp_report_arena *arena,
-                          struct pp_report *r, struct pp_series_targets *targets, struct pp_err *err)
+struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline)
 {
-    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
-    const struct pp_tally_phase *wait = tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
-    struct pass *p = calloc(1, sizeof(*p));
-    pp_status status = PP_OK;
-    targets->n = 0;
+    struct pp_series_pass *p = calloc(1, sizeof(*p));
     if (!p)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
+        return NULL;
     p->timeline = timeline;
     p->n_threads = source->threads(source->ctx, &p->threads);
+    p->no_memory = make_rows(p) != 0;
     for (size_t i = 0; i < PP_SERIES_SLICES; i++)
-        p->begun[i] = (struct begun){UINT64_MAX, UINT32_MAX, 0};
-    p->median_ns = wait ? pp_hist_quantile(&wait->hist, 0.5) : 0;
-    if (timeline->spans == 0 || timeline->last_ns <= timeline->first_ns)
+        p->begun[i] = (struct pp_series_begun){UINT64_MAX, UINT32_MAX, 0};
+    if (timeline->spans > 0 && timeline->last_ns > timeline->first_ns)
+        p->slice_ns = (double)(timeline->last_ns - timeline->first_ns) / PP_SERIES_SLICES;
+    return p;
+}
+
+pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source, const struct pp_tally *tally, struct pp_report_arena *arena, struct pp_report *r,
+                        struct pp_series_targets *targets, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    targets->n = 0;
+    if (p && p->slice_ns == 0)
         goto out;
-    p->slice_ns = (double)(timeline->last_ns - timeline->first_ns) / PP_SERIES_SLICES;
     r->slices = pp_report_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*r->slices));
     r->coarse = pp_report_arena_alloc(arena, PP_SERIES_COARSE * sizeof(*r->coarse));
-    if (make_rows(p) != 0 || !r->slices || !r->coarse) {
+    if (!p || p->no_memory || !r->slices || !r->coarse) {
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
         goto out;
     }
-    status = source->each_chunk(source->ctx, &wanted, each_chunk, p, NULL, err);
-    if (status == PP_OK)
-        status = source->each_error(source->ctx, on_error, p, err);
+    status = source->each_error(source->ctx, on_error, p, err);
     if (status != PP_OK)
         goto out;
     r->n_slices = PP_SERIES_SLICES;
     r->n_coarse = PP_SERIES_COARSE;
     put_slices(p, r);
     put_coarse(r);
-    r->window_start_s = rounded((double)(timeline->start_ns - timeline->first_ns) / 1e9);
-    r->window_end_s = rounded((double)(timeline->end_ns - timeline->first_ns) / 1e9);
+    r->window_start_s = rounded((double)(p->timeline->start_ns - p->timeline->first_ns) / 1e9);
+    r->window_end_s = rounded((double)(p->timeline->end_ns - p->timeline->first_ns) / 1e9);
     put_heat(p, arena, r);
     put_cdf(tally, arena, r);
-    put_targets(p, targets);
+    memcpy(targets->begun, p->begun, sizeof(p->begun));
 out:
-    free(p->row_of);
-    free(p->row_workers);
-    free(p->busy);
-    free(p);
+    if (p) {
+        free(p->row_of);
+        free(p->row_workers);
+        free(p->busy);
+        free(p);
+    }
     return status;
 }

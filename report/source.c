@@ -87,9 +87,8 @@ static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_
     const struct opened *o = ctx;
     if (!o->part)
         return pp_reader_each_chunk_of(o->reader, wanted, fn, fn_ctx, bad_chunks, err);
-    struct pp_wanted of_part = {.from_ns = o->from_ns, .to_ns = o->to_ns};
-    if (wanted && wanted->columns)
-        of_part.columns = wanted->columns | PP_COLUMN_START;
+    struct pp_wanted of_part = {.columns = wanted && wanted->columns ? wanted->columns | PP_COLUMN_START : PP_COLUMNS_ALL, .from_ns = o->from_ns, .to_ns = o->to_ns,
+                                .thread = wanted ? wanted->thread : NULL};
     if (wanted && wanted->to_ns) {
         of_part.from_ns = wanted->from_ns > o->from_ns ? wanted->from_ns : o->from_ns;
         of_part.to_ns = wanted->to_ns < o->to_ns ? wanted->to_ns : o->to_ns;

@@ -1,12 +1,10 @@
 #include "report/tally.h"
 
-#include "probe/base/err.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct pass {
+struct pp_tally_pass {
     struct pp_tally *tally;
     const struct pp_timeline *timeline;
     int no_memory;
@@ -44,7 +42,7 @@ static void add_split(struct pp_split *to, const struct pp_span *s, double part)
     to->run_delay_ns += (double)s->run_delay_ns * part;
 }
 
-static struct pp_tally_phase *phase_of(struct pass *p, pp_lane lane, unsigned phase)
+static struct pp_tally_phase *phase_of(struct pp_tally_pass *p, pp_lane lane, unsigned phase)
 {
     struct pp_tally_phase **slot = &p->tally->phase[lane][phase];
     if (!*slot && (*slot = calloc(1, sizeof(**slot))) != NULL)
@@ -97,7 +95,7 @@ static void add_bytes(struct pp_tally_phase *ph, struct pp_tally_thread *t, cons
     ph->cached_of_bytes += s->bytes;
 }
 
-static void add_span(struct pass *p, struct pp_tally_thread *t, const struct pp_span *s)
+static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const struct pp_span *s)
 {
     const struct pp_timeline *tl = p->timeline;
     const struct pp_phase_info *info = pp_phase_info(s->phase);
@@ -132,9 +130,8 @@ static void add_span(struct pass *p, struct pp_tally_thread *t, const struct pp_
     }
 }
 
-static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct pass *p = ctx;
     struct pp_tally_thread *t = NULL;
     for (size_t i = 0; i < p->tally->n_threads && !t; i++)
         if (p->tally->threads[i].id == thread)
@@ -144,34 +141,40 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return p->no_memory;
 }
 
-static pp_status make_threads(const struct pp_source *source, struct pp_tally *out, struct pp_err *err)
+static int make_threads(const struct pp_source *source, struct pp_tally *out)
 {
     const struct pp_thread_row *rows;
     size_t n = source->threads(source->ctx, &rows);
     out->threads = calloc(n + 1, sizeof(*out->threads));
     if (!out->threads)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the %zu threads of %s", n, source->path);
+        return 0;
     out->n_threads = n;
     for (size_t i = 0; i < n; i++) {
         pp_lane lane = (unsigned)rows[i].lane < PP_LANE_COUNT ? rows[i].lane : PP_LANE_MAIN;
         out->threads[i] = (struct pp_tally_thread){.id = rows[i].id, .lane = lane};
         out->lane_threads[lane]++;
     }
-    return PP_OK;
+    return 1;
 }
 
-pp_status pp_tally_build(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_tally *out, struct pp_err *err)
+struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_tally *out)
 {
-    struct pass p = {.tally = out, .timeline = timeline};
+    struct pp_tally_pass *p = calloc(1, sizeof(*p));
     memset(out, 0, sizeof(*out));
-    pp_status status = make_threads(source, out, err);
-    if (status == PP_OK)
-        status = source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
-    if (p.no_memory)
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the phases of %s", source->path);
-    for (size_t i = 0; i < out->n_threads; i++)
-        finish_sample(&out->threads[i]);
-    return status;
+    if (!p || !make_threads(source, out)) {
+        free(p);
+        return NULL;
+    }
+    p->tally = out;
+    p->timeline = timeline;
+    return p;
+}
+
+void pp_tally_end(struct pp_tally_pass *p)
+{
+    for (size_t i = 0; p && i < p->tally->n_threads; i++)
+        finish_sample(&p->tally->threads[i]);
+    free(p);
 }
 
 void pp_tally_free(struct pp_tally *t)

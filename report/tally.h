@@ -48,8 +48,13 @@ struct pp_tally {
     uint64_t unknown_phase; /* spans of a phase this version does not know */
 };
 
-/* Free with pp_tally_free, also after a failure. */
-pp_status pp_tally_build(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_tally *out, struct pp_err *err);
+struct pp_tally_pass;
+
+/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory; end accepts NULL and frees the pass. Free what it
+ * filled with pp_tally_free, also after a failure. */
+struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_tally *out);
+int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_span *spans, size_t n); /* non-zero: no memory */
+void pp_tally_end(struct pp_tally_pass *p);
 void pp_tally_free(struct pp_tally *t);
 
 #endif

@@ -54,6 +54,7 @@ pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_s
 struct pp_wanted {
     unsigned columns;        /* enum pp_column, or'ed: the fields of a span that are looked at; of the others some are 0. 0: all */
     uint64_t from_ns, to_ns; /* only chunks that hold something of [from_ns, to_ns]; to_ns 0: no limit */
+    const uint32_t *thread;  /* of this one alone; NULL: of all */
 };
 /* The same for what is wanted; NULL: everything. */
 pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);

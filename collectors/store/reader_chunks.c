@@ -43,17 +43,22 @@ pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_s
     return walk_chunks(&q, 0, last_id, fn, ctx, bad_chunks, err);
 }
 
+#define OF_THREAD "WHERE (?1 IS NULL OR thread = ?1) "
+#define OF_TIME "AND last_end_ns >= ?2 AND first_start_ns <= ?3 "
+
 pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
+    static const struct pp_wanted everything = {.columns = PP_COLUMNS_ALL};
+    const struct pp_wanted *w = wanted ? wanted : &everything;
     int64_t id = 0;
-    int part = wanted && wanted->to_ns;
-    /* +: by the index, then sorted */
-    struct query q = reader_query(r, part ? COLUMNS "WHERE last_end_ns >= ? AND first_start_ns <= ? ORDER BY +id" : COLUMNS "ORDER BY id");
-    if (part) {
-        sqlite3_bind_int64(q.st, 1, (sqlite3_int64)wanted->from_ns);
-        sqlite3_bind_int64(q.st, 2, wanted->to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)wanted->to_ns);
+    struct query q = reader_query(r, w->to_ns ? COLUMNS OF_THREAD OF_TIME "ORDER BY +id" /* +: by the index, then sorted */ : COLUMNS OF_THREAD "ORDER BY id");
+    if (w->thread)
+        sqlite3_bind_int64(q.st, 1, *w->thread);
+    if (w->to_ns) {
+        sqlite3_bind_int64(q.st, 2, (sqlite3_int64)w->from_ns);
+        sqlite3_bind_int64(q.st, 3, w->to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)w->to_ns);
     }
-    return walk_chunks(&q, wanted ? wanted->columns : 0, &id, fn, ctx, bad_chunks, err);
+    return walk_chunks(&q, w->columns, &id, fn, ctx, bad_chunks, err);
 }
 
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)

@@ -152,6 +152,8 @@ static inline int fake_hand_on(const struct pp_wanted *wanted, uint32_t thread, 
         first = spans[i].start_ns < first ? spans[i].start_ns : first;
         last = spans[i].start_ns + spans[i].dur_ns > last ? spans[i].start_ns + spans[i].dur_ns : last;
     }
+    if (wanted && wanted->thread && *wanted->thread != thread)
+        return 0;
     if (wanted && wanted->to_ns && (last < wanted->from_ns || first > wanted->to_ns))
         return 0;
     return fn(fn_ctx, thread, some, n);
