@@ -65,7 +65,10 @@ static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64
             p[i] = (uint8_t)v[i];
         return p + n;
     }
-    for (size_t i = 0; width && i < n; i++) {
+    if (!width)
+        return p;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++) {
         memcpy(p, &v[i], sizeof(*v)); /* little-endian; the next value overwrites what is too much */
         p += width;
     }
@@ -76,6 +79,7 @@ static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64
 static inline uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
 {
     uint8_t any = 0;
+#pragma GCC unroll 4
     for (size_t i = 0; i < n; i++)
         any |= p[1 + i] = field[i * sizeof(struct pp_span)];
     *p = any != 0;
@@ -115,6 +119,17 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
                 p = put_byte_block(p, (const uint8_t *)&s->field, count);                               \
                 continue;                                                                               \
             }                                                                                           \
+            if (predictor == DELTA) {                                                                   \
+                _Pragma("GCC unroll 4")                                                                 \
+                for (size_t i = 0; i < count; i++)                                                      \
+                    any |= s[i].field ^ m.last;                                                         \
+                if (!any) { /* as before, to the end of the block */                                    \
+                    *p++ = 0;                                                                           \
+                    continue;                                                                           \
+                }                                                                                       \
+                any = 0;                                                                                \
+            }                                                                                           \
+            _Pragma("GCC unroll 4")                                                                     \
             for (size_t i = 0; i < count; i++) {                                                        \
                 uint64_t x = s[i].field;                                                                \
                 if (predictor == PLAIN) {                                                               \
@@ -134,33 +149,61 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
     }
 COLUMN_MAP(PUT_COLUMN)
 
-/* Two words of a span, which the compiler keeps in one register. */
-typedef uint64_t words __attribute__((vector_size(16)));
-enum { WORDS = sizeof(struct pp_span) / sizeof(words) };
+/* Two words of a span, which the compiler keeps in one register; there are four. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static inline pair pair_of(const void *words, size_t i)
+{
+    pair p;
+    memcpy(&p, (const char *)words + i * sizeof(p), sizeof(p));
+    return p;
+}
+
+static inline uint64_t end_of(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns;
+}
+
+static void extend(struct pp_chunk_shape *shape, uint64_t start, uint64_t end)
+{
+    shape->first_start_ns = start < shape->first_start_ns ? start : shape->first_start_ns;
+    shape->last_end_ns = end > shape->last_end_ns ? end : shape->last_end_ns;
+}
 
 /* One pass tells which columns say the same throughout, as most of a lean span's do. */
 void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
 {
-    words first[WORDS], differs[WORDS], word[WORDS];
-    uint64_t start = from ? shape->first_start_ns : UINT64_MAX, end = shape->last_end_ns, gaps = shape->gaps;
-    uint64_t before = from ? spans[from - 1].start_ns + spans[from - 1].dur_ns : spans[0].start_ns;
-    memcpy(first, spans, sizeof(first));
-    memcpy(differs, shape->differs, sizeof(differs));
-    for (size_t i = from; i < from + n; i++) {
-        uint64_t starts = spans[i].start_ns, ends = starts + spans[i].dur_ns;
-        memcpy(word, &spans[i], sizeof(word));
-#pragma GCC unroll 4 /* else the words stay in memory */
-        for (size_t k = 0; k < WORDS; k++)
-            differs[k] |= word[k] ^ first[k];
-        gaps |= starts ^ before;
-        before = ends;
-        start = starts < start ? starts : start;
-        end = ends > end ? ends : end;
+    const pair first0 = pair_of(spans, 0), first1 = pair_of(spans, 1), first2 = pair_of(spans, 2), first3 = pair_of(spans, 3);
+    pair differs0 = {0}, differs1 = {0}, differs2 = {0}, differs3 = {0};
+    const struct pp_span *begin = spans + from, *stop = begin + n;
+    uint64_t before = begin->start_ns, gaps = 0;
+    if (from)
+        shape->gaps |= before ^ end_of(begin - 1);
+    else
+        shape->first_start_ns = UINT64_MAX;
+    for (const struct pp_span *s = begin; s < stop; s++) {
+        differs0 |= pair_of(s, 0) ^ first0;
+        differs1 |= pair_of(s, 1) ^ first1;
+        differs2 |= pair_of(s, 2) ^ first2;
+        differs3 |= pair_of(s, 3) ^ first3;
+        gaps |= s->start_ns ^ before;
+        before = end_of(s);
     }
-    memcpy(shape->differs, differs, sizeof(differs));
-    shape->gaps = gaps;
-    shape->first_start_ns = start;
-    shape->last_end_ns = end;
+    const pair differs[] = {differs0, differs1, differs2, differs3};
+    for (size_t i = 0; i < sizeof(shape->differs) / sizeof(shape->differs[0]); i++)
+        shape->differs[i] |= differs[i / 2][i % 2];
+    shape->gaps |= gaps;
+    extend(shape, begin->start_ns, before);
+    for (const struct pp_span *s = begin; gaps && s < stop; s++) /* without gaps the first and the last have said it all */
+        extend(shape, s->start_ns, end_of(s));
+}
+
+int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *spans)
+{
+    struct pp_span differs;
+    memcpy(&differs, shape->differs, sizeof(differs));
+    return !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib | differs.flags)
+        && !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib | spans[0].flags);
 }
 
 static uint8_t *put_same(uint8_t *p, uint64_t value)

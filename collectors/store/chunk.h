@@ -28,13 +28,15 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c);
 const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size);
 
 /* What is known about the spans of a chunk before it is encoded. Zero-initialise; pp_chunk_look adds n spans, of which spans[0] is the first of
- * all, from position from on, so that an encoder told the shape reads only the columns that vary. */
+ * all, from position from on (n at least 1), so that an encoder told the shape reads only the columns that vary. */
 struct pp_chunk_shape {
     uint64_t differs[8]; /* bits in which any span differs from the first */
     uint64_t gaps;       /* bits in which any start differs from the end of the span before; 0: laps, each begins where the last one ended */
     uint64_t first_start_ns, last_end_ns;
 };
 void pp_chunk_look(struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n);
+/* Whether none of the spans looked at so far has more than its times, phase, ids and name: no bytes, resources, cache figures or flags. spans[0] as above. */
+int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *spans);
 /* pp_chunk_encode of n spans that have all been looked at. */
 const uint8_t *pp_chunk_encode_shaped(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape, int compress, size_t *size);
 

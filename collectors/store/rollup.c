@@ -48,12 +48,30 @@ struct pp_rollup {
     uint8_t *blob;
 };
 
-uint32_t pp_rollup_bucket(uint64_t v)
+#define EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
+
+static uint32_t bucket_of_any(uint64_t v)
 {
-    if (v < (1u << PP_HIST_SUB_BITS))
+    if (v < EXACT)
         return (uint32_t)v;
     unsigned octave = 63u - (unsigned)__builtin_clzll(v) - PP_HIST_SUB_BITS;
-    return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - (1u << PP_HIST_SUB_BITS));
+    return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - EXACT);
+}
+
+/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which part of it. */
+static inline size_t bucket_of(uint64_t v)
+{
+    uint64_t bits;
+    if (v - EXACT >= (1ull << 53) - EXACT) /* small, or not exact as a double */
+        return bucket_of_any(v);
+    double d = (double)(int64_t)v;
+    memcpy(&bits, &d, sizeof(bits));
+    return (bits >> (52 - PP_HIST_SUB_BITS)) - ((1023 + PP_HIST_SUB_BITS - 1) << PP_HIST_SUB_BITS);
+}
+
+uint32_t pp_rollup_bucket(uint64_t v)
+{
+    return (uint32_t)bucket_of(v);
 }
 
 void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high)
@@ -132,8 +150,8 @@ void pp_rollup_free(struct pp_rollup *r)
     free(r);
 }
 
-/* A lean span costs what it carries. */
-static inline void add_span(struct sums *s, const struct pp_span *span, uint64_t end)
+/* A lean span has nothing more to be added; the compiler knows which it is. */
+static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span, uint64_t end, int lean)
 {
     s->n++;
     if (span->start_ns < s->first_start_ns)
@@ -143,13 +161,15 @@ static inline void add_span(struct sums *s, const struct pp_span *span, uint64_t
     s->total_ns += span->dur_ns;
     if (span->dur_ns > s->max_ns)
         s->max_ns = span->dur_ns;
+    if (lean) {
+        s->samples += span->sample != PP_NO_SAMPLE;
+        return;
+    }
     if (span->sample != PP_NO_SAMPLE)
         s->samples += span->flags & PP_SPAN_COUNT ? span->sample : 1;
-    if (span->bytes | span->cpu_ns | span->run_delay_ns) {
-        s->bytes += span->bytes;
-        s->cpu_ns += span->cpu_ns;
-        s->run_delay_ns += span->run_delay_ns;
-    }
+    s->bytes += span->bytes;
+    s->cpu_ns += span->cpu_ns;
+    s->run_delay_ns += span->run_delay_ns;
     if (span->flags & PP_SPAN_HAS_CACHE)
         s->cache_hit_kib += span->cache_hit_kib;
 }
@@ -171,8 +191,10 @@ static void add_sums(struct sums *to, const struct sums *s)
 
 static inline void count(struct phase_part *p, uint64_t dur_ns)
 {
-    uint32_t b = pp_rollup_bucket(dur_ns);
-    if (p->bucket[b]++ == 0)
+    size_t b = bucket_of(dur_ns);
+    uint32_t before = p->bucket[b];
+    p->bucket[b] = before + 1;
+    if (!before)
         p->touched[b / 64] |= 1ull << b % 64;
 }
 
@@ -305,9 +327,9 @@ static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struc
     return code == SQLITE_OK ? begin_run(r, s) : code;
 }
 
-int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n)
+static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, const struct pp_span *spans, size_t n, int lean)
 {
-    int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);
+    int code = SQLITE_OK;
     for (const struct pp_span *s = spans; s < spans + n && code == SQLITE_OK; s++) {
         struct phase_part *p = r->phase[s->phase];
         uint64_t end = s->start_ns + s->dur_ns;
@@ -319,10 +341,18 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
                 break;
             p = r->phase[s->phase];
         }
-        add_span(&p->run, s, end);
+        add_span(&p->run, s, end, lean);
         count(p, s->dur_ns);
     }
     return code;
+}
+
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, int lean)
+{
+    int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);
+    if (code != SQLITE_OK)
+        return code;
+    return lean ? add_spans(r, spans, n, 1) : add_spans(r, spans, n, 0);
 }
 
 int pp_rollup_commit(struct pp_rollup *r)

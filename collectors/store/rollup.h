@@ -22,8 +22,9 @@ struct pp_rollup;
 struct pp_rollup *pp_rollup_new(sqlite3 *db);
 void pp_rollup_free(struct pp_rollup *r);
 
-/* Adds spans of one thread, in the order recorded; their parts are written when another second or thread begins, and at commit. Returns an SQLite code. */
-int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n);
+/* Adds spans of one thread, in the order recorded; their parts are written when another second or thread begins, and at commit. lean: none of them has
+ * more than times, phase and ids (pp_chunk_lean), which costs less. Returns an SQLite code. */
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, int lean);
 /* Writes what was gathered since the last commit, so that it becomes part of the same transaction. Returns an SQLite code. */
 int pp_rollup_commit(struct pp_rollup *r);
 /* Batches came too fast (over 4096 batch-phase pairs between two commits): per-batch sums were given up and their table emptied. */

@@ -147,11 +147,11 @@ static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
 {
     struct pp_store_pending *p = &s->pending[thread];
     pp_status status = pp_store_begin(s);
-    if (!status && !at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n) != SQLITE_OK)
-        status = pp_store_fail(s, "cannot write roll-ups to");
     if (status)
         return status;
     pp_chunk_look(&p->shape, p->spans, p->n, n);
+    if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, pp_chunk_lean(&p->shape, p->spans)) != SQLITE_OK)
+        return pp_store_fail(s, "cannot write roll-ups to");
     p->n += n;
     return p->n == PP_STORE_CHUNK_SPANS ? write_chunk(s, thread, 0) : PP_OK;
 }

@@ -177,26 +177,32 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
     return c;
 }
 
-/* The long way, which also remembers the segment. */
-static inline uint64_t pp_clock_read_afresh(struct pp_clock_reader *c, uint64_t tick)
+/* The long way, which also remembers the segment. By value: the caller's reader can then stay in registers. */
+static inline struct pp_clock_reader pp_clock_read_afresh(struct pp_clock_reader c, uint64_t tick)
 {
     uint64_t until = 0;
-    const struct pp_clock_segment *s = c->file->clock == PP_CLOCK_TSC ? pp_clock_segment_of(c->file, tick, &until) : (const struct pp_clock_segment *)0;
+    const struct pp_clock_segment *s = c.file->clock == PP_CLOCK_TSC ? pp_clock_segment_of(c.file, tick, &until) : (const struct pp_clock_segment *)0;
     if (s && (int64_t)(tick - s->tick0) >= 0) {
-        c->segment = *s;
-        c->length = until - s->tick0;
+        c.segment = *s;
+        c.length = until - s->tick0;
     }
-    return pp_clock_ns_of(c->file, tick);
+    c.tick = tick;
+    c.ns = pp_clock_ns_of(c.file, tick);
+    return c;
 }
 
 static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
 {
     __extension__ typedef unsigned __int128 wide;
-    if (tick != c->tick) {
-        uint64_t since = tick - c->segment.tick0;
-        c->ns = since < c->length ? c->segment.ns0 + (uint64_t)(((wide)since * c->segment.mult) >> 32) : pp_clock_read_afresh(c, tick);
-        c->tick = tick;
+    if (tick == c->tick)
+        return c->ns;
+    uint64_t since = tick - c->segment.tick0;
+    if (since >= c->length) {
+        *c = pp_clock_read_afresh(*c, tick);
+        return c->ns;
     }
+    c->tick = tick;
+    c->ns = c->segment.ns0 + (uint64_t)(((wide)since * c->segment.mult) >> 32);
     return c->ns;
 }
 

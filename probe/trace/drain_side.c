@@ -110,10 +110,11 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
     for (size_t done = 0; done < n;) { /* at most two runs: up to the ring's end, and from its start */
         uint64_t at = (m->peeked + done) & mask;
         size_t run = r->capacity - at < n - done ? (size_t)(r->capacity - at) : n - done;
-        for (size_t i = 0; i < run; i++) {
-            __builtin_prefetch(&slots[(at + i + AHEAD) & mask]);
-            out[done + i] = slots[at + i];
-            pp_ring_record_to_span(&clock, &out[done + i]);
+        const struct pp_span *from = slots + at;
+        for (struct pp_span *to = out + done, *stop = to + run; to < stop; to++, from++) {
+            __builtin_prefetch(from + AHEAD); /* beyond the ring's end there is nothing to be had, and no harm */
+            *to = *from;
+            pp_ring_record_to_span(&clock, to);
         }
         done += run;
     }

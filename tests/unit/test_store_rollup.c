@@ -2,6 +2,7 @@
 #include "store_dir.h"
 
 #include "collectors/store/reader.h"
+#include "collectors/store/rollup.h"
 #include "collectors/store/writer.h"
 
 #include "probe/base/rng.h"
@@ -58,6 +59,23 @@ static void test_rollup_histogram(void **state)
     free(sum);
 }
 
+/* The bucket of any value has it in its range, and the ranges follow one another. */
+static void test_buckets(void **state)
+{
+    struct pp_rng rng = pp_rng_key(2, 7, 1, 8);
+    uint64_t low, high, next;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t v = i < 256 ? (1ull << i / 4) + (uint64_t)(i % 4) - 1 : pp_rng_next(&rng) >> pp_rng_below(&rng, 64);
+        pp_rollup_bucket_range(pp_rollup_bucket(v), &low, &high);
+        assert_true(low <= v && v <= high);
+        assert_true(v < 128 ? low == high : high - low < v / 64);
+        pp_rollup_bucket_range(pp_rollup_bucket(v) + 1, &next, &high);
+        assert_true(next == high || next > v); /* the last bucket has none after it */
+    }
+    assert_int_equal(pp_rollup_bucket(0), 0);
+    assert_int_equal(pp_rollup_bucket(UINT64_MAX), PP_HIST_BUCKETS - 1);
+}
+
 /* Spans of a thread that hops between batches, seconds (also back), phases and counters, with and without what a lean span leaves out. */
 static void make(struct pp_rng *rng, struct pp_span *s, size_t n)
 {
@@ -73,6 +91,15 @@ static void make(struct pp_rng *rng, struct pp_span *s, size_t n)
         s[i].run_delay_ns = s[i].dur_ns / 4;
         if (s[i].sample != PP_NO_SAMPLE && pp_rng_below(rng, 2))
             s[i].flags |= PP_SPAN_COUNT;
+    }
+}
+
+/* What a lean span has: times, phase and ids. */
+static void make_lean(struct pp_span *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        s[i].bytes = s[i].cpu_ns = s[i].run_delay_ns = s[i].cache_hit_kib = s[i].flags = 0;
+        s[i].sample = s[i].sample % 1000 ? s[i].sample : PP_NO_SAMPLE;
     }
 }
 
@@ -97,6 +124,8 @@ static void test_sums_are_those_of_the_rows(void **state)
     for (int i = 0; i < 60; i++) {
         size_t n = (size_t)pp_rng_below(&rng, i % 10 ? 40 : 700) + 1;
         make(&rng, spans, n);
+        if (i / 8 % 2) /* some chunks are lean, some begin so */
+            make_lean(spans, n);
         assert_int_equal(pp_store_append(s, (uint32_t)pp_rng_below(&rng, 3), spans, n), PP_OK);
         if (pp_rng_below(&rng, 6) == 0)
             assert_int_equal(pp_store_commit(s, &err), PP_OK);
@@ -104,9 +133,9 @@ static void test_sums_are_those_of_the_rows(void **state)
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
     assert_true(query("SELECT sum(n) FROM rollup_second") > 1000);
-#define SUMS "count(*), sum(dur_ns), max(dur_ns), sum(cpu_ns), sum(run_delay_ns), sum(bytes)"
+#define SUMS "count(*), sum(dur_ns), max(dur_ns), coalesce(sum(cpu_ns), 0), coalesce(sum(run_delay_ns), 0), sum(bytes)" /* absent in a row that has none */
 #define PARTS "sum(n), sum(total_ns), max(max_ns), sum(cpu_ns), sum(run_delay_ns), sum(bytes)"
-    assert_true(differences("(start_ns + dur_ns) / 1000000000, thread, phase, " SUMS ", sum(cache_hit_kib) FROM span GROUP BY 1, 2, 3",
+    assert_true(differences("(start_ns + dur_ns) / 1000000000, thread, phase, " SUMS ", coalesce(sum(cache_hit_kib), 0) FROM span GROUP BY 1, 2, 3",
                             "second, thread, phase, " PARTS ", sum(cache_hit_kib) FROM rollup_second GROUP BY 1, 2, 3") == 0);
     assert_true(differences("batch, phase, " SUMS ", sum(coalesce(samples, sample IS NOT NULL)), min(start_ns), max(start_ns + dur_ns) FROM span WHERE batch IS NOT NULL GROUP BY 1, 2",
                             "batch, phase, " PARTS ", sum(samples), min(first_start_ns), max(last_end_ns) FROM rollup_batch GROUP BY 1, 2") == 0);
@@ -115,7 +144,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
+        cmocka_unit_test(test_buckets), cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
