@@ -42,6 +42,8 @@ holds "the slow rank: waits for nobody" "$(json "$T/3.json" '$.collective_share'
 holds "both went at one pace" "$(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') < 1.1 && $(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') > 0.9"
 run "$PP" whatif "$T/0.sqlite" --set workers=4 --json
 holds "a held rank gains nothing from workers" "$(json "$OUT" '$.predictions[0].gain') < 0.03"
+run "$PP" whatif "$T/0.sqlite" --set workers=4
+like "and says why" "$(cat "$OUT")" "waits [0-9.]+ % of its step time for other ranks"
 run "$PP" whatif "$T/0.sqlite" --set collective=0 --json
 holds "and much from the slow one mended" "$(json "$OUT" '$.predictions[0].gain') > 0.5"
 run "$PP" whatif "$T/3.sqlite" --set storage-latency=0 --json

@@ -71,6 +71,32 @@ static void groups_share_as_groups(void **state)
     near(rate(s, x, NULL), 500, 0.01); /* eight of ours, eight of theirs */
 }
 
+/* Ranks that meet after each step: the slowest decides, in turns where they take turns, and what this one saves it waits. */
+static void the_slowest_rank_sets_the_pace(void **state)
+{
+    (void)state;
+    static const float steady[] = {20e6f}, in_turns[] = {5e6f, 25e6f};
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 4e6f}; /* 4 workers: 8 samples take 8 ms */
+    s.step_ns = 5e6;
+    s.others_factor = 1;
+    near(rate(s, x, NULL), 1000, 0.01);
+    s.others_ns = steady;
+    s.n_others = 1;
+    near(rate(s, x, NULL), 400, 0.01);
+    s.workers = 16;
+    near(rate(s, x, NULL), 400, 0.01);
+    s.others_factor = 0;
+    near(rate(s, x, NULL), 1600, 0.01);
+    s.others_factor = 1;
+    s.step_ns = 40e6;
+    near(rate(s, x, NULL), 200, 0.01); /* the slowest is this one */
+    s.step_ns = 10e6;
+    s.others_ns = in_turns;
+    s.n_others = 2;
+    near(rate(s, x, NULL), 8 / 0.0175, 0.01);
+}
+
 static void slow_trainer_never_waits(void **state)
 {
     (void)state;
@@ -285,7 +311,7 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(groups_share_as_groups), cmocka_unit_test(slow_trainer_never_waits),
+        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(groups_share_as_groups), cmocka_unit_test(the_slowest_rank_sets_the_pace), cmocka_unit_test(slow_trainer_never_waits),
         cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
         cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
         cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),

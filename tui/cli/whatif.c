@@ -101,6 +101,15 @@ static void put_caution(const struct asked *a)
     printf("  This takes storage to answer %.0f reads at a time as quickly as the %.1f that were recorded; a run will tell.\n", a->most_waiting, a->recorded_waiting);
 }
 
+/* A rank of a data-parallel run: what it saves it waits. */
+static void put_ranks(const struct asked *a)
+{
+    char share[32];
+    double collective = pp_timeline_collective_share(&a->timeline);
+    if (!a->o->json && a->costs.n_others)
+        printf("  This rank waits %s of its step time for other ranks, whose steps are taken to last as long as recorded; collective=0 is without them.\n", pp_text_percent(share, sizeof(share), collective));
+}
+
 static void put_measured(struct asked *a, const char *path)
 {
     const struct pp_costs *c = &a->costs;
@@ -282,8 +291,10 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         put_estimate(&e);
         a->most_waiting = e.workers ? e.with_workers.reads_waiting : 0;
     }
-    if (st == PP_OK)
+    if (st == PP_OK) {
         put_caution(a);
+        put_ranks(a);
+    }
     return st;
 }
 
