@@ -50,6 +50,22 @@ run "$PP" whatif "$T/3.sqlite" --set storage-latency=0 --json
 holds "as the slow one itself does" "$(json "$OUT" '$.predictions[0].gain') > 0.5"
 check "the wait is a phase of its own" test "$(sql "$T/0.sqlite" "SELECT count FROM v_phase_summary WHERE phase = 'collective'")" -gt 20
 
+# ---- all of them started at once
+
+# shellcheck disable=SC2086
+{
+run timeout 60 "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --json --quiet
+is "three ranks at once" "$rc" 0
+is "a line on each" "$(json "$OUT" '$.schema') $(json "$OUT" '$.ranks[0].l0') $(json "$OUT" '$.ranks[2].rank')" "pipeprobe.ranks/1 not-input-bound 2"
+check "a recording of each" test -s "$T/job.rank0.sqlite" -a -s "$T/job.rank1.sqlite" -a -s "$T/job.rank2.sqlite"
+is "of its own part" "$(sql "$T/job.rank2.sqlite" "SELECT group_concat(value) FROM meta WHERE section = 'config' AND key IN ('rank', 'world_size') ORDER BY key")" 2,3
+holds "that went together" "$(json "$OUT" '$.collective_steps') > 20"
+refuses "a recording that is there" 2 "job.rank0.sqlite exists already" "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --quiet
+refuses "a rank beside all ranks" 2 "--rank is one rank's" "$PP" run $DATA --ranks 3 --rank 1 --quiet
+refuses "all ranks unrecorded" 2 "leave out --no-record" "$PP" run $DATA --ranks 3 --no-record --quiet
+refuses "what fails for all ranks is said once" 2 "cannot open" "$PP" run "$T/none" --ranks 3 -o "$T/x.sqlite" --quiet
+}
+
 # ---- ranks that die, end, or stop
 
 for rank in 0 1 2; do begin $rank 3 --duration 6; done

@@ -3,6 +3,7 @@
 #include "tui/cli/prove.h"
 #include "tui/cli/run_events.h"
 #include "tui/cli/run_opts.h"
+#include "tui/cli/run_ranks.h"
 #include "tui/cli/run_record.h"
 #include "tui/cli/run_setup.h"
 #include "tui/cli/run_top.h"
@@ -261,9 +262,13 @@ static int run_main(int argc, char **argv)
         code = list_faults();
         goto out;
     }
+    st = run_opts_check(&o, &set, n_operands, &err);
+    if (st == PP_OK && o.ranks > 1) {
+        code = run_ranks(argc, argv, &o, &set);
+        goto out;
+    }
     catch_signals();
     pp_progress_begin(&events.progress, o.quiet);
-    st = run_opts_check(&o, &set, n_operands, &err);
     if (st == PP_OK && o.record)
         st = run_record_name(&rec, &o, &err);
     if (st == PP_OK)

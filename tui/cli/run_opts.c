@@ -80,6 +80,7 @@ const struct pp_opt run_opt_table[] = {
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0", .help = "of order and augmentation"},
     {.name = "rank", .advanced = 1, .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R", .dflt = "0", .help = "this rank of --world-size"},
     {.name = "world-size", .advanced = 1, .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6, .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
+    {.name = "ranks", .advanced = 1, .type = PP_OPT_INT, .offset = AT(ranks), .min = 1, .max = 64, .arg = "N", .dflt = "1", .help = "start that many here, into NAME.rank0.sqlite, ..."},
     {.name = "collective", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(collective), .arg = "FILE", .help = "meet the other ranks after each step; a file all share"},
     {.name = "collective-limit", .advanced = 1, .type = PP_OPT_DURATION, .offset = AT(collective_limit_ns), .arg = "TIME", .dflt = "60s", .help = "how long a rank that does not come is waited for"},
 
@@ -185,9 +186,9 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(err, PP_E_USAGE, "--synthetic takes the place of DATASET; leave out one of the two");
     if (operands > 1)
         return pp_fail(err, PP_E_USAGE, "one DATASET at a time, %d were given; shards are given as a range: 'shard-{000000..000009}.tar'", operands);
-    if (o->rank >= o->world_size)
+    if (o->rank >= o->world_size && o->ranks < 2)
         return pp_fail(err, PP_E_USAGE, "--rank %lld: ranks of a world of %lld are numbered 0 to %lld", (long long)o->rank, (long long)o->world_size, (long long)o->world_size - 1);
-    if (o->collective && o->world_size < 2)
+    if (o->collective && o->world_size < 2 && o->ranks < 2)
         return pp_fail(err, PP_E_USAGE, "--collective %s: a run of one rank has nobody to wait for; give each process its --rank, and all the same --world-size", o->collective);
     if (o->collective && o->prove)
         return pp_fail(err, PP_E_USAGE, "--prove runs this rank alone, and --collective makes it wait for others; leave out one of the two");

@@ -20,7 +20,7 @@ struct run_opts {
     /* order */
     int sampler;
     const char *weights;
-    int64_t seed, rank, world_size;
+    int64_t seed, rank, world_size, ranks;
     const char *collective;
     uint64_t collective_limit_ns;
     /* end */
