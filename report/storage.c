@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/outages.h"
+#include "report/stats/spearman.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,22 +32,43 @@ static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **
 
 /* ---- a shared link ---- */
 
+enum { MOST_PAIRS = 20000 }; /* looked at: 0.7 is known to 0.01 then */
+
+/* Whether the read was under way when the one before it ended, for another worker, and waited for storage rather than for a CPU. */
+static int overlaps(const struct pp_cost_sample *r, const struct pp_cost_sample *before)
+{
+    return r->read_start_ns < before->read_end_ns && r->worker != before->worker && r->read_blocked >= 0.5 * (double)(r->read_end_ns - r->read_start_ns);
+}
+
+/* Sizes that hardly differ tell nothing: 5 % from their mean. */
+static int sizes_differ(double sx, double sxx, double n)
+{
+    return sxx - sx * sx / n > 0.0025 * sxx;
+}
+
 /* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads that are slow by themselves, the gap has nothing to
- * do with the bytes. The serial index is the correlation of gap and bytes, over reads that overlapped the one before. Where all sizes are the same, it is 0:
- * nothing is claimed. */
+ * do with the bytes. The serial index is the rank correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few threads are late to
+ * notice that their read has ended, which makes one gap long and the next one short, by more than all bytes make them differ. Where all sizes are the same, it is 0: nothing is
+ * claimed. */
 static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **order, double *bytes_per_s)
 {
-    double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-    for (size_t i = 1; i < c->n; i++) {
+    double n = 0, sx = 0, sy = 0, sxx = 0, serial = NAN;
+    size_t stride = c->n / MOST_PAIRS + 1, pairs = 0;
+    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)), *gap = bytes ? bytes + c->n / stride + 1 : NULL;
+    for (size_t i = 1; bytes && i < c->n; i++) {
         const struct pp_cost_sample *r = order[i], *before = order[i - 1];
-        if (r->read_start_ns >= before->read_end_ns || r->worker == before->worker || r->read_blocked < 0.5 * (double)(r->read_end_ns - r->read_start_ns))
+        if (!overlaps(r, before))
             continue;
         double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
-        n++, sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+        if (i % stride == 0)
+            bytes[pairs] = x, gap[pairs++] = y;
+        n++, sx += x, sy += y, sxx += x * x;
     }
-    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n;
     *bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
-    return n >= 20 && n > 0.3 * (double)c->n && vx > 0.0025 * sxx && vy > 0 ? fmax((sxy - sx * sy / n) / sqrt(vx * vy), 0) : 0;
+    if (bytes && n >= 20 && n > 0.3 * (double)c->n && sizes_differ(sx, sxx, n))
+        serial = pp_stats_spearman(bytes, gap, pairs);
+    free(bytes);
+    return fmax(serial, 0); /* unknown: not claimed */
 }
 
 /* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional to them (correlation over 0.9, no intercept). */
@@ -58,7 +80,7 @@ static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
         sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
     }
     double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, cov = sxy - sx * sy / n;
-    if (!(vx > 0.0025 * sxx) || !(vy > 0) || !(cov > 0)) /* sizes that hardly differ tell nothing */
+    if (!sizes_differ(sx, sxx, n) || !(vy > 0) || !(cov > 0))
         return 0;
     double slope = cov / vx, intercept = (sy - slope * sx) / n;
     *bytes_per_s = 1e9 / slope;

@@ -5,7 +5,7 @@
 
 #include "report/costs.h"
 
-/* Reads share a link from here on: half of what moves the gaps between them is their bytes (0.7 squared). */
+/* Reads share a link from here on: half of what orders the gaps between them is their bytes (0.7 squared). */
 #define PP_SERIAL 0.7
 /* From here on the run is two runs. */
 #define PP_DRIFT 1.5

@@ -130,8 +130,9 @@ static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls, the replay may still know it. */
 static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
-    const struct pp_cause_rule *starving = f->starved_alone ? pp_cause_of_starving(f) : NULL;
-    return starving ? starving : f->owner_known || f->starved ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
+    if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
+        return pp_cause_of_starving(f);
+    return f->owner_known || f->starved ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
@@ -177,6 +178,8 @@ static void show_context(const struct judge *j)
 
 static const char *missing_signals(const struct pp_facts *f)
 {
+    if (f->starved_alone)
+        return "the replay, which would tell whether this run's own threads or others' take it, does not come out as the run did";
     if (!f->owner_known)
         return "the recording has no worker spans during the stalls";
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
@@ -307,7 +310,7 @@ static void judge_level(const struct judge *j)
     } else {
         v->reason = missing_signals(f);
         v->sentence = pp_report_arena_printf(j->arena, "%s; what holds it up is not established: %s", v->sentence, v->reason);
-        v->next_step = "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+        v->next_step = f->starved_alone ? "Record longer, or again when others leave these CPUs alone: that tells whose threads take them." : "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
     }
     show_context(j);
 }

@@ -2,6 +2,7 @@
 #include "report/stats/bootstrap.h"
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
+#include "report/stats/spearman.h"
 #include "stats_golden.h"
 
 #include "probe/base/rng.h"
@@ -260,6 +261,21 @@ static void bootstrap_covers(void **state)
 }
 
 /* The floor grows with the spread, shrinks with n, and holds: at most 5 % of fresh A/A pairs stray beyond it (plus sampling). */
+static void spearman_is_scipys(void **state)
+{
+    static const double x[] = {106, 100, 86, 101, 99, 103, 97, 113, 112, 110}, y[] = {7, 27, 2, 50, 28, 29, 20, 12, 6, 17};
+    static const double tied[] = {1, 2, 2, 3, 3, 3}, of_tied[] = {2, 1, 4, 3, 3, 9}, constant[] = {5, 5, 5, 5, 5, 5};
+    assert_true(fabs(pp_stats_spearman(x, y, 10) - -0.17575757575757575) < 1e-12);
+    assert_true(fabs(pp_stats_spearman(x, x, 10) - 1) < 1e-12);
+    assert_true(fabs(pp_stats_spearman(tied, of_tied, 6) - 0.53229064742237708) < 1e-12);
+    assert_true(pp_stats_spearman(tied, constant, 6) == 0);
+    assert_true(isnan(pp_stats_spearman(x, y, 1)));
+    double far[10]; /* one value far out is one rank out */
+    memcpy(far, x, sizeof(far));
+    far[7] = 1e9;
+    assert_true(fabs(pp_stats_spearman(x, far, 10) - 1) < 1e-12);
+}
+
 static void noise_floor_is_the_noise(void **state)
 {
     double narrow[40], wide[40], at7, at14, of_wide;
@@ -295,7 +311,7 @@ int main(void)
         cmocka_unit_test(mann_whitney_holds_its_level), cmocka_unit_test(student_and_beta_are_scipys), cmocka_unit_test(fisher_is_scipys),
         cmocka_unit_test(holm_is_by_the_book), cmocka_unit_test(bootstrap_is_deterministic_and_scales),
         cmocka_unit_test(bootstrap_agrees_with_its_exact_distribution), cmocka_unit_test(bootstrap_refuses), cmocka_unit_test(bootstrap_covers),
-        cmocka_unit_test(noise_floor_is_the_noise),
+        cmocka_unit_test(noise_floor_is_the_noise), cmocka_unit_test(spearman_is_scipys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
