@@ -56,9 +56,21 @@ void pp_page_heading(const struct pp_page *p, const char *text)
     fputc('\n', p->out);
 }
 
+/* A page too narrow for words beside so long a lead has them below it. */
+enum { LEAST_COLUMNS = 20, BELOW_INDENT = 6 };
+
 void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines, const char *text)
 {
-    int at = indent, lines = 1, empty = 1;
+    int lines = 1, empty = 1;
+    if (indent > BELOW_INDENT && p->columns - indent < LEAST_COLUMNS && text[strspn(text, " ")]) {
+        size_t n = strlen(lead);
+        while (n > 0 && lead[n - 1] == ' ')
+            n--;
+        fprintf(p->out, "%.*s\n", (int)n, lead);
+        lead = "";
+        indent = BELOW_INDENT;
+    }
+    int at = indent;
     fprintf(p->out, "%-*s", indent, lead);
     tone_on(p, tone);
     for (const char *s = text + strspn(text, " "); *s;) {

@@ -14,7 +14,8 @@ struct pp_page {
 enum pp_tone { PP_TONE_PLAIN, PP_TONE_STRONG, PP_TONE_GOOD, PP_TONE_BAD };
 
 void pp_page_heading(const struct pp_page *p, const char *text);
-/* Text from column `indent` on, wrapped at the page's width; lead stands before it on the first line. max_lines 0: all; else the rest is "...". */
+/* Text from column `indent` on, wrapped at the page's width; lead stands before it on the first line. max_lines 0: all; else the rest is "...".
+ * Where fewer than 20 columns would be left for it, the text begins below its lead. */
 void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines, const char *text);
 
 /* Column i is width[i] wide, negative: to the left; too long a first cell is cut. */

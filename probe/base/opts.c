@@ -99,6 +99,9 @@ static pp_status read_long(struct reading *r, const char *arg)
 static pp_status read_short(struct reading *r, const char *arg)
 {
     pp_status status = PP_OK;
+    int len = (int)strcspn(arg, "="), whole = len > 2 ? pp_opt_find(r->set->table, arg + 1, len - 1) : -1;
+    if (whole >= 0) /* "-batch-size" is not "-b atch-size" */
+        return no_such_option(r, arg, len, r->set->table[whole].name);
     for (const char *p = arg + 1; *p && status == PP_OK; p++) {
         int i = pp_opt_find_letter(r->set->table, *p);
         if (i < 0) {

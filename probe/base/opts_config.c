@@ -124,7 +124,8 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
 
 static pp_status read_line(struct config *c, char *line, struct pp_err *err)
 {
-    char *s = trim(line);
+    int marked = c->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which nobody sees */
+    char *s = trim(line + (marked ? 3 : 0));
     if (*s == '\0' || *s == '#' || *s == ';')
         return PP_OK;
     return *s == '[' ? read_heading(c, s, err) : read_setting(c, s, err);

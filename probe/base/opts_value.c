@@ -30,14 +30,15 @@ int pp_opt_find_letter(const struct pp_opt *table, char letter)
 
 const char *pp_opt_nearest(const struct pp_opt *table, const char *name)
 {
-    const char *names[MAX_ROWS + 2];
+    const char *names[MAX_ROWS + 3];
     int n = 0;
     for (; table[n].name; n++) {
         assert(n < MAX_ROWS);
         names[n] = table[n].name;
     }
     names[n] = "help";
-    names[n + 1] = NULL;
+    names[n + 1] = "help-all";
+    names[n + 2] = NULL;
     return pp_nearest(name, names);
 }
 

@@ -107,6 +107,12 @@ static pp_status open_directory(const struct pp_dataset_opts *opts, struct pp_da
     return st == PP_E_EMPTY && tars > 0 ? pp_shards_open(opts, out, err) : st;
 }
 
+/* What WebDataset and fsspec take besides paths. */
+static int is_no_path(const char *spec)
+{
+    return strstr(spec, "://") || strncmp(spec, "pipe:", 5) == 0;
+}
+
 static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
 {
     struct stat info;
@@ -116,6 +122,8 @@ static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset
 
     if (found && S_ISDIR(info.st_mode))
         return open_directory(opts, out, err);
+    if (!found && is_no_path(spec))
+        return pp_fail(err, PP_E_USAGE, "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here", spec);
     if (pp_has_suffix(spec, ".bin") || pp_has_suffix(spec, ".npy"))
         return pp_tokens_open(opts, out, err);
     if (pp_is_shard_spec(spec))

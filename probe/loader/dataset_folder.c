@@ -174,6 +174,23 @@ static void append_class(struct folder *f, int64_t label, struct pp_walk *walk)
     pp_warnings_move(&f->base.warnings, &walk->warnings);
 }
 
+/* The root of a data set with its splits in it is a class folder, too, with two or three classes; seldom the one that was meant. */
+static void warn_of_splits(struct folder *f)
+{
+    static const char *const splits[] = {"train", "training", "val", "valid", "validation", "test", "dev", NULL};
+    const char *first = NULL;
+    for (size_t i = 0; i < f->class_names.n; i++) {
+        const char *name = f->class_names.bytes + f->class_names.at[i], *const *s = splits;
+        while (*s && strcmp(*s, name) != 0)
+            s++;
+        if (!*s)
+            return;
+        first = first && strncmp(first, "train", 5) == 0 ? first : name;
+    }
+    if (first)
+        pp_warn(&f->base.warnings, "the classes of %s are called like splits, %s among them: did you mean %s/%s?", f->root, first, f->root, first);
+}
+
 static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
 {
     size_t empty = 0, first = 0;
@@ -182,8 +199,8 @@ static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
             empty++, first = i;
     if (empty > 0)
         pp_warn(&f->base.warnings,
-                "%zu of %zu class directories hold no image (the first: %s); torchvision's ImageFolder refuses such a folder", empty,
-                f->class_names.n, f->class_names.bytes + f->class_names.at[first]);
+                "%zu of %zu class directories hold%s no image (the first: %s); torchvision's ImageFolder refuses such a folder", empty,
+                f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
 }
 
 /* Every class into f->dir. Nothing found is not a failure here. */
@@ -225,7 +242,9 @@ static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_
     char *rel = strdup("");
     if (!rel)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", f->root);
-    if (f->class_names.n > 0)
+    if (f->class_names.n == 1)
+        pp_warn(&f->base.warnings, "%s/%s holds no image and is not taken for a class", f->root, f->class_names.bytes + f->class_names.at[0]);
+    else if (f->class_names.n > 1)
         pp_warn(&f->base.warnings, "the %zu directories in %s hold no image and are not taken for classes", f->class_names.n, f->root);
     pp_names_free(&f->class_names);
     f->flat = 1;
@@ -279,6 +298,8 @@ pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct
     else if (root->images.n > 0)
         pp_warn(&f->base.warnings, "%zu image%s directly in %s left out, for want of a class, as torchvision does", root->images.n,
                 root->images.n == 1 ? "" : "s", f->root);
+    if (st == PP_OK && !f->flat)
+        warn_of_splits(f);
     f->base.classes = f->class_names.n;
 out:
     pp_listing_free(root);

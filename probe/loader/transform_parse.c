@@ -192,13 +192,14 @@ static const struct {
     const char *name;
     char separator; /* between name and arguments */
     int needs_arguments;
+    const char *example;
     parse_step *parse;
 } steps[] = {
-    {"rrc", ':', 1, parse_rrc},
-    {"resize", ':', 1, parse_resize},
-    {"center", ':', 1, parse_center},
-    {"hflip", ':', 0, parse_hflip},
-    {"normalize", '=', 1, parse_normalize},
+    {"rrc", ':', 1, "rrc:224", parse_rrc},
+    {"resize", ':', 1, "resize:256", parse_resize},
+    {"center", ':', 1, "center:224", parse_center},
+    {"hflip", ':', 0, "hflip, or hflip:0.5", parse_hflip},
+    {"normalize", '=', 1, "normalize=imagenet", parse_normalize},
 };
 enum { N_STEPS = sizeof(steps) / sizeof(steps[0]) };
 
@@ -225,7 +226,7 @@ static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *er
         if (strlen(steps[i].name) != length || strncmp(text, steps[i].name, length) != 0)
             continue;
         if (text[length] ? text[length] != steps[i].separator : steps[i].needs_arguments)
-            return bad(err, s, "%s is written %s%c...", steps[i].name, steps[i].name, steps[i].separator);
+            return bad(err, s, "%s is written %s", steps[i].name, steps[i].example);
         s.rest = text + length + (text[length] ? 1 : 0);
         return steps[i].parse(t, s, err);
     }

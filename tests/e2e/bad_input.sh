@@ -81,6 +81,29 @@ refuses "a rank outside the world" 2 "rank" "$PP" run "$T/images" --rank 3 --wor
 refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --worker 2 --force -o "$T/out.sqlite"
 refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
 refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
+refuses "one dash for two" 2 "-batch-size: no such option; did you mean --batch-size" "$PP" run "$T/images" -batch-size 4 --force -o "$T/out.sqlite"
+refuses "PyTorch's name for it" 2 "did you mean --prefetch" "$PP" run "$T/images" --prefetch-factor 4 --force -o "$T/out.sqlite"
+refuses "PyTorch's other name" 2 "did you mean --workers" "$PP" run "$T/images" --num-workers 4 --force -o "$T/out.sqlite"
+refuses "a transform without its size" 2 "rrc is written rrc:224" "$PP" run "$T/images" --transform rrc --force -o "$T/out.sqlite"
+head -c 4000 /dev/zero >"$T/fine.bin"
+while IFS='|' read -r words regex; do
+    # shellcheck disable=SC2086
+    refuses "nothing to act on: $words" 2 "$regex" "$PP" run "$T/images" $words --force -o "$T/never.sqlite"
+done <<'ROWS'
+--shuffle-buffer 10|--shuffle-buffer goes with --stream
+--no-shuffle-shards|--shuffle-shards goes with --stream
+--prove-rounds 3|--prove-rounds goes with --prove
+--keep-proof|--keep-proof goes with --prove
+--window 16|--window is for token files, and .*images is of kind image-folder
+--token-bytes 4|--token-bytes is for token files
+--index-dir /tmp|--index-dir is for tar shards
+ROWS
+for words in "--dtype f16" --exif-rotate "--transform rrc:8"; do
+    # shellcheck disable=SC2086
+    refuses "nothing to act on in tokens: $words" 2 "${words%% *} is for images, and .*fine\.bin is of kind tokens" "$PP" run "$T/fine.bin" $words --window 16 --force -o "$T/never.sqlite"
+done
+run env PIPEPROBE_WINDOW=16 PIPEPROBE_SHUFFLE_BUFFER=9 timeout 60 "$PP" run "$T/images" $short --quiet --force -o "$T/out.sqlite"
+check "settings that are not typed may be for other runs" test "$rc" -eq 0 -o "$rc" -eq 3
 refuses "an unknown command" 2 "report" "$PP" reprot
 run timeout 60 "$PP" run "$T/images" --batch-size 1000 --steps 2 --workers 1 --force -o "$T/out.sqlite"
 check "a batch larger than the data set: exit code" test "$rc" -eq 0 -o "$rc" -eq 2 -o "$rc" -eq 3
@@ -93,6 +116,7 @@ refuses "output exists" 2 "mine\.sqlite.*--force" "$PP" run "$T/images" $short -
 is "and is untouched" "$(cat "$T/mine.sqlite")" precious
 run timeout 60 "$PP" run "$T/images" $short -o "$T/mine.sqlite" --force
 is "--force replaces it" "$(sql "$T/mine.sqlite" 'PRAGMA integrity_check')" ok
+refuses "output to standard output" 2 "needs a file of its own" "$PP" run "$T/images" $short -o -
 refuses "output in a directory that is none" 2 "absent" "$PP" run "$T/images" $short -o "$T/absent/out.sqlite"
 refuses "output that is a directory" 2 "$T/images" "$PP" run "$T/images" $short -o "$T/images" --force
 check "and the directory is still there" test -d "$T/images/class_000"
@@ -105,6 +129,29 @@ refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report 
 mkdir "$T/many"
 (cd "$T/many" && for _ in 1 2 3 4; do timeout 60 "$PP" run "$T/images" $short --quiet >/dev/null & done; wait)
 is "runs of the same second write files of their own" "$(ls "$T/many" | wc -l)" 4
+
+# -- settings: a typo is said, wherever it stands
+mkdir -p "$XDG_CONFIG_HOME/pipeprobe"
+setting() { # NAME REGEX, the file on stdin
+    cat >"$XDG_CONFIG_HOME/pipeprobe/config"
+    refuses "$1" 2 "$2" "$PP" plan --n 3
+}
+setting "a heading that is no command" "config:1: \[paln\].*did you mean \[plan\]" <<<$'[paln]\nn = 3'
+setting "a setting that is none" "config:2: seeed: .*did you mean seed" <<<$'[plan]\nseeed = 3'
+setting "a setting without sense" "config:2: seed: 'three'" <<<$'[plan]\nseed = three'
+printf '\357\273\277[plan]\r\nseed = 1\r\n' >"$XDG_CONFIG_HOME/pipeprobe/config"
+run "$PP" plan --n 3
+is "a byte-order mark and line ends of another system are no setting" "$rc" 0
+rm "$XDG_CONFIG_HOME/pipeprobe/config"
+run env PIPEPROBE_SEEED=1 "$PP" plan --n 3
+is "a variable that nothing reads ends no run" "$rc" 0
+is "but is said" "$(cat "$ERR")" "pipeprobe: PIPEPROBE_SEEED is set, and nothing reads it; did you mean PIPEPROBE_SEED?"
+
+# -- help
+for command in $("$PP" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    run "$PP" help "$command"
+    is "help $command: exit code, and lines beyond 80 columns" "$rc $(awk 'length > 80' "$OUT")" "0 "
+done
 
 # -- standard streams
 for words in --help "run --help" doctor; do

@@ -158,7 +158,7 @@ static void images_without_classes_have_no_label(void **state)
     assert_memory_equal(s.data, "1", 1);
     pp_dataset_describe(d, text, sizeof(text));
     assert_string_equal(text, "image folder, 2 files without class directories (every label is -1)");
-    assert_true(tree_warns(d, "not taken for classes"));
+    assert_true(tree_warns(d, "/thumbs holds no image and is not taken for a class"));
     pp_sample_free(&s);
     pp_dataset_close(d);
 }
@@ -183,10 +183,30 @@ static void empty_classes_keep_their_number(void **state)
     pp_dataset_close(d);
 }
 
+/* The root above train/ and val/ opens, as torchvision would have it, and says what was probably meant. */
+static void splits_taken_for_classes_are_told(void **state)
+{
+    tree_put_text("train/a/1.jpg", "1");
+    tree_put_text("val/a/1.jpg", "1");
+    struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
+    assert_int_equal(pp_dataset_len(d), 2);
+    assert_true(tree_warns(d, "called like splits, train among them: did you mean"));
+    pp_dataset_close(d);
+    d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("train")});
+    assert_false(tree_warns(d, "splits"));
+    pp_dataset_close(d);
+    tree_put_text("cat/1.jpg", "1");
+    d = tree_open(&(struct pp_dataset_opts){.spec = tree_root}); /* three classes, one of them called cat */
+    assert_false(tree_warns(d, "splits"));
+    pp_dataset_close(d);
+}
+
 static void refusals_say_what_was_found(void **state)
 {
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none")}, PP_E_NOT_FOUND, "none", "No such file");
     tree_refused(&(struct pp_dataset_opts){.spec = ""}, PP_E_USAGE, "no dataset", "");
+    tree_refused(&(struct pp_dataset_opts){.spec = "s3://bucket/shard-{000..009}.tar"}, PP_E_USAGE, "s3://bucket", "not from URLs or pipes");
+    tree_refused(&(struct pp_dataset_opts){.spec = "pipe:curl -s http://x/y.tar"}, PP_E_USAGE, "pipe:curl", "not from URLs or pipes");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, tree_root, "is empty");
     assert_int_equal(mkdir(tree_path("a"), 0755), 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, "no image below", "hold no files");
@@ -377,6 +397,7 @@ int main(void)
         TREE_TEST(a_link_to_a_parent_is_left_out),
         TREE_TEST(images_without_classes_have_no_label),
         TREE_TEST(empty_classes_keep_their_number),
+        TREE_TEST(splits_taken_for_classes_are_told),
         TREE_TEST(refusals_say_what_was_found),
         TREE_TEST(unreadable_class_is_a_warning),
         TREE_TEST(bad_files_are_told_apart),

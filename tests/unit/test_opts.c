@@ -129,7 +129,7 @@ static void test_sentences(void **state)
         {"--max 3", "--max: no such option; did you mean --max-bytes?"},
         {"--xylophone", "--xylophone: no such option; 'pipeprobe run --help' lists them"},
         {"-z", "-z: no such option; 'pipeprobe run --help' lists them"},
-        {"-workers 3", "--workers: 'orkers' is not a whole number or auto"},
+        {"-workers 3", "-workers: no such option; did you mean --workers?"},
         {"-no-force", "-no-force: no such option; did you mean --force?"},
         {"-seed 3", "-seed: no such option; did you mean --seed?"},
         {"--output", "--output: a value is missing: --output FILE"},
@@ -336,6 +336,12 @@ static void test_nearest(void **state)
     assert_string_equal(pp_nearest("doc", names), "doctor");
     assert_string_equal(pp_nearest("plna", names), "plan");
     assert_null(pp_nearest("compare", names));
+    static const char *const run[] = {"workers", "prefetch", "batch-size", "seed", "output", NULL};
+    assert_string_equal(pp_nearest("prefetch-factor", run), "prefetch");
+    assert_string_equal(pp_nearest("num_workers", run), "workers");
+    assert_string_equal(pp_nearest("train-batch-size", run), "batch-size");
+    assert_null(pp_nearest("pin-memory", run));
+    assert_null(pp_nearest("reseeding-rate", run)); /* "seed" is no word of it */
     assert_null(pp_nearest("", names));
 }
 

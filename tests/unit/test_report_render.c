@@ -69,6 +69,28 @@ static void test_text_fits(void **state)
     fake_free(f);
 }
 
+/* On a page of 40 columns the words of the evidence stand below their numbers, not one by one beside them. */
+static void test_narrow_page(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    render(r, 0, 0, 40);
+    char *from = strstr(text, "\nEvidence"), *to = from ? strstr(from + 1, "\n\n") : NULL;
+    assert_true(from && to);
+    *to = '\0';
+    assert_non_null(strtok(from, "\n")); /* the heading is not wrapped */
+    int below = 0;
+    for (char *line = strtok(NULL, "\n"); line; line = strtok(NULL, "\n")) {
+        assert_in_range(strlen(line), 1, line[2] == '+' || line[2] == '-' || line[2] == ' ' ? 48 : 40);
+        assert_true(line[strlen(line) - 1] != ' ');
+        below += strncmp(line, "      ", 6) == 0 && strchr(line + 6, ' ') != NULL;
+    }
+    assert_true(below >= 3);
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 /* Colour adds escapes and takes nothing away. */
 static void test_color_only_adds(void **state)
 {
@@ -236,7 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_text), cmocka_unit_test(test_golden_json), cmocka_unit_test(test_golden_many_workers),
-        cmocka_unit_test(test_golden_nothing_recorded), cmocka_unit_test(test_text_fits), cmocka_unit_test(test_color_only_adds),
+        cmocka_unit_test(test_golden_nothing_recorded), cmocka_unit_test(test_text_fits), cmocka_unit_test(test_narrow_page), cmocka_unit_test(test_color_only_adds),
         cmocka_unit_test(test_schema), cmocka_unit_test(test_values), cmocka_unit_test(test_write_failure_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

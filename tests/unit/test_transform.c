@@ -59,7 +59,7 @@ static void grammar_errors_name_the_piece(void **state)
         const char *says[2];
     } rows[] = {
         {"", PP_DTYPE_F32, {"no step", "rrc:SIZE"}},
-        {"rrc", PP_DTYPE_F32, {"\"rrc\"", "rrc:..."}},
+        {"rrc", PP_DTYPE_F32, {"\"rrc\"", "written rrc:224"}},
         {"rrc:", PP_DTYPE_F32, {"not a size", "rrc:224"}},
         {"rrc:0", PP_DTYPE_F32, {"\"0\"", "1 to 8192"}},
         {"rrc:9000", PP_DTYPE_F32, {"\"9000\"", "1 to 8192"}},

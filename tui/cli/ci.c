@@ -73,8 +73,9 @@ const struct pp_command pp_cmd_ci = {
     .summary = "make repeated runs and fail when they are worse than a baseline",
     .usage = "ci run [options] -- RUN OPTIONS   or   ci baseline save|update RUNS...|show",
     .opts = opts,
-    .notes = "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not comparable\n"
-             "(--strict: 1), 4 a run failed. A failed or unfinished run is never a sample.",
-    .examples = {"pipeprobe ci run --runs 7 --junit gate.xml -- ~/imagenet/val --step-ms 45 --epochs 2", "pipeprobe ci baseline save runs/ --label v1.2"},
+    .notes = "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
+             "comparable (--strict: 1), 4 a run failed. A failed or unfinished run is never a\n"
+             "sample.",
+    .examples = {"pipeprobe ci run --junit gate.xml -- ~/imagenet/val --step-ms 45 --epochs 2", "pipeprobe ci baseline save runs/ --label v1.2"},
     .run = run,
 };

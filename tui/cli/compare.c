@@ -76,10 +76,11 @@ const struct pp_command pp_cmd_compare = {
     .summary = "say whether repeated runs of HEAD are worse than those of BASE",
     .usage = "compare BASE HEAD [options]",
     .opts = opts,
-    .notes = "BASE, HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json.\n"
-             "Timings need 7 runs a side; counts (bytes, reads, batches, errors) need one.\n"
-             "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not comparable\n"
-             "(--strict: 1), 4 a file is damaged or no recording.",
-    .examples = {"pipeprobe compare runs/main runs/branch", "pipeprobe compare pipeprobe-baseline.json 'head-*.sqlite' --threshold samples_per_s=3%"},
+    .notes = "BASE, HEAD: a recording, a directory of them, a 'glob*' in quotes, or a\n"
+             "baseline.json. Timings need 7 runs a side; counts (bytes, reads, batches,\n"
+             "errors) need one.\n"
+             "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
+             "comparable (--strict: 1), 4 a file is damaged or no recording.",
+    .examples = {"pipeprobe compare runs/main runs/branch", "pipeprobe compare base.json 'head-*.sqlite' --threshold samples_per_s=3%"},
     .run = run,
 };

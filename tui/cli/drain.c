@@ -85,8 +85,8 @@ const struct pp_command pp_cmd_drain = {
     .summary = "carry what a program records with libpipeprobe into its file",
     .usage = "drain FILE [options]",
     .opts = opts,
-    .notes = "Started by pp_open() (pipeprobe/pipeprobe.h) as a process of its own; ends when the last\n"
-             "process of the session has closed or died, and leaves FILE finished.",
+    .notes = "Started by pp_open() (pipeprobe/pipeprobe.h) as a process of its own; ends when\n"
+             "the last process of the session has closed or died, and leaves FILE finished.",
     .examples = {"PATH=build/release:$PATH build/release/samples/c_loader c.sqlite", "pipeprobe report c.sqlite"},
     .run = run,
 };

@@ -268,10 +268,11 @@ const struct pp_command pp_cmd_exec = {
     .summary = "run a program annotated with NVTX and record its ranges",
     .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
-    .notes = "Records ranges, marks, threads and processes (forked and spawned ones too). A map says which\n"
-             "names are read, decode, data_wait, step, ...; without one they keep their names and there is no verdict.\n"
-             "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not executable,\n"
-             "125 pipeprobe could not begin.",
+    .notes = "Records ranges, marks, threads and processes (forked and spawned ones too).\n"
+             "A map says which names are read, decode, data_wait, step, ...; without one they\n"
+             "keep their names and there is no verdict. Exit code: the program's; 128+N when\n"
+             "signal N ended it; 127 not found, 126 not executable, 125 pipeprobe could not\n"
+             "begin.",
     .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1", "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,
 };

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <sqlite3.h>
+#include <string.h>
 
 void pp_help_version(FILE *out)
 {
@@ -27,9 +28,20 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
           "~/.config/pipeprobe/config; the command line wins.\n", out);
 }
 
+/* "A   or   B" on two lines where one is too narrow. */
+static void put_usage(const char *usage, FILE *out)
+{
+    static const char either[] = "   or   ";
+    const char *second = strlen(usage) + sizeof("Usage: pipeprobe ") - 1 > 80 ? strstr(usage, either) : NULL;
+    fprintf(out, "Usage: pipeprobe %.*s\n", second ? (int)(second - usage) : (int)strlen(usage), usage);
+    if (second)
+        fprintf(out, "   or: pipeprobe %s\n", second + sizeof(either) - 1);
+}
+
 void pp_help_command(const struct pp_command *cmd, FILE *out, int all)
 {
-    fprintf(out, "Usage: pipeprobe %s\n%c%s.\n\n", cmd->usage, toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
+    put_usage(cmd->usage, out);
+    fprintf(out, "%c%s.\n\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
     int left_out = all ? 0 : pp_opts_advanced(cmd->opts);
     (left_out ? pp_opts_help_short : pp_opts_help)(cmd->opts, out, pp_cli_help_columns(out));
     if (left_out)

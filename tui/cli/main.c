@@ -41,6 +41,8 @@ static int unknown(const char *name)
 static int help(const char *name)
 {
     const struct pp_command *c = name ? find(name) : NULL;
+    if (name && strcmp(name, "help") == 0)
+        name = NULL;
     if (name && !c)
         return unknown(name);
     if (c)

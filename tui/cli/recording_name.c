@@ -25,6 +25,8 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
 {
     char copy[4096];
     struct stat st;
+    if (output && strcmp(output, "-") == 0)
+        return pp_fail(err, PP_E_USAGE, "--output -: a recording is a database and needs a file of its own; name one (./- if that is its name)");
     if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
     if (output)

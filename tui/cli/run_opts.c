@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/run_fits.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -136,12 +137,17 @@ const struct pp_opt run_opt_table[] = {
     {.name = NULL},
 };
 
-int run_opt_given(const struct pp_opt_set *set, const char *name)
+enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name)
 {
     for (int i = 0; set->table[i].name; i++)
         if (!strcmp(set->table[i].name, name))
-            return set->source[i] != PP_OPT_DEFAULT;
-    return 0;
+            return (enum pp_opt_source)set->source[i];
+    return PP_OPT_DEFAULT;
+}
+
+int run_opt_given(const struct pp_opt_set *set, const char *name)
+{
+    return run_opt_source(set, name) != PP_OPT_DEFAULT;
 }
 
 /* A file that is written when the run has ended: a name that cannot be written must not cost the run first. */
@@ -224,6 +230,8 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
         return pp_fail(err, PP_E_USAGE, "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
-    st = check_destination("save-state", o->save_state, err);
+    st = run_fits_one_another(set, err);
+    if (st == PP_OK)
+        st = check_destination("save-state", o->save_state, err);
     return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;
 }

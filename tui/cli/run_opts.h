@@ -52,7 +52,9 @@ struct run_opts {
 
 extern const struct pp_opt run_opt_table[];
 
-/* Whether the user said something about option name (flag, environment or config file). */
+/* Where the value of option name came from. */
+enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name);
+/* Whether the user said something about it (flag, environment or config file). */
 int run_opt_given(const struct pp_opt_set *set, const char *name);
 /* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);

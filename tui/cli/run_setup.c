@@ -5,6 +5,7 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/loader/dataset_shards.h"
+#include "tui/cli/run_fits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -295,10 +296,10 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
         p->transform = NULL;
         if (p->delivered)
             return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds tokens; leave it out", path);
-        if (run_opt_given(set, "transform"))
-            return pp_fail(err, PP_E_USAGE, "--transform is for images, and %s holds tokens; leave it out", path);
     }
-    st = make_order(p, o, err);
+    st = run_fits_dataset(set, p->dataset, path ? path : "the synthetic set", err);
+    if (st == PP_OK)
+        st = make_order(p, o, err);
     if (st == PP_OK)
         st = find_row_bytes(p, err);
     if (st != PP_OK)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- files ---- */
@@ -280,8 +281,23 @@ static int run_script(const char *script, double *outside)
     return rc;
 }
 
+/* Ctrl-C goes to the run and its shell; system() keeps it from us. */
+static int was_interrupted(int rc)
+{
+    return rc >= 0 && (WIFSIGNALED(rc) || WEXITSTATUS(rc) == 130);
+}
+
+static int interrupted;
+
+int scenario_interrupted(void)
+{
+    return interrupted;
+}
+
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err)
 {
+    if (interrupted)
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     struct command c = {.quota = 0};
     char self[4096], script[24576], others[12288], own[512] = "", tail[256];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -317,7 +333,11 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     setenv("QUOTA", quota, 1);
     int rc = run_script(script, r->outside_cpus);
     unsetenv("QUOTA");
-    int code = rc < 0 ? 127 : rc >> 8;
+    if (was_interrupted(rc)) {
+        interrupted = 1;
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+    }
+    int code = rc < 0 ? 127 : WEXITSTATUS(rc);
     if (code == 77)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s needs a control group that can be written to", s->name);
     if (code != 0 && code != 3)

@@ -47,7 +47,9 @@ struct scenario_run {
     const char *file;                  /* the recording */
     double *outside_cpus;              /* filled, if not NULL: CPUs that neither the run nor the harness used meanwhile */
 };
-/* Runs `pipeprobe run` as a child. PP_E_UNSUPPORTED: this machine cannot make the cause (no control group to write to). */
+/* Runs `pipeprobe run` as a child. PP_E_UNSUPPORTED: this machine cannot make the cause (no control group to write to). PP_E_INTERRUPTED: Ctrl-C ended it, and
+ * from then on no other is begun. */
+int scenario_interrupted(void);
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err);
 
 #endif

@@ -91,7 +91,7 @@ static void run_one(struct test *t, const struct scenario *s, int level, unsigne
         print_run(row);
         if (truth)
             selftest_find_truth(&t->place, s, level, seed, file, r, &t->results);
-    } else {
+    } else if (st != PP_E_INTERRUPTED) {
         t->results.not_run++;
         printf("--  %2d %-22s not run: %s\n", s->row, s->name, err.text);
     }
@@ -109,7 +109,9 @@ static double minutes_since(uint64_t start_ns)
 static void print_coverage(const struct test *t, size_t done)
 {
     size_t least = done / t->n;
-    if (t->o->again)
+    if (scenario_interrupted())
+        printf("\nInterrupted after %zu of %zu runs.\n", done, t->plan.n);
+    else if (t->o->again)
         printf("\nJudged again: the %zu recordings kept in %s, in %.1f minutes.\n", done, t->o->again, minutes_since(t->start_ns));
     else if (done < t->plan.n)
         printf("\nThe budget of %.3g minutes ended the plan after %zu of %zu runs (%.0f %%): every scenario %zu%s times, of %d.\n", t->o->budget_min, done, t->plan.n,
@@ -129,6 +131,8 @@ static size_t run_plan(struct test *t)
         if (t->o->budget_min > 0 && minutes_since(t->start_ns) + longest[truth] > t->o->budget_min)
             return i;
         run_one(t, &t->s[p->scenario], p->level, p->seed, truth);
+        if (scenario_interrupted())
+            return i;
         longest[truth] = fmax(longest[truth], minutes_since(begin));
     }
     return t->plan.n;
@@ -138,7 +142,7 @@ static size_t run_plan(struct test *t)
 static void quick_whatif(struct test *t)
 {
     static const char *const names[] = {"storage-latency", "shallow-prefetch", "serial-copy", "implicit-sync"};
-    if (t->o->truth || t->o->full || t->o->only || t->o->again)
+    if (t->o->truth || t->o->full || t->o->only || t->o->again || scenario_interrupted())
         return;
     printf("\nPredictions, and what turning the knob gave:\n");
     size_t runs = t->results.n_runs;
@@ -269,7 +273,7 @@ static int run(int argc, char **argv)
         printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
         selftest_tables(&t->results, stdout);
     }
-    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_selftest, &err);
+    code = st != PP_OK ? pp_cli_fail(&pp_cmd_selftest, &err) : scenario_interrupted() ? pp_status_exit_code(PP_E_INTERRUPTED) : 0;
 out:
     if (t) {
         remove_place(t);
@@ -284,12 +288,13 @@ out:
 
 const struct pp_command pp_cmd_selftest = {
     .name = "selftest",
-    .summary = "make stalls of known cause on this machine and count how often the verdict is right",
+    .summary = "make stalls of known cause here and count the right verdicts",
     .usage = "selftest [options]",
     .opts = opts,
-    .notes = "About two minutes: every scenario once, the confusion matrix, other tools' rules beside ours, and a few predictions checked\n"
-             "by running them. What it prints holds for this machine, as busy as it is now. Runs are made in rounds, each with every\n"
-             "scenario once in random order: a plan that --budget cuts short has favoured none.",
+    .notes = "About two minutes: every scenario once, the confusion matrix, other tools' rules\n"
+             "beside ours, and a few predictions checked by running them. What it prints holds\n"
+             "for this machine, as busy as it is now. Runs are made in rounds, each with every\n"
+             "scenario once in random order: a plan that --budget cuts short favours none.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --full --truth --half report --budget 45"},
     .run = run,
 };

@@ -69,7 +69,7 @@ static double measure(const struct proof *p, const struct intervention *turned, 
         st = pp_report_build(file, &r, &err);
     if (st == PP_OK)
         rate = rate_in(p->s, r);
-    else
+    else if (!scenario_interrupted())
         printf("        %-14s could not be measured: %s\n", turned ? turned->knob : "as it is", err.text);
     pp_report_free(r);
     return rate;
@@ -201,6 +201,10 @@ void selftest_find_truth(const struct selftest_place *place, const struct scenar
         fflush(stdout);
     }
     measure_base(&p);
+    if (scenario_interrupted()) {
+        results->n_truths--;
+        return;
+    }
     *t = (struct selftest_truth){.s = s, .level = level, .seed = seed, .rounds = 1};
     snprintf(t->first_fix, sizeof(t->first_fix), "%s", base->verdict.n_fixes ? base->verdict.fixes[0].knob : "");
     settle(&p, t);

@@ -132,7 +132,7 @@ static const struct pp_command_rows keys = {.title = "KEYS", .row = key_row};
 
 const struct pp_command pp_cmd_top = {
     .name = "top",
-    .summary = "watch a run as it goes, or play a recorded one: pipeline, workers, stalls",
+    .summary = "watch a run as it goes, or play a recorded one",
     .usage = "top FILE|DIR|PID [options]",
     .opts = opts,
     .notes = "FILE may be growing or complete, yours or another user's; DIR: its newest\n"

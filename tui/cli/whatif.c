@@ -329,11 +329,12 @@ out:
 
 const struct pp_command pp_cmd_whatif = {
     .name = "whatif",
-    .summary = "Predict a recorded run's throughput with other knobs, by replay.",
+    .summary = "predict a recorded run's throughput with other knobs, by replay",
     .usage = "whatif FILE [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
     .opts = opts,
-    .notes = "Without --set and --sweep: every fix that can be replayed, the largest gain first. Intervals are 80 %.\n"
-             "Exit code: 2 for a knob that does not exist, 3 when too little was recorded, 4 for one that a replay cannot know.",
+    .notes = "Without --set and --sweep: every fix that can be replayed, largest gain first.\n"
+             "Intervals are 80 %. Exit code: 2 for a knob that does not exist, 3 when too\n"
+             "little was recorded, 4 for one that a replay cannot know.",
     .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm", "pipeprobe whatif run.sqlite --sweep workers=1..32"},
     .run = run,
 };
