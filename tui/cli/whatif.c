@@ -129,8 +129,12 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
         return;
     }
-    printf("%s: measured %s samples/s with %d workers; %.3g usable CPUs, shared with %.1f %s of others\n", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s),
-           c->workers, c->cpus, c->others + c->groups, c->fair_to_groups ? "groups" : "threads");
+    printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s), c->workers, c->workers == 1 ? "" : "s", c->cpus,
+           c->cpus == 1 ? "" : "s");
+    if (c->others + c->groups < 0.05)
+        printf(", hardly wanted by others\n");
+    else
+        printf(", shared with %.1f %s of others\n", c->others + c->groups, c->fair_to_groups ? "groups" : "threads");
 }
 
 static void put_limit(const struct pp_estimate *e)
