@@ -417,6 +417,18 @@ static double mean_wake(const struct pp_costs_pass *p, const struct wakes *w)
     return w->n >= 10 ? per(w->ns, w->n) : per(p->sleeps.ns + w->ns, p->sleeps.n + w->n);
 }
 
+/* What an epoch hands out to this rank. The mean batch of the recording has to agree: a sampler may have its own idea of an epoch. */
+static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *c, const struct pp_timeline *tl)
+{
+    double world = fmax(pp_source_number(s, "config", "world_size", 1), 1), n = ceil((double)c->dataset_samples / world);
+    if (yes(s, "drop_last"))
+        n -= fmod(n, c->batch_size);
+    if (!(n >= 1) || !tl->window_batches)
+        return 0;
+    double expected = n / ceil(n / c->batch_size), seen = (double)tl->window_samples / (double)tl->window_batches;
+    return fabs(seen / expected - 1) < 0.03 ? (uint64_t)n : 0;
+}
+
 static void average(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -503,6 +515,8 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         if (c->n)
             qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
         average(p);
+        c->epoch_samples = epoch_samples(source, c, p->tl);
+        c->restart_ns = per((double)p->tl->restart_ns, (double)p->tl->restarts);
         c->rate_se = c->n ? rate_error(c, p->tl) : 0;
         st = refuse(c, source->path, err);
     }

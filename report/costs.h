@@ -86,6 +86,8 @@ struct pp_costs {
     uint64_t window_start_ns;
     struct pp_storage storage;
     uint64_t dataset_samples;
+    uint64_t epoch_samples;       /* that an epoch hands out; 0: not known, or not seen in the batches that there were */
+    double restart_ns;            /* what a worker takes before its first sample of an epoch, but the first */
     double memory_available;      /* bytes; NAN: unknown */
 };
 

@@ -57,7 +57,7 @@ static struct pp_replay_result result_of(struct pp_sim *m)
     while (m->parked.n)
         m->slot_waited += fmax(m->last_opened - m->workers[pp_line_leave(&m->parked)].parked_at, 0);
     return (struct pp_replay_result){
-        .samples_per_s = span > 0 ? (double)(m->batches - m->batches / 2) * (double)s->batch_size * 1e9 / span : INFINITY,
+        .samples_per_s = span > 0 ? (double)m->half_samples * 1e9 / span : INFINITY,
         .data_wait_share = span > 0 ? (m->waited - m->half_waited) / span : 0,
         .cpu_share = a->now > 0 ? a->cpu_used / (s->cpus * a->now) : 0,
         .slot_wait_share = a->now > 0 ? m->slot_waited / (s->workers * a->now) : 0,
@@ -73,13 +73,15 @@ static int sim_init(struct pp_sim *m)
     struct pp_cpus cpus = {.ours = s->cpus, .machine = s->machine_cpus, .others = s->others, .groups = s->groups};
     size_t workers = (size_t)s->workers;
     m->n_slots = workers * (size_t)s->prefetch + 1;
+    m->epoch_left = s->epoch_samples;
     m->copy = s->workers;
     m->trainer = s->workers + 1;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
     int there = pp_agents_init(&m->agents, s->workers + 2, &cpus) && line_init(&m->parked, workers) && line_init(&m->lock_line, workers)
-        && line_init(&m->free_slots, m->n_slots) && line_init(&m->ready, m->n_slots) && m->workers && m->slots && m->finished;
+        && line_init(&m->free_slots, m->n_slots) && line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers)
+        && m->workers && m->slots && m->finished;
     for (size_t i = 0; there && i < m->n_slots; i++)
         pp_line_join(&m->free_slots, i);
     return there;
@@ -95,6 +97,7 @@ static void sim_free(struct pp_sim *m)
     free(m->lock_line.at);
     free(m->free_slots.at);
     free(m->ready.at);
+    free(m->arrived.at);
 }
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)

@@ -34,6 +34,8 @@ struct pp_outage {
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
     uint64_t batch_size;
+    uint64_t epoch_samples;       /* the last batch of an epoch holds what is left of them; 0: there is no end */
+    double restart_ns;            /* before a worker's first sample of an epoch, but the first */
     double cpus;                  /* that we may use, > 0; fractions are fine */
     double machine_cpus;          /* that we and others share, >= cpus */
     double others;                /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */

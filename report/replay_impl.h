@@ -10,13 +10,15 @@
 struct pp_replay_worker {
     int stage; /* of the sample at hand; 0: none */
     size_t slot, sample;
+    uint64_t epoch;
+    int starts_again; /* for this epoch, before the sample at hand */
     double parked_at; /* since when it waits for a slot */
 };
 
 /* Of a batch in flight, until it has been copied. */
 struct pp_replay_slot {
-    uint64_t batch;
-    uint64_t claimed, unfinished; /* samples */
+    uint64_t batch, epoch;
+    uint64_t samples, claimed, unfinished;
 };
 
 /* Who waits, or what is ready, in order of coming. There is room for all there are. */
@@ -44,6 +46,7 @@ struct pp_sim {
     size_t *finished;        /* in order: slot + 1, by batch % n_slots, of those that wait for an earlier batch */
     size_t open;             /* slot + 1 of the batch that is being claimed; 0: none */
     uint64_t next_open, next_sample, next_ready;
+    uint64_t epoch, epoch_left; /* samples of it that are in no batch yet */
     double last_opened;      /* when there were no more batches to begin */
     double storage_free;     /* when the link has moved what was asked of it so far */
     double read_waited;      /* of all reads, for the answer */
@@ -52,10 +55,10 @@ struct pp_sim {
     size_t copied;           /* the slot under way */
     double copy_idle_since, copy_link_done;
     int buffers_used;
-    uint64_t arrived;        /* on the device, waiting for their step */
+    struct pp_line arrived;  /* batches on the device, waiting for their step: how many samples each has */
 
     int trainer_stage;
-    uint64_t stepped;
+    uint64_t stepped, stepping, half_samples; /* batches; samples of the one under way, and of those of the second half */
     double wait_since, waited, half_time, half_waited, slot_waited;
 };
 

@@ -38,8 +38,8 @@ void pp_replay_copy_on(struct pp_sim *m)
     }
     m->copy_stage = C_IDLE;
     m->copy_idle_since = m->agents.now;
+    pp_line_join(&m->arrived, m->slots[m->copied].samples);
     pp_line_join(&m->free_slots, m->copied);
-    m->arrived++;
 }
 
 /* When the other ranks have done the step too: so long after the meeting before, at which this one began to wait for its batch. */
@@ -64,9 +64,9 @@ static void begin_step_stage(struct pp_sim *m)
 
 int pp_replay_try_step(struct pp_sim *m)
 {
-    if (m->trainer_stage != T_WAITING || !m->arrived)
+    if (m->trainer_stage != T_WAITING || !m->arrived.n)
         return 0;
-    m->arrived--;
+    m->stepping = pp_line_leave(&m->arrived);
     m->waited += m->agents.now - m->wait_since;
     m->trainer_stage = T_BLOCKED;
     begin_step_stage(m);
@@ -84,6 +84,7 @@ void pp_replay_step_on(struct pp_sim *m)
     m->trainer_stage = T_WAITING;
     m->wait_since = m->agents.now;
     m->buffers_used--;
+    m->half_samples += m->stepped >= m->batches / 2 ? m->stepping : 0;
     if (++m->stepped == m->batches / 2) {
         m->half_time = m->agents.now;
         m->half_waited = m->waited;

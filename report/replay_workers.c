@@ -4,14 +4,23 @@
 #include <math.h>
 
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
-enum { W_NO_SAMPLE, W_READ_LATENCY, W_READ_LINK, W_READ_CPU, W_SERIAL, W_WORK_BLOCKED, W_WORK_CPU, W_COLLATE };
+enum { W_NO_SAMPLE, W_START_AGAIN, W_READ_LATENCY, W_READ_LINK, W_READ_CPU, W_SERIAL, W_WORK_BLOCKED, W_WORK_CPU, W_COLLATE };
 
 static int open_batch(struct pp_sim *m)
 {
     if (m->next_open == m->batches || !m->free_slots.n)
         return 0;
     size_t slot = pp_line_leave(&m->free_slots);
-    m->slots[slot] = (struct pp_replay_slot){.batch = m->next_open++, .unfinished = m->s->batch_size};
+    uint64_t samples = m->s->batch_size;
+    if (m->s->epoch_samples) {
+        if (!m->epoch_left) {
+            m->epoch++;
+            m->epoch_left = m->s->epoch_samples;
+        }
+        samples = samples < m->epoch_left ? samples : m->epoch_left;
+        m->epoch_left -= samples;
+    }
+    m->slots[slot] = (struct pp_replay_slot){.batch = m->next_open++, .epoch = m->epoch, .samples = samples, .unfinished = samples};
     m->last_opened = m->agents.now;
     m->open = slot + 1;
     return 1;
@@ -89,6 +98,7 @@ static int begin_stage(struct pp_sim *m, int w)
     const struct pp_replay_sample *x = &m->samples[a->sample];
     double now = m->agents.now;
     switch (a->stage) {
+    case W_START_AGAIN: return sleep_until(m, w, now + (a->starts_again ? m->s->restart_ns : 0));
     case W_READ_LATENCY: return wait_for_answer(m, w, x);
     case W_READ_LINK: return sleep_until(m, w, link_done(m, x));
     case W_READ_CPU: return run_for(m, w, x->read_cpu);
@@ -107,8 +117,10 @@ static int claim(struct pp_sim *m, int w)
     struct pp_replay_slot *b = &m->slots[m->open - 1];
     a->slot = m->open - 1;
     a->sample = m->next_sample++ % m->n;
-    a->stage = W_READ_LATENCY;
-    if (++b->claimed == m->s->batch_size)
+    a->stage = W_START_AGAIN;
+    a->starts_again = a->epoch != b->epoch;
+    a->epoch = b->epoch;
+    if (++b->claimed == b->samples)
         m->open = 0;
     return 1;
 }

@@ -89,7 +89,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers, .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers, .in_order = k->order ? k->order == 1 : c->in_order,
-        .batch_size = (uint64_t)fmax(batch, 1), .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
+        .batch_size = (uint64_t)fmax(batch, 1), .epoch_samples = c->epoch_samples, .restart_ns = c->restart_ns, .cpus = cpus, .machine_cpus = fmax(c->online_cpus, cpus), .others = k->alone ? 0 : c->others, .groups = k->alone ? 0 : c->groups,
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake, .step_cpu_ns = step_ns * step_cpu, .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0, .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
         .others_ns = c->others_ns, .n_others = c->n_others, .others_factor = k->collective,
         .trainer_wake_ns = c->trainer_wait_wake_ns * wake, .copy_wake_ns = c->copy_wait_wake_ns * wake, .copy_link_wake_ns = c->copy_wake_ns * wake,

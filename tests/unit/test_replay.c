@@ -255,6 +255,35 @@ static void a_thousand_workers_are_replayed_quickly(void **state)
     assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 2);
 }
 
+/* Twenty samples an epoch: batches of 8, 8 and 4, for which the trainer takes three steps. */
+static void the_last_batch_of_an_epoch_is_short(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.step_ns = 10e6;
+    s.epoch_samples = 20;
+    for (s.in_order = 0; s.in_order < 2; s.in_order++)
+        near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 20 / 30e-3, 0.01);
+    s.batch_size = 64; /* none is larger than the epoch */
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 20 / 10e-3, 0.01);
+    s.epoch_samples = 16;
+    s.batch_size = 8;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 16 / 20e-3, 0.01);
+}
+
+/* One worker: 16 samples of 1 ms, then 40 ms until it has started again. */
+static void workers_start_again_for_every_epoch(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.workers = 1;
+    s.epoch_samples = 16;
+    s.restart_ns = 40e6;
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, NULL), 16 / 56e-3, 0.01);
+    s.workers = 4; /* all at once */
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, NULL), 16 / 44e-3, 0.02);
+}
+
 static void spinning_trainer_takes_a_cpu_from_the_workers(void **state)
 {
     (void)state;
@@ -316,7 +345,7 @@ int main(void)
         cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
         cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),
         cmocka_unit_test(sync_does_not_wait_for_the_copy_lane_to_wake_up), cmocka_unit_test(sync_does_not_wait_for_what_is_still_staged), cmocka_unit_test(waking_up_is_paid_once_per_wait),
-        cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
+        cmocka_unit_test(the_last_batch_of_an_epoch_is_short), cmocka_unit_test(workers_start_again_for_every_epoch), cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
         cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
         cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
     };
