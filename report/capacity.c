@@ -1,4 +1,5 @@
 /* Who competes with a recorded run for the CPUs: what makes its replay wait for them as the recording did. */
+#include "report/slow_workers.h"
 #include "report/storage.h"
 #include "report/whatif_impl.h"
 
@@ -79,6 +80,8 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     c->others = c->groups = c->wake_part = 0;
     pp_status st = pp_storage_read(c, err);
+    if (st == PP_OK)
+        st = pp_slow_workers_find(c, err);
     if (st == PP_OK)
         st = fit(c, &c->others, most_competition(c), service_rate, recorded_rate(c), err);
     c->others_as_threads = c->others;

@@ -37,7 +37,7 @@ struct pp_base_rate {
     double samples_per_s, others, groups, wake_part, bandwidth, reads_per_s; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
-enum { PP_BASE_RATES = 10 };
+enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16 };
 
 struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
@@ -85,6 +85,11 @@ struct pp_costs {
     size_t n_outages;
     uint64_t window_start_ns;
     struct pp_storage storage;
+    struct pp_slow_worker {
+        uint32_t worker; /* thread id */
+        double more_ns;  /* blocked for every sample, beyond what the others are */
+    } slow[PP_SLOW_MOST]; /* the slowest first (slow_workers.h) */
+    size_t n_slow;
     uint64_t dataset_samples;
     uint64_t epoch_samples;       /* that an epoch hands out; 0: not known, or not seen in the batches that there were */
     double restart_ns;            /* what a worker takes before its first sample of an epoch, but the first */

@@ -52,6 +52,8 @@ struct pp_replay_setup {
     double collate_cpu_ns;        /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;   /* shared by all workers; 0: no limit */
     double storage_reads_per_s;   /* likewise, whatever their size */
+    const double *slow_ns;        /* borrowed: what the first n_slow workers wait longer for each sample that storage is asked for */
+    size_t n_slow;
     const struct pp_outage *outages; /* borrowed; in order, apart from each other, all of them over before outage_period_ns, after which they come again */
     size_t n_outages;
     double outage_period_ns;

@@ -86,7 +86,9 @@ static int begin_serial(struct pp_sim *m, int w, double cpu_ns)
 
 static int wait_for_answer(struct pp_sim *m, int w, const struct pp_replay_sample *x)
 {
-    double until = (x->bytes ? storage_begins(m) : m->agents.now) + x->read_blocked;
+    double slow = (size_t)w < m->s->n_slow ? m->s->slow_ns[w] : 0, until = m->agents.now + x->read_blocked;
+    if (x->bytes)
+        until += storage_begins(m) - m->agents.now + slow;
     m->read_waited += until - m->agents.now;
     return sleep_until(m, w, until);
 }

@@ -3,6 +3,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "report/slow_workers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static float occupancy(const struct pp_cost_sample *x)
 /* What no sample should exceed by far; INFINITY when the knob is off. */
 static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n)
 {
-    float *v = k->even_samples || k->even_workers ? malloc(n * sizeof(*v)) : NULL;
+    float *v = k->even_samples ? malloc(n * sizeof(*v)) : NULL;
     float limit = INFINITY;
     if (!v)
         return limit;
@@ -43,7 +44,7 @@ static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample 
         v[i] = occupancy(&s[i]);
     limit = middle(v, n);
     free(v);
-    return limit * (k->even_samples ? 3 : 1.5f);
+    return limit * 3;
 }
 
 static uint32_t mix(uint32_t i)
@@ -56,10 +57,16 @@ static double wake_part(const struct pp_costs *c, const struct pp_knobs *k)
     return k->alone ? 0 : c->wake_part;
 }
 
+/* Storage answers one after another: it is no latency that its reads have. */
+static int in_line(const struct pp_costs *c)
+{
+    return c->bandwidth > 0 || c->reads_per_s > 0;
+}
+
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x, size_t i, float limit)
 {
     /* where storage answers one after another, the time a read was blocked is the queue of the recorded set-up: the replay makes its own */
-    float blocked = c->bandwidth > 0 || c->reads_per_s > 0 ? 0 : x->read_blocked;
+    float blocked = in_line(c) ? 0 : fmaxf(x->read_blocked - (float)pp_slow_worker_ns(c, x->worker), 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
         .read_blocked = (float)((stored ? blocked * k->read : 0) + (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) + x->retry_blocked * k->retry), .read_cpu = x->read_cpu, .bytes = stored ? x->bytes : 0,
@@ -159,6 +166,12 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
     if (st != PP_OK)
         goto out;
+    double slow_ns[PP_SLOW_MOST];
+    if (!k->even_workers && !in_line(c)) {
+        for (size_t i = 0; i < c->n_slow; i++)
+            slow_ns[setup.n_slow++] = c->slow[i].more_ns * k->read;
+        setup.slow_ns = slow_ns;
+    }
     setup.outages = outages;
     setup.n_outages = c->n_outages;
     setup.outage_period_ns = c->window_ns;

@@ -291,6 +291,38 @@ static void expect_link(size_t late)
     pp_costs_free(&c);
 }
 
+/* Of two workers one takes 50 ms a read, the other 10: 20 and 91 samples/s. Four workers have one slow one among them; as quick as the other, both make 182. */
+static void test_a_slow_worker_stays_slow(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    uint64_t at[2] = {0, 0};
+    c.samples_per_s = 1 / 0.051 + 1 / 0.011;
+    c.prefetch = 8;
+    for (size_t i = 0; i < c.n; i++) { /* claimed by whoever is free first */
+        struct pp_cost_sample *x = &c.samples[i];
+        uint32_t w = at[1] < at[0];
+        x->worker = w;
+        x->read_blocked = w ? 10e6f : 50e6f;
+        x->read_start_ns = at[w];
+        x->read_end_ns = at[w] + (uint64_t)x->read_blocked;
+        at[w] = x->read_end_ns + FAKE_MS;
+    }
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(c.n_slow, 1);
+    near(c.slow[0].more_ns, 40e6, 1);
+    double error;
+    assert_int_equal(pp_whatif_error(&c, &error, &err), PP_OK);
+    near(error, 0, 0.02);
+    near(predicted(&c, "workers=4"), 1 / 0.051 + 3 / 0.011, 10);
+    struct pp_knobs k = pp_knobs_none();
+    double rate;
+    k.even_workers = 1;
+    assert_int_equal(pp_whatif_rate(&c, &k, &rate, NULL, &err), PP_OK);
+    near(rate, 2 / 0.011, 4);
+    pp_costs_free(&c);
+}
+
 static void test_a_shared_link_is_seen(void **state)
 {
     expect_link(0);
@@ -842,7 +874,7 @@ int main(void)
         cmocka_unit_test(test_no_change_is_no_change), cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs), cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share), cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
-        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_a_quota_of_reads_is_seen),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_a_quota_of_reads_is_seen), cmocka_unit_test(test_a_slow_worker_stays_slow),
         cmocka_unit_test(test_paced_by_the_cpu_is_no_quota), cmocka_unit_test(test_a_line_of_equal_reads_is_a_link), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),

@@ -255,6 +255,21 @@ static void a_thousand_workers_are_replayed_quickly(void **state)
     assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 2);
 }
 
+/* Three workers make 100 samples/s each; the fourth, 30 ms later each, 25. Alone it is all there is. A sample at hand is as quick as with the others. */
+static void a_slow_worker_is_slow_for_every_sample(void **state)
+{
+    (void)state;
+    const double slow[] = {30e6};
+    struct pp_replay_setup s = base;
+    s.slow_ns = slow;
+    s.n_slow = 1;
+    s.prefetch = 8;
+    near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f, .bytes = 1}, NULL), 325, 0.02);
+    near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f}, NULL), 400, 0.02);
+    s.workers = 1;
+    near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f, .bytes = 1}, NULL), 25, 0.02);
+}
+
 /* Twenty samples an epoch: batches of 8, 8 and 4, for which the trainer takes three steps. */
 static void the_last_batch_of_an_epoch_is_short(void **state)
 {
@@ -345,7 +360,7 @@ int main(void)
         cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
         cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),
         cmocka_unit_test(sync_does_not_wait_for_the_copy_lane_to_wake_up), cmocka_unit_test(sync_does_not_wait_for_what_is_still_staged), cmocka_unit_test(waking_up_is_paid_once_per_wait),
-        cmocka_unit_test(the_last_batch_of_an_epoch_is_short), cmocka_unit_test(workers_start_again_for_every_epoch), cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
+        cmocka_unit_test(a_slow_worker_is_slow_for_every_sample), cmocka_unit_test(the_last_batch_of_an_epoch_is_short), cmocka_unit_test(workers_start_again_for_every_epoch), cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
         cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
         cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
     };
