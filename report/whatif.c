@@ -33,6 +33,13 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     return st;
 }
 
+/* What the replay as recorded is off by cancels; but where it is too slow, as it is for the batches that were late, the quotient must not promise more than the trainer,
+ * whose own time was recorded, can do. */
+static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, double replayed, double base)
+{
+    return fmin(c->samples_per_s * (replayed / base), fmax(pp_whatif_trainer_most(c, k), c->samples_per_s));
+}
+
 /* Without an interval: a fifth of the cost. */
 static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out, struct pp_err *err)
 {
@@ -44,7 +51,7 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
         st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
-    out->samples_per_s = c->samples_per_s * (r.samples_per_s / base);
+    out->samples_per_s = calibrated(c, k, r.samples_per_s, base);
     out->gain = out->samples_per_s / c->samples_per_s - 1;
     out->data_wait_share = r.data_wait_share;
     out->reads_waiting = r.reads_waiting;
@@ -92,7 +99,7 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
         st = pp_whatif_replay(c, k, s, n, &r, err);
     if (st != PP_OK)
         return st;
-    double rate = c->samples_per_s * (r.samples_per_s / base);
+    double rate = calibrated(c, k, r.samples_per_s, base);
     *low = fmin(*low, rate);
     *high = fmax(*high, rate);
     return PP_OK;

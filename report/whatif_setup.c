@@ -106,6 +106,13 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     };
 }
 
+double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    struct pp_replay_setup s = setup_of(c, k);
+    double ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0);
+    return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;
+}
+
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
 {
     double n = (double)c->n, batch, link_ns = 0;
