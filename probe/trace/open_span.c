@@ -71,4 +71,5 @@ void pp_lap_expect(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap
     pp_record_unexpect(t);
     push(t, t->stamp, phase, lap ? lap : &nothing);
     t->expected = t->open;
+    pp_record_settle(t);
 }

@@ -4,6 +4,8 @@
 
 #include "probe/trace/session.h"
 
+#define PP_RECORDS_AHEAD 16 /* at 13 ns a record, what memory takes to answer */
+
 /* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
 static inline int pp_is_recording(const struct pp_thread *t)
 {
@@ -12,6 +14,24 @@ static inline int pp_is_recording(const struct pp_thread *t)
 
 /* Reached at half full, at full, and at every further record while full: 0 when there is no room, which is then counted. */
 int pp_thread_look_for_room(struct pp_thread *t);
+
+/* After anything that decides whether a lap may go straight: on a clock of ticks, without resources, with a stamp to start from, and nothing announced. */
+static inline void pp_record_settle(struct pp_thread *t)
+{
+    int straight = pp_is_recording(t) && t->tsc && !t->resources && t->stamp && !t->expected;
+    __atomic_store_n(&t->straight_until, straight ? t->check_at : 0, __ATOMIC_RELAXED); /* relaxed: as recording */
+}
+
+/* The line of a record some way ahead, for writing: the drain has read it on another core, or it has left the cache since the last round. A hint; processors without
+ * it take it for nothing. */
+static inline void pp_record_fetch_ahead(const struct pp_thread *t)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(t->slots[(t->head + PP_RECORDS_AHEAD) & t->mask]));
+#else
+    __builtin_prefetch(&t->slots[(t->head + PP_RECORDS_AHEAD) & t->mask], 1);
+#endif
+}
 
 static inline struct pp_span *pp_record_slot(struct pp_thread *t)
 {
@@ -50,6 +70,7 @@ static inline void pp_record_unexpect(struct pp_thread *t)
     if (__builtin_expect(t->expected != 0, 0)) {
         pp_record_set_open(t, t->expected - 1);
         t->expected = 0;
+        pp_record_settle(t);
     }
 }
 

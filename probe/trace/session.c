@@ -46,8 +46,10 @@ static void fork_unlock(void)
 static void fork_child(void)
 {
     for (struct pp_session *s = list; s; s = s->next) {
-        for (struct pp_thread *t = s->handles; t; t = t->next)
+        for (struct pp_thread *t = s->handles; t; t = t->next) {
             __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(&t->straight_until, 0, __ATOMIC_RELAXED);
+        }
         s->owner = 0;
         if (s->lock_fd >= 0)
             close(s->lock_fd);

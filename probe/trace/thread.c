@@ -68,6 +68,8 @@ void pp_lap_start(struct pp_thread *t)
         pp_run_delay_read(t->schedstat_fd, &t->run_delay_ns);
     }
     t->stamp = pp_stamp_now(t->tsc);
+    if (!t->straight_until)
+        pp_record_settle(t);
 }
 
 void pp_lap_skip(struct pp_thread *t)
@@ -79,32 +81,13 @@ void pp_lap_skip(struct pp_thread *t)
         advance_run_delay(t, ticks_to_ns(t, t->stamp, now), advance_cpu(t));
     t->stamp = now;
     pp_record_unexpect(t);
+    if (!t->straight_until)
+        pp_record_settle(t);
 }
 
-/* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every clock alike. */
-void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, uint64_t start, uint64_t now, uint8_t stamp_kind, pp_phase phase, const struct pp_lap *lap,
+                                                            uint64_t cpu_ns, uint64_t run_delay_ns, uint16_t measured)
 {
-    static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if (!pp_is_recording(t))
-        return;
-    uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
-    uint64_t cpu_ns = 0, run_delay_ns = 0;
-    uint16_t measured = 0;
-    t->stamp = now;
-    if (!start)
-        return;
-    if (t->resources) {
-        cpu_ns = advance_cpu(t);
-        run_delay_ns = advance_run_delay(t, ticks_to_ns(t, start, now), cpu_ns);
-        measured = t->schedstat_fd >= 0 ? PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY : PP_SPAN_HAS_CPU;
-    }
-    if (!lap)
-        lap = &nothing;
-    struct pp_span *s = pp_record_slot(t);
-    if (!s) {
-        pp_record_unexpect(t);
-        return;
-    }
     s->start_ns = start;
     s->dur_ns = now - start;
     s->sample = lap->sample;
@@ -116,12 +99,49 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     s->epoch = lap->epoch;
     s->name = lap->name;
     s->phase = (uint8_t)phase;
-    s->reserved = pp_record_stamp_kind(t);
+    s->reserved = stamp_kind;
     s->flags = (uint16_t)(lap->flags | measured);
-    if (t->expected)
-        pp_record_ends_open(t, t->expected - 1);
-    pp_record_publish(t);
+}
+
+/* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every clock alike. */
+static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    if (!pp_is_recording(t))
+        return;
+    uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
+    uint64_t cpu_ns = 0, run_delay_ns = 0;
+    uint16_t measured = 0;
+    t->stamp = now;
+    if (start && t->resources) {
+        cpu_ns = advance_cpu(t);
+        run_delay_ns = advance_run_delay(t, ticks_to_ns(t, start, now), cpu_ns);
+        measured = t->schedstat_fd >= 0 ? PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY : PP_SPAN_HAS_CPU;
+    }
+    struct pp_span *s = start ? pp_record_slot(t) : NULL;
+    if (s) {
+        write_lap(s, start, now, pp_record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns, measured);
+        if (t->expected)
+            pp_record_ends_open(t, t->expected - 1);
+        pp_record_publish(t);
+    }
     pp_record_unexpect(t);
+    pp_record_settle(t);
+}
+
+void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    if (!t)
+        return;
+    if (__builtin_expect(t->head >= t->straight_until || !lap, 0)) {
+        lap_end_with_care(t, phase, lap);
+        return;
+    }
+    uint64_t start = t->stamp, now = pp_stamp_now(1);
+    t->stamp = now;
+    pp_record_fetch_ahead(t);
+    write_lap(&t->slots[t->head & t->mask], start, now, PP_STAMP_TICKS, phase, lap, 0, 0, 0);
+    pp_record_publish(t);
 }
 
 #define COST_BATCHES 9
@@ -215,6 +235,7 @@ void pp_thread_retire(struct pp_thread *t)
     while (t->open)
         pp_span_end(t, 0, PP_SPAN_UNFINISHED);
     __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
+    pp_record_settle(t);
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);
     t->schedstat_fd = -1;

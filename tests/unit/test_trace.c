@@ -103,6 +103,54 @@ static void test_first_lap_end_only_stamps(void **state)
     pp_session_close(s, 0);
 }
 
+/* Laps take a short way while nothing else is to be done. Whatever else happens in between, in any order, and with a ring that is full now and then: each
+ * record is there once, in order and whole, or counted as dropped. */
+static void test_records_of_all_kinds_in_any_order(void **state)
+{
+    struct pp_session *s = open_session(64, 0);
+    struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
+    struct pp_rng rng = pp_rng_key(4, 2, 4, 2);
+    struct pp_span out[64];
+    struct pp_ring_info info;
+    uint64_t made = 0, seen = 0, last = 0;
+    pp_lap_start(t);
+    for (int i = 0; i < 20000; i++) {
+        struct pp_lap lap = {.sample = made + 1, .batch = 7, .bytes = 9, .epoch = 3, .flags = PP_SPAN_RETRY, .name = 2, .cache_hit_kib = 4};
+        switch (pp_rng_below(&rng, 12)) {
+        case 0: pp_lap_skip(t); continue;
+        case 1: pp_lap_start(t); continue;
+        case 2: pp_lap_expect(t, PP_PHASE_READ, &lap); continue;
+        case 3: pp_span_put(t, &(struct pp_span){.sample = made + 1, .batch = 7, .bytes = 9, .epoch = 3, .flags = PP_SPAN_RETRY, .name = 2, .cache_hit_kib = 4, .phase = PP_PHASE_DECODE}); break;
+        case 4: pp_span_begin(t, PP_PHASE_DECODE, &lap), pp_span_end(t, 9, 0); break;
+        case 5: pp_lap_end(t, PP_PHASE_STEP, NULL); break;
+        default: pp_lap_end(t, PP_PHASE_DECODE, &lap); break;
+        }
+        made++;
+        if (pp_rng_below(&rng, 40))
+            continue;
+        size_t n = pp_ring_peek(s, 0, out, pp_rng_below(&rng, 64) + 1);
+        pp_ring_release(s, 0);
+        seen += n;
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(out[k].reserved, 0);
+            if (out[k].phase == PP_PHASE_STEP) {
+                assert_true(out[k].sample == PP_NO_SAMPLE && out[k].batch == PP_NO_BATCH && out[k].bytes == 0 && out[k].flags == 0);
+                continue;
+            }
+            assert_true(out[k].phase == PP_PHASE_DECODE && out[k].batch == 7 && out[k].epoch == 3 && out[k].flags == PP_SPAN_RETRY && out[k].name == 2);
+            assert_true(out[k].sample > last && out[k].sample <= made && out[k].cpu_ns == 0 && out[k].run_delay_ns == 0);
+            last = out[k].sample;
+        }
+    }
+    for (size_t n; (n = pp_ring_peek(s, 0, out, 64)); seen += n) {
+    }
+    pp_session_ring_info(s, 0, &info);
+    assert_int_equal(seen, info.recorded);
+    assert_int_equal(info.recorded + info.dropped, made);
+    assert_true(info.dropped > 100 && info.recorded > 1000);
+    pp_session_close(s, 0);
+}
+
 static void test_resources_are_measured(void **state)
 {
     struct pp_session *s = open_session(0, 1);
@@ -455,7 +503,7 @@ static void test_fallback_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_off_is_nothing), cmocka_unit_test(test_laps_share_stamps), cmocka_unit_test(test_first_lap_end_only_stamps),
+        cmocka_unit_test(test_off_is_nothing), cmocka_unit_test(test_laps_share_stamps), cmocka_unit_test(test_first_lap_end_only_stamps), cmocka_unit_test(test_records_of_all_kinds_in_any_order),
         cmocka_unit_test(test_resources_are_measured), cmocka_unit_test(test_full_ring_drops_and_counts), cmocka_unit_test(test_half_full_wakes),
         cmocka_unit_test(test_names), cmocka_unit_test(test_nothing_lost_uncounted), cmocka_unit_test(test_fork_child_is_silent_then_fresh),
         cmocka_unit_test(test_fork_child_does_not_hold_the_lock),
