@@ -5,7 +5,7 @@
 
 ROOMS += collectors/nvtx
 INJECT_SRC := $(wildcard collectors/inject/*.c) collectors/namemap.c \
-  $(addprefix probe/trace/,session.c thread.c stamp.c join.c open_span.c) $(addprefix probe/base/,err.c nearest.c phase.c)
+  $(addprefix probe/trace/,session.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c nearest.c phase.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/pic/%.o)
 INJECT := $(B)/libpipeprobe_inject.so
 

@@ -1,6 +1,7 @@
 #include "collectors/inject/inject.h"
 
 #include "probe/trace/join.h"
+#include "probe/trace/presence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,6 +243,8 @@ static void begin(void)
     inject_process.file = &nowhere;
     if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 || pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
         return;
+    /* Held until the process has gone, and by the children it forks: should exec be killed, nobody takes the rings for abandoned while we fill them. */
+    (void)!pp_presence_enter(dir);
     inject_process.map = read_map(dir);
     inject_process.file = map_process_file();
     pthread_atfork(inject_lock, inject_unlock, fork_child);

@@ -82,6 +82,21 @@ is "SIGTERM is passed on, the status is the program's" "$?" 42
 is "the file is finished all the same" "$(sql "$T/term.sqlite" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'"), $(count "$T/term.sqlite" "name = 'range'")" "interrupted, 5"
 is "standard input and output are the program's" "$(echo through | "$PP" exec -q -f -o "$T/cat.sqlite" -- "$CLIENT" cat)" through
 
+# exec itself is killed: the program goes on, who looks meanwhile takes nothing away, and once it has ended every range is there, once.
+"$PP" exec -f -m "$T/mine.map" -o "$T/orphan.sqlite" -- "$CLIENT" push=100 sleep=2500 push=50 >"$OUT" 2>"$ERR" &
+pid=$!
+for _ in $(seq 100); do [ -n "$(find "$T/orphan.sqlite.rings" -name 'ring-*' 2>/dev/null)" ] && break; sleep 0.05; done
+kill -9 $pid
+wait $pid 2>/dev/null
+orphan=$(find "$T/orphan.sqlite.rings" -name 'process-*' | sed 's/.*-//')
+run timeout 60 "$PP" report "$T/orphan.sqlite"
+check "exec killed: the program goes on" kill -0 "$orphan"
+is "exec killed: its rings are left to it" "$(sql "$T/orphan.sqlite" "SELECT count(*) FROM meta WHERE key = 'recovery'")" 0
+for _ in $(seq 100); do kill -0 "$orphan" 2>/dev/null || break; sleep 0.1; done
+run timeout 60 "$PP" report "$T/orphan.sqlite"
+like "exec killed: its ranges are recovered in the end" "$(cat "$OUT" "$ERR")" "recovered [0-9]+ spans"
+is "exec killed: each once" "$(count "$T/orphan.sqlite" "name = 'range'")" 150
+
 # No call, or no way to hear of it.
 run timeout 60 "$PP" exec -f -o "$T/quiet.sqlite" -- "$CLIENT" quiet
 is "a program without NVTX: its status" "$rc" 0
