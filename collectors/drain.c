@@ -20,6 +20,9 @@
 #define WARM_BYTES (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's cache */
 #define LOWER_NS 1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
 
+/* A thread that had retired when its row was written writes no more: once that is committed with its spans, nothing of it is looked at again. */
+enum stage { RECORDS, ROW_IS_LAST, STORED };
+
 struct pp_drain {
     struct pp_drain_opts opts;
     pthread_t thread;
@@ -28,6 +31,7 @@ struct pp_drain {
     uint32_t named;    /* names 1..named are stored */
     uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
     uint64_t lowered_ns;              /* when detail was last turned down */
+    uint8_t stage[PP_THREADS_MAX];    /* enum stage */
     struct pp_drain_stats stats;
 };
 
@@ -44,7 +48,9 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
     struct pp_ring_info info;
     pp_session_ring_info(d->opts.session, id, &info);
     d->dropped += info.dropped;
-    if (!info.pid) /* its ring is being made, or could not be */
+    if (info.retired && d->stage[id] == RECORDS)
+        d->stage[id] = ROW_IS_LAST;
+    if (!info.pid || d->stage[id] == STORED) /* its ring is being made, or could not be */
         return PP_OK;
     return pp_store_thread(d->opts.store, &(struct pp_store_thread){
         .id = id, .lane = info.lane, .name = info.name, .pid = info.pid, .tid = info.tid, .recorded = info.recorded, .dropped = info.dropped,
@@ -83,6 +89,17 @@ static size_t peek(void *ctx, struct pp_span *out, size_t max)
     return pp_ring_peek(r->session, r->thread, out, max);
 }
 
+static void release(struct pp_drain *d, uint32_t thread)
+{
+    if (d->stage[thread] == STORED)
+        return;
+    pp_ring_release(d->opts.session, thread);
+    if (d->stage[thread] != ROW_IS_LAST)
+        return;
+    d->stage[thread] = STORED;
+    pp_store_thread_ended(d->opts.store, thread);
+}
+
 /* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure nothing moves any more: what
  * the rings hold can still be recovered, what comes beyond is dropped and counted by its producer. */
 static void drain_and_commit(struct pp_drain *d)
@@ -100,13 +117,14 @@ static void drain_and_commit(struct pp_drain *d)
         status = put_new_names(d);
     /* Ends after at most one ring's worth, however fast the producer is: nothing is freed before the commit. */
     for (uint32_t i = 0; i < threads && !status; i++)
-        status = pp_store_append_from(d->opts.store, i, peek, &(struct ring){d->opts.session, i}, &moved);
+        if (d->stage[i] != STORED)
+            status = pp_store_append_from(d->opts.store, i, peek, &(struct ring){d->opts.session, i}, &moved);
     pp_status committed = pp_store_commit(d->opts.store, &err);
     if (!status)
         status = committed;
     if (!status) {
         for (uint32_t i = 0; i < threads; i++)
-            pp_ring_release(d->opts.session, i);
+            release(d, i);
         d->stats.spans += moved;
         d->stats.commits++;
         keep_up(d);

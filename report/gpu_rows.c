@@ -132,10 +132,8 @@ static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_
     return rows->n_calls && correlation != NONE ? bsearch(&key, rows->calls, rows->n_calls, sizeof(key), by_correlation) : NULL;
 }
 
-static int is_trainer(const struct pp_source *source, uint32_t os_thread)
+static int is_trainer(const struct pp_thread_row *rows, size_t n, uint32_t os_thread)
 {
-    const struct pp_thread_row *rows;
-    size_t n = source->threads(source->ctx, &rows);
     for (size_t i = 0; i < n; i++)
         if (rows[i].lane == PP_LANE_TRAINER && rows[i].tid == (int64_t)os_thread)
             return 1;
@@ -145,6 +143,8 @@ static int is_trainer(const struct pp_source *source, uint32_t os_thread)
 /* Who launched each kernel and when, who waited. A kernel whose launch is not known may be the trainer's. */
 static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
 {
+    const struct pp_thread_row *threads;
+    size_t n_threads = source->threads(source->ctx, &threads);
     for (size_t i = 0; i < rows->n_kernels; i++) {
         struct pp_gpu_kernel *k = &rows->kernels[i];
         const struct pp_gpu_call *c = call_of(rows, k->correlation);
@@ -152,7 +152,7 @@ static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
             k->launch_ns = c->start_ns;
             k->thread = c->thread;
         }
-        k->trainer = !c || is_trainer(source, k->thread);
+        k->trainer = !c || is_trainer(threads, n_threads, k->thread);
     }
     for (size_t i = 0; i < rows->n_syncs; i++) {
         const struct pp_gpu_call *c = call_of(rows, rows->syncs[i].correlation);

@@ -81,14 +81,17 @@ static void add_phases(struct build *b)
             add_phase(b, order[i], phase);
 }
 
-static const char *thread_name(const struct build *b, uint32_t id)
+static int by_id(const void *a, const void *b)
 {
-    const struct pp_thread_row *rows;
-    size_t n = b->source->threads(b->source->ctx, &rows);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].id == id)
-            return pp_report_arena_copy(b->arena, rows[i].name ? rows[i].name : "");
-    return "";
+    uint32_t x = ((const struct pp_thread_row *)a)->id, y = ((const struct pp_thread_row *)b)->id;
+    return x < y ? -1 : x > y;
+}
+
+/* rows come in the order of their ids. */
+static const char *thread_name(struct pp_report_arena *arena, const struct pp_thread_row *rows, size_t n, uint32_t id)
+{
+    const struct pp_thread_row key = {.id = id}, *row = n ? bsearch(&key, rows, n, sizeof(key), by_id) : NULL;
+    return row && row->name ? pp_report_arena_copy(arena, row->name) : "";
 }
 
 static int by_name(const void *a, const void *b)
@@ -99,6 +102,8 @@ static int by_name(const void *a, const void *b)
 static void add_workers(struct build *b)
 {
     double window_ns = b->r->window_s * 1e9;
+    const struct pp_thread_row *rows;
+    size_t n_rows = b->source->threads(b->source->ctx, &rows);
     for (size_t i = 0; i < b->got.tally.n_threads; i++) {
         const struct pp_tally_thread *t = &b->got.tally.threads[i];
         if (t->lane != PP_LANE_WORKER)
@@ -108,7 +113,7 @@ static void add_workers(struct build *b)
             return;
         int measured = t->inside.measured_ns > 0;
         *w = (struct pp_report_worker){
-            .thread = t->id, .name = thread_name(b, t->id), .samples = t->samples, .errors = t->errors, .retries = t->retries, .bytes = t->bytes,
+            .thread = t->id, .name = thread_name(b->arena, rows, n_rows, t->id), .samples = t->samples, .errors = t->errors, .retries = t->retries, .bytes = t->bytes,
             .busy_share = window_ns > 0 ? t->busy_ns / window_ns : NAN,
             .wait_share = window_ns > 0 ? t->wait_ns / window_ns : NAN,
             .cpu_share = measured && window_ns > 0 ? t->inside.cpu_ns / window_ns : NAN,

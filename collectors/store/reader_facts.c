@@ -1,14 +1,9 @@
 /* What a recording says of itself: meta, threads, names. */
 #include "collectors/store/reader_impl.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Strings handed out live as long as the reader: they are kept once each. */
-struct reader_text {
-    struct reader_text *next;
-    char text[];
-};
 
 /* The threads, and the shorter lists before. */
 struct reader_threads {
@@ -17,20 +12,23 @@ struct reader_threads {
     struct pp_thread_row rows[];
 };
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Strings handed out live as long as the reader: they are kept once each. */
 static const char *keep(struct pp_reader *r, const char *text)
 {
-    if (!text)
+    char **known = text ? tfind(text, &r->kept, by_text) : NULL;
+    if (!text || known)
+        return known ? *known : NULL;
+    char *copy = strdup(text);
+    if (copy && !tsearch(copy, &r->kept, by_text)) {
+        free(copy);
         return NULL;
-    for (struct reader_text *k = r->kept; k; k = k->next)
-        if (strcmp(k->text, text) == 0)
-            return k->text;
-    struct reader_text *k = malloc(sizeof(*k) + strlen(text) + 1);
-    if (!k)
-        return NULL;
-    strcpy(k->text, text);
-    k->next = r->kept;
-    r->kept = k;
-    return k->text;
+    }
+    return copy;
 }
 
 static struct query meta_query(struct pp_reader *r, const char *section, const char *key)
@@ -122,11 +120,8 @@ const char *pp_reader_name(struct pp_reader *r, uint16_t id)
 
 void reader_free_kept(struct pp_reader *r)
 {
-    while (r->kept) {
-        struct reader_text *k = r->kept;
-        r->kept = k->next;
-        free(k);
-    }
+    tdestroy(r->kept, free);
+    r->kept = NULL;
     while (r->threads) {
         struct reader_threads *list = r->threads;
         r->threads = list->smaller;

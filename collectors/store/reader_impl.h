@@ -16,7 +16,7 @@ struct pp_reader {
     sqlite3 *db;
     char *path;
     struct pp_chunk_codec *codec;
-    struct reader_text *kept;       /* strings that were handed out */
+    void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
     struct pp_err unrecovered; /* code != PP_OK: why spans still wait in ring files */
     uint64_t waiting;          /* how many */

@@ -177,6 +177,18 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
     return pp_store_leave(s, status);
 }
 
+void pp_store_thread_ended(struct pp_store *s, uint32_t id)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pp_store_pending *p = id < PP_THREADS_MAX ? &s->pending[id] : NULL;
+    if (p && !p->n) {
+        free(p->spans);
+        p->spans = NULL;
+        p->cap = 0;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 struct array {
     const struct pp_span *spans;
     size_t left;

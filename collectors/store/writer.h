@@ -50,6 +50,8 @@ struct pp_store_thread {
     uint64_t recorded, dropped;
 };
 pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t);
+/* No span of the thread will come any more: the memory its spans waited in goes. */
+void pp_store_thread_ended(struct pp_store *s, uint32_t id);
 pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* interned names and counters */
 
 /* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they could be stored". */

@@ -23,14 +23,14 @@ extern "C" {
 
 #define PP_SESSION_MAGIC "PPSESSN" /* 8 bytes with the NUL */
 #define PP_RING_MAGIC "PPRING\0"
-#define PP_RING_ABI 1
+#define PP_RING_ABI 2
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
 #define PP_MAP_FILE_NAME "names.map"  /* of `pipeprobe exec`: which name is which phase, written before the program starts; may be absent */
 #define PP_PROCESS_FILE_PREFIX "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the name is its pid */
 
-#define PP_THREADS_MAX 1024
+#define PP_THREADS_MAX 16384
 #define PP_NAMES_MAX 1024
 #define PP_NAME_BYTES 60
 #define PP_CLOCK_SEGMENTS 1024

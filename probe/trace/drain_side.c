@@ -122,11 +122,23 @@ size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, 
     return n;
 }
 
+/* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their pages go, on disk and in memory, and
+ * its header stays. Where the file system cannot do that they stay until the session ends. */
+static void give_back(struct pp_ring_map *m)
+{
+    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->peeked)
+        return;
+    m->emptied = 1;
+    madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
+}
+
 void pp_ring_release(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_map *m = ring_of(s, thread);
-    if (m)
-        __atomic_store_n(&m->ring->tail, m->peeked, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+    if (!m)
+        return;
+    __atomic_store_n(&m->ring->tail, m->peeked, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+    give_back(m);
 }
 
 size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max)

@@ -24,7 +24,8 @@ uint64_t pp_session_unregistered(const struct pp_session *s);
 const char *pp_session_name(const struct pp_session *s, uint16_t name);
 
 /* Copies up to max spans that have not been peeked yet into out (times already in ns) and returns how many. Peeked spans
- * stay in the ring, so that a kill loses nothing, until pp_ring_release frees everything peeked: call it after COMMIT. */
+ * stay in the ring, so that a kill loses nothing, until pp_ring_release frees everything peeked: call it after COMMIT. The ring of a thread that has
+ * retired gives the space of its records back then. */
 size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max);
 void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */

@@ -62,7 +62,8 @@ static int add_thread(struct scan *s, struct pp_thread_row row)
     if (!row.name)
         return 0;
     run->threads[run->n_threads++] = row;
-    qsort(run->threads, run->n_threads, sizeof(*run->threads), by_id);
+    if (run->n_threads > 1 && run->threads[run->n_threads - 2].id > row.id) /* those that a file declares come in order */
+        qsort(run->threads, run->n_threads, sizeof(*run->threads), by_id);
     return 1;
 }
 

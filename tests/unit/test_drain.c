@@ -300,10 +300,49 @@ static void test_counter_parsing(void **state)
     assert_int_equal(pp_counters_find("full", "full", "total=", &v), 0);
 }
 
+static int count_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    *(uint64_t *)ctx += n;
+    return 0;
+}
+
+/* Workers that are started anew each epoch: more of them in the life of a run than it ever has at once. */
+static void test_threads_come_and_go(void **state)
+{
+    enum { COMERS = 3000, EACH = 5 };
+    struct run run;
+    struct pp_drain_stats stats;
+    struct pp_err err;
+    const struct pp_thread_row *rows;
+    struct pp_reader *r;
+    uint64_t n = 0, short_rows = 0;
+    start(&run, 16, 1000000, 20000000);
+    for (int i = 0; i < COMERS; i++) {
+        struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "comer");
+        assert_non_null(t);
+        for (int k = 0; k < EACH; k++)
+            pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ, .start_ns = (uint64_t)(i * EACH + k), .dur_ns = 1, .batch = PP_NO_BATCH});
+        pp_thread_retire(t);
+    }
+    pp_drain_stop(run.drain, &stats);
+    assert_int_equal(stats.spans, COMERS * EACH);
+    assert_int_equal(pp_store_finish(run.store, &err), PP_OK);
+    pp_store_close(run.store);
+    pp_session_close(run.session, 1);
+    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_threads(r, &rows), COMERS);
+    for (size_t i = 0; i < COMERS; i++)
+        short_rows += rows[i].recorded != EACH || rows[i].dropped != 0;
+    assert_int_equal(short_rows, 0);
+    assert_int_equal(pp_reader_each_chunk(r, count_spans, &n, NULL, &err), PP_OK);
+    assert_int_equal(n, COMERS * EACH);
+    pp_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process), TEST(test_open_phases), TEST(test_disk_fills), cmocka_unit_test(test_counter_parsing),
+        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process), TEST(test_open_phases), TEST(test_disk_fills), cmocka_unit_test(test_counter_parsing), TEST(test_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

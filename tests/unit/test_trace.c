@@ -416,6 +416,43 @@ static void test_directory(void **state)
     rmdir(dir);
 }
 
+static long blocks_of(const struct pp_session *s, unsigned ring)
+{
+    char path[4096];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, pp_session_dir(s), ring);
+    assert_int_equal(stat(path, &st), 0);
+    return (long)st.st_blocks;
+}
+
+/* Threads that come and go: what they recorded takes room until it is stored, not until the run ends. One that still records keeps its ring. */
+static void test_retired_rings_give_space_back(void **state)
+{
+    struct pp_session *s = open_session(65536, 0);
+    struct pp_span out[16];
+    struct pp_thread *gone = pp_thread_register(s, PP_LANE_WORKER, "gone"), *here = pp_thread_register(s, PP_LANE_WORKER, "here");
+    for (int i = 0; i < 10; i++) {
+        pp_span_put(gone, &(struct pp_span){.phase = PP_PHASE_READ, .sample = (uint64_t)i});
+        pp_span_put(here, &(struct pp_span){.phase = PP_PHASE_READ});
+    }
+    long full = blocks_of(s, 0);
+    assert_int_equal(pp_ring_peek(s, 0, out, 4), 4);
+    pp_thread_retire(gone);
+    pp_ring_release(s, 0);
+    assert_int_equal(blocks_of(s, 0), full); /* six are still in it */
+    assert_int_equal(pp_ring_peek(s, 0, out, 16), 6);
+    assert_int_equal(out[5].sample, 9);
+    assert_int_equal(pp_ring_peek(s, 1, out, 16), 10);
+    for (unsigned i = 0; i < 2; i++)
+        pp_ring_release(s, i);
+    assert_true(blocks_of(s, 0) * 512 <= 65536);
+    assert_int_equal(blocks_of(s, 1), full);
+    struct pp_ring_info info;
+    pp_session_ring_info(s, 0, &info);
+    assert_true(info.recorded == 10 && info.retired && strcmp(info.name, "gone") == 0);
+    pp_session_close(s, 0);
+}
+
 static void test_ring_that_cannot_be_made(void **state)
 {
     struct pp_session *s = open_session(64, 0);
@@ -507,7 +544,7 @@ int main(void)
         cmocka_unit_test(test_resources_are_measured), cmocka_unit_test(test_full_ring_drops_and_counts), cmocka_unit_test(test_half_full_wakes),
         cmocka_unit_test(test_names), cmocka_unit_test(test_nothing_lost_uncounted), cmocka_unit_test(test_fork_child_is_silent_then_fresh),
         cmocka_unit_test(test_fork_child_does_not_hold_the_lock),
-        cmocka_unit_test(test_directory), cmocka_unit_test(test_ring_that_cannot_be_made), cmocka_unit_test(test_clock_segments),
+        cmocka_unit_test(test_directory), cmocka_unit_test(test_ring_that_cannot_be_made), cmocka_unit_test(test_retired_rings_give_space_back), cmocka_unit_test(test_clock_segments),
         cmocka_unit_test(test_clock_stays_with_monotonic), cmocka_unit_test(test_fallback_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
