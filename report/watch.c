@@ -1,11 +1,12 @@
 #include "report/watch.h"
 
+#include "probe/base/heap.h"
 #include "probe/base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 1024 };
+enum { FIRST_ROOM = 1024, AHEAD = 16 };
 
 static uint64_t hash_of(uint64_t sample)
 {
@@ -26,25 +27,38 @@ static struct pp_watch_entry *place_of(const struct pp_watch *w, uint64_t hash, 
     return &w->entries[at];
 }
 
-/* Into a table of that room, without what the level leaves out. */
+void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
+{
+    uint64_t hash = hash_of(sample);
+    if (w->room && is_watched(w, hash))
+        __builtin_prefetch(&w->entries[hash & (w->room - 1)], 1);
+}
+
+/* Into a table of that room, without what the level leaves out: those that stay are taken out first, so that there are never two tables. */
 static int move(struct pp_watch *w, size_t room)
 {
-    struct pp_watch old = *w;
-    struct pp_watch_entry *entries = calloc(room, sizeof(*entries));
-    if (!entries)
+    struct pp_watch_entry *stay = malloc((w->n + 1) * sizeof(*stay));
+    size_t n = 0;
+    if (!stay)
         return 0;
-    w->entries = entries;
-    w->room = room;
-    w->n = 0;
-    for (size_t i = 0; i < old.room; i++) {
-        uint64_t hash = hash_of(old.entries[i].sample);
-        if (old.entries[i].used && is_watched(w, hash)) {
-            *place_of(w, hash, old.entries[i].sample) = old.entries[i];
-            w->n++;
-        }
+    for (size_t i = 0; i < w->room; i++)
+        if (w->entries[i].used && is_watched(w, hash_of(w->entries[i].sample)))
+            stay[n++] = w->entries[i];
+    if (room == w->room) {
+        memset(w->entries, 0, room * sizeof(*w->entries));
+    } else {
+        free(w->entries);
+        w->entries = pp_heap_table(room, sizeof(*w->entries));
+        w->room = w->entries ? room : 0;
     }
-    free(old.entries);
-    return 1;
+    w->n = w->entries ? n : 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (i + AHEAD < n)
+            pp_watch_expect(w, stay[i + AHEAD].sample);
+        *place_of(w, hash_of(stay[i].sample), stay[i].sample) = stay[i];
+    }
+    free(stay);
+    return w->entries != NULL;
 }
 
 static int make_room(struct pp_watch *w)
@@ -55,13 +69,6 @@ static int make_room(struct pp_watch *w)
         return move(w, w->room ? 2 * w->room : FIRST_ROOM);
     w->level++;
     return move(w, w->room);
-}
-
-void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
-{
-    uint64_t hash = hash_of(sample);
-    if (w->room && is_watched(w, hash))
-        __builtin_prefetch(&w->entries[hash & (w->room - 1)], 1);
 }
 
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch)

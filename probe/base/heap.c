@@ -1,10 +1,14 @@
 #include "probe/base/heap.h"
 
 #include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define BLOCK_MAX (32 << 20) /* glibc's limit of M_MMAP_THRESHOLD */
 #define PAGE 4096
+#define LARGE_PAGE ((size_t)2 << 20)
 
 static void touch(void *p, size_t bytes)
 {
@@ -32,5 +36,19 @@ void *pp_heap_zeroed(size_t n, size_t size)
     void *p = calloc(n, size);
     if (p)
         touch(p, n * size);
+    return p;
+}
+
+void *pp_heap_table(size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes < LARGE_PAGE || bytes > SIZE_MAX - LARGE_PAGE)
+        return calloc(n, size);
+    bytes = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    void *p = aligned_alloc(LARGE_PAGE, bytes);
+    if (p) {
+        madvise(p, bytes, MADV_HUGEPAGE); /* asked for: without them it only takes longer */
+        memset(p, 0, bytes);
+    }
     return p;
 }

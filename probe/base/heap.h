@@ -18,4 +18,8 @@ void pp_heap_warm(size_t bytes);
 /* Zeroed like calloc, and every page written to. free() releases it. NULL: no memory. */
 void *pp_heap_zeroed(size_t n, size_t size);
 
+/* Zeroed like calloc, for tables that are looked into all over: from 2 MiB on in large pages where the system gives them, so that a look waits for
+ * memory once, not again for where the page is. free() releases it. NULL: no memory. */
+void *pp_heap_table(size_t n, size_t size);
+
 #endif
