@@ -130,6 +130,11 @@ static void put_fixes(FILE *out, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
     const struct pp_report_verdict *v = &r->verdict;
+    if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
+        fputs("No change is predicted: ", out);
+        put_text(out, v->why_no_fixes);
+        fputs(".\n\n", out);
+    }
     if (v->n_fixes == 0)
         return;
     fputs("| change | predicted gain (80 % interval) | samples/s |\n|---|---:|---:|\n", out);

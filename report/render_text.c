@@ -105,6 +105,12 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
 static void put_fixes(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
+    struct line why = {.at = 0};
+    if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
+        say(&why, "No change is predicted: %s.", v->why_no_fixes);
+        fputc('\n', p->out);
+        put_line(p, "", 0, &why);
+    }
     if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
         return;
     pp_page_heading(p, "What it would take (predicted by replay, 80 % interval)");
@@ -117,6 +123,11 @@ static void put_fixes(const struct pp_page *p, const struct pp_report *r)
         say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s), f->text);
         pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
     }
+}
+
+static void put_ruled_out(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
     if (v->n_ruled_out)
         pp_page_heading(p, "Ruled out");
     for (size_t i = 0; i < v->n_ruled_out; i++)
@@ -467,6 +478,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     put_verdict(&p, r);
     put_fixes(&p, r);
+    put_ruled_out(&p, r);
     put_proofs(&p, r);
     put_findings(&p, r);
     pp_page_heading(&p, "Throughput");

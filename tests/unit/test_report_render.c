@@ -91,6 +91,32 @@ static void test_narrow_page(void **state)
     fake_free(f);
 }
 
+/* A run that cannot be replayed has no list of changes, and says why; what was ruled out stands there all the same. */
+static void test_no_change_is_predicted(void **state)
+{
+    static const char *const ruled_out[] = {"storage: the reads hit the page cache"};
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    r->verdict.l0 = "input-bound";
+    r->verdict.l1 = "storage";
+    r->verdict.n_fixes = 0;
+    r->verdict.why_no_fixes = "the replay of the run as it was is off by 53 %";
+    r->verdict.ruled_out[0] = ruled_out[0];
+    r->verdict.n_ruled_out = 1;
+    render(r, 0, 0, 80);
+    assert_non_null(strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    assert_non_null(strstr(text, "\nRuled out\n  "));
+    free(text);
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(pp_render_md(r, out), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 /* Colour adds escapes and takes nothing away. */
 static void test_color_only_adds(void **state)
 {
@@ -258,7 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_text), cmocka_unit_test(test_golden_json), cmocka_unit_test(test_golden_many_workers),
-        cmocka_unit_test(test_golden_nothing_recorded), cmocka_unit_test(test_text_fits), cmocka_unit_test(test_narrow_page), cmocka_unit_test(test_color_only_adds),
+        cmocka_unit_test(test_golden_nothing_recorded), cmocka_unit_test(test_text_fits), cmocka_unit_test(test_narrow_page), cmocka_unit_test(test_no_change_is_predicted), cmocka_unit_test(test_color_only_adds),
         cmocka_unit_test(test_schema), cmocka_unit_test(test_values), cmocka_unit_test(test_write_failure_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
