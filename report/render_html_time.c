@@ -143,7 +143,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     pp_html_key(out, "step", "step");
     pp_html_key(out, "wait", "waits for data");
     if (has_sync(r))
-        pp_html_key(out, "sync", "device sync");
+        pp_html_key(out, "sync", isnan(r->collective_share) ? "device sync" : "device sync, other ranks");
     pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
     pp_html_key(out, "h2d", "copy to the device");
     fputs("</p>\n", out);

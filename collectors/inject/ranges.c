@@ -46,7 +46,8 @@ static void put(struct inject_thread *t, const struct open_range *r, uint64_t en
         .name = r->label.name, .phase = r->label.phase, .flags = flags,
     };
     if (is_mapped(r->label)) {
-        inject_lane(t, pp_phase_info(r->label.phase)->lane);
+        if (r->label.phase != PP_PHASE_COLLECTIVE) /* which autograd's threads launch as well: it says nothing of a thread's place */
+            inject_lane(t, pp_phase_info(r->label.phase)->lane);
         inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
     }
     pp_span_put_stamped(t->trace, &s);

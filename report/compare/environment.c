@@ -32,7 +32,7 @@ static const struct pp_same_field table[] = {
 /* Options that name this run's files and looks, not what it measured. */
 static const char *const of_one_run[] = {
     "config.output", "config.force", "config.quiet", "config.json", "config.color", "config.list_delivered", "config.digest", "config.dataset",
-    "config.dataset_description", "config.save_state", "config.workers_why", "config.batch_size_why", "config.prefetch_why", "config.record", "config.top", NULL,
+    "config.dataset_description", "config.save_state", "config.workers_why", "config.batch_size_why", "config.prefetch_why", "config.record", "config.top", "config.collective", NULL,
 };
 
 const struct pp_same_field *pp_same_fields(void)
