@@ -710,6 +710,17 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
     }
 }
 
+/* A trainer that waits for data that part of its time, and whose step is stretched by the other part; nothing else is known. */
+static struct pp_facts starved_facts(double waits, double stretched)
+{
+    struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE, .starved = 1, .starved_alone = 1};
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        f.metric[m] = NAN;
+    f.metric[PP_METRIC_DATA_WAIT] = waits + stretched, f.metric[PP_METRIC_WAIT_ITSELF] = waits, f.metric[PP_METRIC_STRETCH] = stretched;
+    f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
+    return f;
+}
+
 /* The trainer's own step does not get a CPU: it is this run's workers that take it, or somebody else; the sentence never calls that waiting for data. */
 static void test_who_crowds_the_trainer(void **state)
 {
@@ -720,11 +731,7 @@ static void test_who_crowds_the_trainer(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_report_arena arena = {0};
         struct pp_report_verdict v;
-        struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE, .starved = 1, .starved_alone = 1};
-        for (int m = 0; m < PP_METRIC_COUNT; m++)
-            f.metric[m] = NAN;
-        f.metric[PP_METRIC_DATA_WAIT] = 0.85, f.metric[PP_METRIC_WAIT_ITSELF] = 0.03, f.metric[PP_METRIC_STRETCH] = 0.82;
-        f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
+        struct pp_facts f = starved_facts(0.03, 0.82);
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0, f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1, f.metric[PP_METRIC_CONTENDED] = 0.3;
         f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu, f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
         f.metric[PP_METRIC_OWN_CROWD] = rows[i].own_crowd;
@@ -743,11 +750,7 @@ static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **s
 {
     struct pp_report_arena arena = {0};
     struct pp_report_verdict v;
-    struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE, .starved = 1, .starved_alone = 1};
-    for (int m = 0; m < PP_METRIC_COUNT; m++)
-        f.metric[m] = NAN;
-    f.metric[PP_METRIC_DATA_WAIT] = 0.8, f.metric[PP_METRIC_WAIT_ITSELF] = 0.04, f.metric[PP_METRIC_STRETCH] = 0.76;
-    f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
+    struct pp_facts f = starved_facts(0.04, 0.76);
     pp_verdict_judge(&f, &arena, &v);
     assert_string_equal(v.l0, "input-bound");
     assert_null(v.l1);

@@ -139,6 +139,16 @@ static void test_kept_runs_are_found_by_their_names(void **state)
     rmdir(dir);
 }
 
+/* The fix list is the steady state's; what lies outside of it has the remedy that its cause names. */
+static void test_the_first_fix(void **state)
+{
+    struct pp_report_fix fix = {.knob = "workers"};
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "storage", .l2 = "latency", .fixes = &fix, .n_fixes = 1}), "workers");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "warm-up", .fixes = &fix, .n_fixes = 1}), "start");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "epoch-drain"}), "start");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.fixes = &fix, .n_fixes = 1}), ""); /* not input-bound */
+}
+
 /* ---- tables ---- */
 
 static const struct scenario slow = {.name = "slow-reads", .row = 4, .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .fix = "workers"};
@@ -219,7 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_run_comes_once), cmocka_unit_test(test_a_plan_cut_anywhere_favours_nothing), cmocka_unit_test(test_the_order_is_random_and_the_key_decides_it),
-        cmocka_unit_test(test_halves_share_no_seed), cmocka_unit_test(test_kept_runs_are_found_by_their_names), cmocka_unit_test(test_the_tables_count_the_rows), cmocka_unit_test(test_predictions_and_labels_are_counted),
+        cmocka_unit_test(test_halves_share_no_seed), cmocka_unit_test(test_kept_runs_are_found_by_their_names), cmocka_unit_test(test_the_first_fix), cmocka_unit_test(test_the_tables_count_the_rows), cmocka_unit_test(test_predictions_and_labels_are_counted),
     };
     return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
 }

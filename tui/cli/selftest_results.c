@@ -83,6 +83,14 @@ static void explain(struct selftest_run *row, const struct scenario *s, const st
         snprintf(row->why, sizeof(row->why), "%s: %s", s->l2, why_not(s, v));
 }
 
+const char *selftest_first_fix(const struct pp_report_verdict *v)
+{
+    for (size_t i = 0; v->l2 && i < pp_outside_rules_n; i++)
+        if (strcmp(v->l2, pp_outside_rules[i].l2) == 0)
+            return "start";
+    return v->n_fixes && v->l1 ? v->fixes[0].knob : "";
+}
+
 void selftest_judge(struct selftest_run *row, const struct scenario *s, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -95,7 +103,7 @@ void selftest_judge(struct selftest_run *row, const struct scenario *s, const st
     row->l1_right = row->l0_right && (control || scenario_lists(s->l1, v->l1));
     row->l2_right = row->l1_right && !control && scenario_lists(s->l2, v->l2);
     row->wait = r->data_wait_share + (isnan(r->collective_share) ? 0 : r->collective_share);
-    snprintf(row->first_fix, sizeof(row->first_fix), "%s", v->n_fixes && v->l1 ? v->fixes[0].knob : "");
+    snprintf(row->first_fix, sizeof(row->first_fix), "%s", selftest_first_fix(v));
     for (int i = 0; i < SELFTEST_RIVALS && pp_rival(i, r, &row->rival[i]); i++)
         continue;
     explain(row, s, r);

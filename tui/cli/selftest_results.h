@@ -60,6 +60,8 @@ void selftest_results_free(struct selftest_results *r);
 void selftest_judge(struct selftest_run *row, const struct scenario *s, const struct pp_report *report);
 /* "0.3"; "-" where what others used is not known. */
 const char *selftest_cpus_text(char *buf, size_t size, double cpus);
+/* The knob that the report advises first: the fix that gains most; of what lies outside the steady state, which no replay knows, the cause's own remedy. "" for none. */
+const char *selftest_first_fix(const struct pp_report_verdict *v);
 int scenario_is_control(const struct scenario *s);
 const char *scenario_level_name(int level);
 

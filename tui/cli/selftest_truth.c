@@ -206,7 +206,7 @@ void selftest_find_truth(const struct selftest_place *place, const struct scenar
         return;
     }
     *t = (struct selftest_truth){.s = s, .level = level, .seed = seed, .rounds = 1};
-    snprintf(t->first_fix, sizeof(t->first_fix), "%s", base->verdict.n_fixes ? base->verdict.fixes[0].knob : "");
+    snprintf(t->first_fix, sizeof(t->first_fix), "%s", selftest_first_fix(&base->verdict));
     settle(&p, t);
     while (!t->accepted && t->rounds < ROUNDS) {
         struct knob *named = best_of(&p, 1), *other = best_of(&p, 0);
