@@ -110,7 +110,7 @@ static void test_records_of_all_kinds_in_any_order(void **state)
     struct pp_session *s = open_session(64, 0);
     struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
     struct pp_rng rng = pp_rng_key(4, 2, 4, 2);
-    struct pp_span out[64];
+    struct pp_span out[64], now;
     struct pp_ring_info info;
     uint64_t made = 0, seen = 0, last = 0;
     pp_lap_start(t);
@@ -119,11 +119,11 @@ static void test_records_of_all_kinds_in_any_order(void **state)
         switch (pp_rng_below(&rng, 12)) {
         case 0: pp_lap_skip(t); continue;
         case 1: pp_lap_start(t); continue;
-        case 2: pp_lap_expect(t, PP_PHASE_READ, &lap); continue;
+        case 2: pp_lap_expect(t, PP_PHASE_READ, &lap); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 1); continue;
         case 3: pp_span_put(t, &(struct pp_span){.sample = made + 1, .batch = 7, .bytes = 9, .epoch = 3, .flags = PP_SPAN_RETRY, .name = 2, .cache_hit_kib = 4, .phase = PP_PHASE_DECODE}); break;
         case 4: pp_span_begin(t, PP_PHASE_DECODE, &lap), pp_span_end(t, 9, 0); break;
-        case 5: pp_lap_end(t, PP_PHASE_STEP, NULL); break;
-        default: pp_lap_end(t, PP_PHASE_DECODE, &lap); break;
+        case 5: pp_lap_end(t, PP_PHASE_STEP, NULL); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0); break;
+        default: pp_lap_end(t, PP_PHASE_DECODE, &lap); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0); break;
         }
         made++;
         if (pp_rng_below(&rng, 40))
