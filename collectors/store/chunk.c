@@ -61,6 +61,7 @@ static inline uint8_t *put_block(uint8_t *p, const uint64_t *v, size_t n, uint64
     unsigned width = any ? (71u - (unsigned)__builtin_clzll(any)) / 8 : 0;
     *p++ = (uint8_t)width;
     if (width == 1) {
+#pragma GCC unroll 4
         for (size_t i = 0; i < n; i++)
             p[i] = (uint8_t)v[i];
         return p + n;
@@ -119,7 +120,7 @@ static inline __attribute__((always_inline)) void start_memory(struct memory *m,
                 p = put_byte_block(p, (const uint8_t *)&s->field, count);                               \
                 continue;                                                                               \
             }                                                                                           \
-            if (predictor == DELTA) {                                                                   \
+            if (predictor == DELTA && s[count - 1].field == m.last) {                                   \
                 _Pragma("GCC unroll 4")                                                                 \
                 for (size_t i = 0; i < count; i++)                                                      \
                     any |= s[i].field ^ m.last;                                                         \

@@ -12,6 +12,7 @@
 #define BATCH_SLOTS 8192u               /* a power of two, */
 #define BATCH_PAIRS (BATCH_SLOTS / 2)   /* at most half full */
 #define NO_PAIR UINT16_MAX
+#define ROWS_AT_ONCE 32 /* a statement's set-up costs as much as some rows of it */
 #define HIST_BYTES_MAX (PP_HIST_BUCKETS * 12)
 
 #define BITMAP_WORDS ((PP_HIST_BUCKETS + 63) / 64)
@@ -37,7 +38,7 @@ struct batch_part {
 
 struct pp_rollup {
     sqlite3 *db;
-    sqlite3_stmt *second, *batch;
+    sqlite3_stmt *second, *batch, *many_batches; /* many: ROWS_AT_ONCE */
     uint64_t second_start_ns;          /* of the phase parts, */
     uint32_t thread;                   /* as this is */
     struct phase_part *phase[PHASES];  /* NULL: none of it was seen */
@@ -88,6 +89,20 @@ static void forget_batches(struct pp_rollup *r)
     r->n_batches = 0;
 }
 
+/* The statement that adds rows to what is stored of their batch and phase. */
+static int prepare_batch(sqlite3 *db, int rows, sqlite3_stmt **out)
+{
+    static const char row[] = "(?,?,?,?,?,?,?,?,?,?,?)";
+    char sql[1024 + ROWS_AT_ONCE * sizeof(row)] = "INSERT INTO rollup_batch VALUES";
+    for (int i = 0; i < rows; i++)
+        strcat(strcat(sql, i ? "," : ""), row);
+    strcat(sql, " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
+                " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+                " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
+                " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
+    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+}
+
 struct pp_rollup *pp_rollup_new(sqlite3 *db)
 {
     struct pp_rollup *r = calloc(1, sizeof(*r));
@@ -99,12 +114,9 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
     r->blob = malloc(HIST_BYTES_MAX);
     int code = sqlite3_prepare_v3(db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, SQLITE_PREPARE_PERSISTENT, &r->second, NULL);
     if (code == SQLITE_OK)
-        code = sqlite3_prepare_v3(db,
-            "INSERT INTO rollup_batch VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
-            " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
-            " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
-            " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)",
-            -1, SQLITE_PREPARE_PERSISTENT, &r->batch, NULL);
+        code = prepare_batch(db, 1, &r->batch);
+    if (code == SQLITE_OK)
+        code = prepare_batch(db, ROWS_AT_ONCE, &r->many_batches);
     if (code == SQLITE_OK && r->batches && r->at && r->blob) {
         forget_batches(r);
         return r;
@@ -142,6 +154,7 @@ void pp_rollup_free(struct pp_rollup *r)
         return;
     sqlite3_finalize(r->second);
     sqlite3_finalize(r->batch);
+    sqlite3_finalize(r->many_batches);
     for (size_t i = 0; i < PHASES; i++)
         free_phase(r->phase[i]);
     free(r->batches);
@@ -231,10 +244,10 @@ static int run(sqlite3_stmt *st)
     return code == SQLITE_DONE ? reset : code;
 }
 
-static void bind_all(sqlite3_stmt *st, const uint64_t *v, int n)
+static void bind_all(sqlite3_stmt *st, int first, const uint64_t *v, int n)
 {
     for (int i = 0; i < n; i++)
-        sqlite3_bind_int64(st, i + 1, (sqlite3_int64)v[i]);
+        sqlite3_bind_int64(st, first + i, (sqlite3_int64)v[i]);
 }
 
 /* Per-batch sums are worth it for steps, not for a stress test of the recorder. */
@@ -287,7 +300,7 @@ static int write_phase(struct pp_rollup *r, unsigned phase)
 {
     struct phase_part *p = r->phase[phase];
     const struct sums *s = &p->sums;
-    bind_all(r->second, (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
+    bind_all(r->second, 1, (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
     sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
     memset(&p->sums, 0, sizeof(p->sums));
     return run(r->second);
@@ -355,16 +368,25 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
     return lean ? add_spans(r, spans, n, 1) : add_spans(r, spans, n, 0);
 }
 
+static void bind_batch(sqlite3_stmt *st, int row, const struct batch_part *b)
+{
+    const struct sums *s = &b->sums;
+    const uint64_t column[] = {b->key >> 8, b->key & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns};
+    enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
+    bind_all(st, 1 + row * COLUMNS, column, COLUMNS);
+}
+
 int pp_rollup_commit(struct pp_rollup *r)
 {
     int code = flush_second(r);
     if (!r->n_batches)
         return code;
-    for (size_t i = 0; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i++) {
-        const struct batch_part *b = &r->batches[i];
-        const struct sums *s = &b->sums;
-        bind_all(r->batch, (const uint64_t[]){b->key >> 8, b->key & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns}, 11);
-        code = run(r->batch);
+    for (size_t i = 0, rows; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i += rows) {
+        rows = r->n_batches - i < ROWS_AT_ONCE ? 1 : ROWS_AT_ONCE;
+        sqlite3_stmt *st = rows == 1 ? r->batch : r->many_batches;
+        for (size_t k = 0; k < rows; k++)
+            bind_batch(st, (int)k, &r->batches[i + k]);
+        code = run(st);
     }
     forget_batches(r);
     return code;

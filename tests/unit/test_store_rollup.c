@@ -83,7 +83,7 @@ static void make(struct pp_rng *rng, struct pp_span *s, size_t n)
         uint64_t kind = pp_rng_below(rng, 8);
         s[i] = (struct pp_span){
             .start_ns = 50000000000u + pp_rng_below(rng, 4000000000u), .dur_ns = pp_rng_below(rng, 1u << pp_rng_below(rng, 31)),
-            .batch = pp_rng_below(rng, 5) ? (uint32_t)pp_rng_below(rng, 3) : PP_NO_BATCH, .sample = pp_rng_below(rng, 2) ? pp_rng_below(rng, 1000) : PP_NO_SAMPLE,
+            .batch = pp_rng_below(rng, 5) ? (uint32_t)pp_rng_below(rng, 40) : PP_NO_BATCH, .sample = pp_rng_below(rng, 2) ? pp_rng_below(rng, 1000) : PP_NO_SAMPLE,
             .phase = kind == 7 ? PP_PHASE_COUNTER : (uint8_t)(PP_PHASE_READ + kind % 3), .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | PP_SPAN_HAS_CACHE,
             .bytes = pp_rng_below(rng, 2) ? pp_rng_below(rng, 100000) : 0, .cache_hit_kib = (uint32_t)pp_rng_below(rng, 100), .name = kind == 7,
         };
