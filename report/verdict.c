@@ -165,7 +165,7 @@ static void show_laws(const struct judge *j)
 /* What is known beside what decided, without a threshold. */
 static void show_context(const struct judge *j)
 {
-    static const enum pp_metric context[] = {PP_METRIC_OWNER_CPU, PP_METRIC_OWNER_DELAY, PP_METRIC_OWNER_BLOCKED, PP_METRIC_SATURATION, PP_METRIC_WORKER_IDLE};
+    static const enum pp_metric context[] = {PP_METRIC_COLLECTIVE, PP_METRIC_OWNER_CPU, PP_METRIC_OWNER_DELAY, PP_METRIC_OWNER_BLOCKED, PP_METRIC_SATURATION, PP_METRIC_WORKER_IDLE};
     for (size_t i = 0; i < sizeof(context) / sizeof(*context); i++) {
         int shown = 0;
         for (size_t k = 0; k < j->out->evidences; k++)
@@ -270,8 +270,6 @@ static void judge_level(const struct judge *j)
     const char *lost = fill(j, held ? level->held : stretched ? level->stretched : level->sentence);
     v->sentence = pp_report_arena_printf(j->arena, "%s: %s", words_of(f, level), lost);
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
-    if (held)
-        add_evidence(j, PP_METRIC_COLLECTIVE, NULL, 1);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     else if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)

@@ -13,7 +13,7 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
 
 /* X(symbol, name in sentences, name in the evidence table, unit) */
 #define PP_METRIC_MAP(X)                                                     \
-    X(DATA_WAIT, "data_wait", "exposed data wait", SHARE)                    \
+    X(DATA_WAIT, "data_wait", "exposed wait", SHARE)                         \
     X(OWNER_SHARE, "owner_share", "owner's part of the stalls", SHARE)       \
     X(OWNER_CPU, "cpu", "owner: on the CPU", SHARE)                          \
     X(OWNER_DELAY, "run_queue", "owner: waiting for a CPU", SHARE)           \

@@ -200,7 +200,7 @@ static void test_the_tables_count_the_rows(void **state)
     has(text, "16 of 17  14 of 17");
     has(text, "NO  4 slow-reads             mild     0  said transform/cpu-saturated  wait 25.0 %  others 0.0: latency: replay: weight of storage is 10.0 %, not >= 40.0 %");
     has(text, "l2  4 slow-reads");
-    has(text, "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed data wait is 25.0 %, the line is at 5.0 %");
+    has(text, "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed wait is 25.0 %, the line is at 5.0 %");
     free(text);
     selftest_results_free(&r);
 }

@@ -77,7 +77,7 @@ static void explain(struct selftest_run *row, const struct scenario *s, const st
     if (v->reason)
         snprintf(row->why, sizeof(row->why), "%s", v->reason);
     else if (!row->l0_right)
-        snprintf(row->why, sizeof(row->why), "exposed data wait is %s, the line is at %s", pp_text_percent(share, sizeof(share), row->wait),
+        snprintf(row->why, sizeof(row->why), "exposed wait is %s, the line is at %s", pp_text_percent(share, sizeof(share), row->wait),
                  pp_text_percent(least, sizeof(least), pp_level_moderate->at_least));
     else
         snprintf(row->why, sizeof(row->why), "%s: %s", s->l2, why_not(s, v));
