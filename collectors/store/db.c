@@ -10,19 +10,32 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+static int no_room(int e)
+{
+    return e == ENOSPC || e == EDQUOT || e == EFBIG;
+}
+
+/* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not make. File systems without a fixed number say 0 of 0. */
+static int no_inode(const char *path)
+{
+    struct statvfs fs;
+    return statvfs(path, &fs) == 0 && fs.f_files > 0 && fs.f_favail == 0;
+}
 
 static pp_status status_of(sqlite3 *db, int code)
 {
     int e = db ? sqlite3_system_errno(db) : 0;
     switch (code & 0xff) {
     case SQLITE_FULL: return PP_E_NO_SPACE;
-    case SQLITE_IOERR: return e == ENOSPC || e == EDQUOT || e == EFBIG ? PP_E_NO_SPACE : PP_E_IO;
+    case SQLITE_IOERR: return no_room(e) ? PP_E_NO_SPACE : PP_E_IO;
     case SQLITE_NOMEM: return PP_E_NO_MEMORY;
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH:
-    case SQLITE_CANTOPEN: return PP_E_ACCESS;
+    case SQLITE_AUTH: return PP_E_ACCESS;
+    case SQLITE_CANTOPEN: return no_room(e) ? PP_E_NO_SPACE : PP_E_ACCESS;
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT: return PP_E_CORRUPT;
     default: return PP_E_SYSTEM;
@@ -35,6 +48,8 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
     pp_status status = status_of(db, code);
     struct rlimit limit;
     const char *why = db ? sqlite3_errmsg(db) : "out of memory";
+    if ((code & 0xff) == SQLITE_CANTOPEN && no_inode(path))
+        return pp_fail(err, PP_E_NO_SPACE, "%s %s: no inode is left for its log; remove files there or choose another place", what, path);
     /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
     if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         return pp_fail(err, PP_E_NO_SPACE, "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why, (unsigned long long)limit.rlim_cur);

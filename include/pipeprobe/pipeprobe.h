@@ -56,7 +56,8 @@ pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_r
  * are safe in the rings as far as these reach. Lives as long as rec. */
 const char *pp_open_note(const struct pp_recorder *rec);
 /* This process records no more: its handles end (spans still open become unfinished ones) and are freed. The last process to close waits, up to 30
- * seconds, until the file is finished. PP_E_TRANSIENT: it was not finished by then; PP_E_INCONCLUSIVE: no collector, the rings wait to be recovered.
+ * seconds, until the file is finished. PP_E_TRANSIENT: it was not finished by then; PP_E_INCONCLUSIVE: no collector, the rings wait to be recovered;
+ * PP_E_NO_SPACE: the file is there, but threads got no handle for want of room; PP_E_IO: the file went away.
  * Threads must have stopped recording. NULL is fine. */
 pp_status pp_close(struct pp_recorder *rec, struct pp_err *err);
 

@@ -211,6 +211,7 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
     pp_session_anchor(r->session);
     close(r->presence);
     int last = !pp_presence_any(r->dir);
+    uint64_t ringless = pp_session_unregistered(r->session);
     if (last)
         pp_session_wake(r->session);
     /* The rings are the collector's or the next reader's, never ours to remove. */
@@ -220,6 +221,9 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
         status = pp_fail(err, PP_E_INCONCLUSIVE, "%s", r->note.text);
     else if (last)
         status = wait_for_file(r, err);
+    if (status == PP_OK && last && ringless)
+        status = pp_fail(err, PP_E_NO_SPACE, "%llu threads of %s could be given no ring, so nothing they did is recorded; free some space or inodes there, or open it with smaller ring_spans",
+                         (unsigned long long)ringless, r->path);
     free(r);
     return status;
 }

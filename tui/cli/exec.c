@@ -121,6 +121,9 @@ static void say_totals(const struct exec_record *r, const char *program)
             t->spans == 1 ? "" : "s", t->threads, t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
     if (t->dropped)
         fprintf(stderr, "pipeprobe exec: %s more were lost because rings were full; give a larger --ring-spans\n", pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
+    if (t->ringless)
+        fprintf(stderr, "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
+                (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s", r->rings);
     if (t->chained == 2)
         fprintf(stderr, "pipeprobe exec: the tool that held NVTX_INJECTION64_PATH could not be attached; it saw nothing\n");
 }

@@ -134,6 +134,7 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
 {
     struct pp_drain_stats drained = {0};
     r->totals.threads = pp_session_threads(r->session);
+    r->totals.ringless = pp_session_unregistered(r->session);
     pp_drain_stop(r->drain, &drained);
     r->drain = NULL;
     r->totals.spans = drained.spans;

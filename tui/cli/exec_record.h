@@ -8,7 +8,7 @@
 
 /* What was recorded, for the closing words. */
 struct exec_totals {
-    uint64_t spans, dropped;
+    uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
     unsigned threads, processes; /* with spans or not, but with an NVTX call */
     int chained;                 /* 1: another tool was attached, 2: it could not be */
 };
