@@ -141,7 +141,7 @@ int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct 
         uint64_t start = s->start_ns > p->tl->start_ns ? s->start_ns : p->tl->start_ns, end = s->start_ns + s->dur_ns < window_end ? s->start_ns + s->dur_ns : window_end;
         if (s->phase >= PP_PHASE_COUNT || s->phase == PP_PHASE_COUNTER || start >= end || (lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH))
             continue; /* spans of many, merged, do not say when */
-        double inside = (double)(pp_timeline_stalled_before(&p->stalls, end, &p->cursors[at]) - pp_timeline_stalled_before(&p->stalls, start, &p->cursors[at]));
+        double inside = (double)pp_timeline_stalled_between(&p->stalls, start, end, &p->cursors[at]);
         struct place *place = lane == PP_LANE_TRAINER ? &p->trainer[s->phase] : lane == PP_LANE_WORKER || s->phase == PP_PHASE_CHECKPOINT ? &p->others[s->phase] : NULL;
         if (place)
             place->inside += inside, place->outside += (double)(end - start) - inside;

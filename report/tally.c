@@ -30,16 +30,21 @@ double pp_split_blocked(const struct pp_split *s)
     return 1 - pp_split_cpu(s) - pp_split_run_delay(s);
 }
 
-/* The given part (0..1) of span s. CPU without run delay cannot be told from blocked, so only spans with both are measured. */
-static void add_split(struct pp_split *to, const struct pp_span *s, double part)
+/* CPU without run delay cannot be told from blocked, so only spans with both are measured. */
+static inline struct pp_split split_of(const struct pp_span *s)
 {
-    double ns = (double)s->dur_ns * part;
-    to->total_ns += ns;
-    if ((s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) != (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY))
-        return;
-    to->measured_ns += ns;
-    to->cpu_ns += (double)s->cpu_ns * part;
-    to->run_delay_ns += (double)s->run_delay_ns * part;
+    int measured = (s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) == (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY);
+    double ns = (double)s->dur_ns;
+    return measured ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns} : (struct pp_split){.total_ns = ns};
+}
+
+/* The given part (0..1) of it. */
+static inline void add_split(struct pp_split *to, const struct pp_split *s, double part)
+{
+    to->total_ns += s->total_ns * part;
+    to->measured_ns += s->measured_ns * part;
+    to->cpu_ns += s->cpu_ns * part;
+    to->run_delay_ns += s->run_delay_ns * part;
 }
 
 static struct pp_tally_phase *phase_of(struct pp_tally_pass *p, pp_lane lane, unsigned phase)
@@ -113,20 +118,20 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
     if (!ph)
         return;
     uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns, to = end < tl->end_ns ? end : tl->end_ns;
-    double part = s->dur_ns ? (double)(to - from) / (double)s->dur_ns : 1;
-    add_split(&ph->inside, s, part);
-    add_split(&t->inside, s, part);
+    double part = from == s->start_ns && to == end ? 1 : (double)(to - from) / (double)s->dur_ns;
+    struct pp_split split = split_of(s);
+    add_split(&ph->inside, &split, part);
+    add_split(&t->inside, &split, part);
     *(info->kind == PP_KIND_WORK ? &t->busy_ns : &t->wait_ns) += (double)(to - from);
     if (in_window) {
         pp_hist_add(&ph->hist, s->dur_ns);
-        add_split(&ph->whole, s, 1);
+        add_split(&ph->whole, &split, 1);
         add_bytes(ph, t, s);
     }
     if (tl->n_stalls && s->dur_ns) {
-        uint64_t before = pp_timeline_stalled_before(tl, s->start_ns, &t->cursor);
-        uint64_t stalled = pp_timeline_stalled_before(tl, end, &t->cursor) - before;
+        uint64_t stalled = pp_timeline_stalled_between(tl, s->start_ns, end, &t->cursor);
         if (stalled)
-            add_split(&ph->stalled, s, (double)stalled / (double)s->dur_ns);
+            add_split(&ph->stalled, &split, (double)stalled / (double)s->dur_ns);
     }
 }
 

@@ -354,3 +354,13 @@ uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, si
     const struct pp_stall *s = &tl->stalls[i];
     return s->before_ns + (t > s->start_ns ? t - s->start_ns : 0);
 }
+
+uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to, size_t *cursor)
+{
+    size_t i = *cursor;
+    int after_last = i == 0 || tl->stalls[i - 1].end_ns <= from, before_next = i == tl->n_stalls || to <= tl->stalls[i].start_ns;
+    if (after_last && before_next && from <= to)
+        return 0;
+    uint64_t before = pp_timeline_stalled_before(tl, from, cursor);
+    return pp_timeline_stalled_before(tl, to, cursor) - before;
+}

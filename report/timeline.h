@@ -69,5 +69,7 @@ double pp_timeline_wait_share_se(const struct pp_timeline *t);
 
 /* Stalled time before t; *cursor speeds up calls with growing t (start it at 0, one per thread). */
 uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor);
+/* Stalled time in [from, to), which for most spans is none. */
+uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to, size_t *cursor);
 
 #endif

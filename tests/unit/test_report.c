@@ -554,6 +554,23 @@ static void test_stalled_before(void **state)
     }
 }
 
+/* Every stretch, in order of time and out of it: the stalled time before its end without that before its start. */
+static void test_stalled_between(void **state)
+{
+    struct pp_stall stalls[] = {{10, 20, 0}, {25, 26, 10}, {40, 60, 11}};
+    struct pp_timeline tl = {.stalls = stalls, .n_stalls = 3}, none = {.n_stalls = 0};
+    for (uint64_t stride = 1; stride < 80; stride += 6) {
+        size_t cursor = 0, of_none = 0;
+        for (uint64_t step = 0; step < 80; step++)
+            for (uint64_t from = step * stride % 80, to = from; to <= 80; to++) {
+                size_t first = 0, second = 0;
+                uint64_t want = pp_timeline_stalled_before(&tl, to, &first) - pp_timeline_stalled_before(&tl, from, &second);
+                assert_int_equal(pp_timeline_stalled_between(&tl, from, to, &cursor), want);
+                assert_int_equal(pp_timeline_stalled_between(&none, from, to, &of_none), 0);
+            }
+    }
+}
+
 /* A span of an unknown phase or lane, or an open end, must not be more than a loss. */
 static void test_strange_spans(void **state)
 {
@@ -583,7 +600,7 @@ int main(void)
         cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_a_recovery_is_told),
         cmocka_unit_test(test_rows_left_out_are_no_loss_to_the_report), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
         cmocka_unit_test(test_confidence), cmocka_unit_test(test_samples_of_a_worker), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_strange_spans),
+        cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_stalled_between), cmocka_unit_test(test_strange_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
