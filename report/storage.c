@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/outages.h"
+#include "report/quota.h"
 #include "report/stats/spearman.h"
 
 #include <math.h>
@@ -85,45 +86,6 @@ static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
     double slope = cov / vx, intercept = (sy - slope * sx) / n;
     *bytes_per_s = 1e9 / slope;
     return fabs(intercept) < 0.3 * sy / n ? cov / sqrt(vx * vy) : 0;
-}
-
-/* ---- a limit on reads, whatever their bytes ---- */
-
-static float middle(float *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_float);
-    return n ? v[n / 2] : 0;
-}
-
-/* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the storage `gap`. */
-static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sample *before, double gap)
-{
-    return gap + (before->read_end_ns > r->read_start_ns ? (double)(before->read_end_ns - r->read_start_ns) : 0);
-}
-
-/* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed pace: how long a read is blocked then says how many were before
- * it. Reads that are slow by themselves take their time whoever else reads; they, too, may end at a fixed pace, when what paces them is the CPU that
- * decodes them. So both are tried on every read: it is a line if that explains the times blocked twice as well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
-static double pace_of(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
-{
-    size_t n = 0;
-    for (size_t i = 1; i < c->n; i++)
-        if (order[i]->read_start_ns < order[i - 1]->read_end_ns && order[i]->worker != order[i - 1]->worker)
-            v[n++] = (float)(order[i]->read_end_ns - order[i - 1]->read_end_ns);
-    if (n < 20 || n < 0.3 * (double)c->n)
-        return 0; /* hardly any read waited for another */
-    double gap = middle(v, n), usual, off_usual;
-    for (size_t i = 0; i < c->n; i++)
-        v[i] = order[i]->read_blocked;
-    usual = middle(v, c->n);
-    for (size_t i = 0; i < c->n; i++)
-        v[i] = fabsf((float)(order[i]->read_blocked - usual));
-    off_usual = middle(v, c->n);
-    v[0] = 0;
-    for (size_t i = 1; i < c->n; i++)
-        v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
-    double off_line = middle(v, c->n);
-    return gap > 0 && off_line < gap / 4 && off_line < off_usual / 2 ? gap : 0;
 }
 
 /* ---- parts of the data, time ---- */
@@ -217,16 +179,16 @@ static int same_sizes(const struct pp_costs *c)
 /* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what is limited more often. v: room for c->n. */
 static void read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
-    double overlapping, alone, pace, serial = serial_of(c, order, &overlapping), proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
+    double overlapping, alone, reads_per_s, serial = serial_of(c, order, &overlapping), proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
     c->storage.serial = serial;
     if (serial >= PP_SERIAL)
         c->bandwidth = overlapping;
     else if (proportional >= PP_SERIAL)
         c->bandwidth = alone, c->storage.serial = proportional;
-    else if ((pace = pace_of(c, order, v)) > 0 && same_sizes(c))
-        c->bandwidth = c->samples[0].bytes * 1e9 / pace;
-    else if (pace > 0)
-        c->reads_per_s = 1e9 / pace;
+    else if ((reads_per_s = pp_quota_reads_per_s(c, order, v)) > 0 && same_sizes(c))
+        c->bandwidth = c->samples[0].bytes * reads_per_s;
+    else if (reads_per_s > 0)
+        c->reads_per_s = reads_per_s;
 }
 
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)

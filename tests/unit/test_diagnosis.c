@@ -400,6 +400,67 @@ static void test_a_line_of_equal_reads_is_a_link(void **state)
     pp_costs_free(&c);
 }
 
+/* Reads of four workers, each asked for 1 to 9 ms after its worker's last one: how long they are blocked is answer's to say. */
+static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_ns))
+{
+    uint64_t free_at[4] = {0};
+    c->workers = 4;
+    for (size_t i = 0; i < c->n; i++) {
+        struct pp_cost_sample *x = &c->samples[i];
+        uint32_t w = 0;
+        for (uint32_t k = 1; k < 4; k++)
+            w = free_at[k] < free_at[w] ? k : w;
+        x->worker = w;
+        x->read_start_ns = free_at[w];
+        x->read_end_ns = answer(i, free_at[w]);
+        x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
+        free_at[w] = x->read_end_ns + 10 * between_reads(i);
+        c->window_ns = (double)x->read_end_ns;
+    }
+    c->samples_per_s = (double)c->n * 1e9 / c->window_ns;
+}
+
+/* Six reads in every 100 ms, at once; the seventh waits for the next. */
+static uint64_t six_a_slice(size_t i, uint64_t asked_ns)
+{
+    enum { SLICE = 100, BUDGET = 6 };
+    static uint64_t slice;
+    static int left;
+    slice = i ? slice : 0, left = i ? left : BUDGET;
+    uint64_t now = asked_ns / (SLICE * FAKE_MS);
+    if (now > slice)
+        slice = now, left = BUDGET;
+    else if (!left)
+        slice++, left = BUDGET;
+    left--;
+    return slice > now ? slice * SLICE * FAKE_MS + i % 5 * FAKE_MS / 100 : asked_ns + FAKE_MS / 2;
+}
+
+/* As slow, and by themselves. */
+static uint64_t slow_by_itself(size_t i, uint64_t asked_ns)
+{
+    return asked_ns + i * 7919 % 125 * FAKE_MS;
+}
+
+static void test_a_quota_in_slices_is_seen(void **state)
+{
+    struct pp_costs c = made();
+    ask(&c, six_a_slice);
+    signals_of(&c);
+    near(c.samples_per_s, 60, 3);
+    near(c.reads_per_s, c.samples_per_s, 1e-9);
+    near(predicted(&c, "workers=16"), c.samples_per_s, 2);
+    pp_costs_free(&c);
+
+    c = made();
+    ask(&c, slow_by_itself);
+    signals_of(&c);
+    near(c.samples_per_s, 60, 3);
+    near(c.reads_per_s, 0, 0);
+    near(predicted(&c, "workers=16"), 4 * c.samples_per_s, 15);
+    pp_costs_free(&c);
+}
+
 static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
 {
     struct pp_costs c = made();
@@ -877,7 +938,7 @@ int main(void)
         cmocka_unit_test(test_no_change_is_no_change), cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs), cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_predictions_follow_the_laws), cmocka_unit_test(test_a_full_link_gains_nothing_from_workers), cmocka_unit_test(test_others_take_their_share), cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
-        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_a_quota_of_reads_is_seen), cmocka_unit_test(test_a_slow_worker_stays_slow),
+        cmocka_unit_test(test_knobs_are_checked), cmocka_unit_test(test_latency_is_no_bandwidth), cmocka_unit_test(test_a_shared_link_is_seen), cmocka_unit_test(test_a_quota_of_reads_is_seen), cmocka_unit_test(test_a_slow_worker_stays_slow), cmocka_unit_test(test_a_quota_in_slices_is_seen),
         cmocka_unit_test(test_paced_by_the_cpu_is_no_quota), cmocka_unit_test(test_a_line_of_equal_reads_is_a_link), cmocka_unit_test(test_an_untold_cache_is_no_miss), cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change), cmocka_unit_test(test_costs_are_cpu_and_blocked_time), cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at), cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
