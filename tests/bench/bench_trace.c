@@ -266,6 +266,9 @@ static struct window busy_window(int on, uint64_t work)
             exit(4);
         }
     }
+    for (int i = 0; i < THREADS; i++)
+        while (!__atomic_load_n(&b[i].phases, __ATOMIC_RELAXED)) /* on a busy machine a ring takes its time */
+            pp_sleep_until_ns(pp_now_ns() + 1000000);
     pp_sleep_until_ns(pp_now_ns() + SETTLE_NS);
     struct mark from = look(b);
     pp_sleep_until_ns((uint64_t)from.ns + WINDOW_NS);
