@@ -252,7 +252,7 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"loader", "oversubscribed", WORK, ALL({PP_IF_CROWDED, 1}, {PP_IF_SATURATED, 1}),
      "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} spends {run_queue} of its time waiting for one",
      "Use fewer workers: --workers auto."},
-    {"transform", "cpu-contended", WORK, ALL({PP_IF_DELAYED, 1}, {PP_IF_SATURATED, 0}),
+    {"transform", "cpu-contended", WORK, ALL({PP_IF_DELAYED, 1}, {PP_IF_SATURATED, 0}, {PP_IF_BLOCKED, 0}),
      "transform: {owner} waits for a CPU {run_queue} of its time although this run uses only {saturation} of the usable CPUs: somebody else has them",
      "Find what else runs on these CPUs, or what limits them (cgroup quota), before changing the loader."},
     {"storage", NULL, BIT(READ), ALL({PP_IF_BLOCKED, 1}),

@@ -296,6 +296,13 @@ static void test_causes(void **state)
     expect(&p, "2", "input-bound", "loader", "oversubscribed", "8 workers share 2 usable CPUs");
     expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
 
+    /* threads that wake up late from slow reads wait for a CPU too; storage is the larger part */
+    p = base();
+    STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.45}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
+    expect(&p, "8", "input-bound", "storage", NULL, "read takes 80.0 % of the workers' time and is blocked 53.0 %");
+    STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.65}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
+    expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
+
     p = base();
     STAGES(&p, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.1, 0.01});
     expect(&p, "2", "input-bound", "loader", NULL, "decode should compute but is blocked");
