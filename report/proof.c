@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELL = 32, SENTENCE = 400 };
+enum { CELL = 32, SENTENCE = 512 };
 
 struct reading {
     struct pp_report_arena *arena;
