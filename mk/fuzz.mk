@@ -20,7 +20,7 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(FUZ
 fuzz:
 ifneq ($(HAVE_CLANG),)
 	$(Q)$(MAKE) CC=clang B=build/libfuzzer SAN=address,undefined,fuzzer-no-link FUZZ_ENGINE= LDFLAGS='-fsanitize=address,undefined,fuzzer' fuzz-bins
-	$(Q)for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/corpus-$$f && FUZZ_CORPUS=build/libfuzzer/corpus-$$f build/libfuzzer/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=4096 -print_final_stats=1 build/libfuzzer/corpus-$$f || exit 1; done
+	$(Q)for f in $(FUZZ_NAMES); do mkdir -p build/libfuzzer/corpus-$$f && FUZZ_CORPUS=build/libfuzzer/corpus-$$f build/libfuzzer/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=1048576 -rss_limit_mb=4096 -print_final_stats=1 build/libfuzzer/corpus-$$f || exit 1; done
 else
 	$(Q)$(MAKE) SAN=address,undefined fuzz-bins
 	$(Q)for f in $(FUZZ_NAMES); do build/address-undefined/tests/fuzz/fuzz_$$f --seconds $(FUZZ_SECONDS) || exit 1; done

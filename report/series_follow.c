@@ -276,7 +276,8 @@ static void put_batch(const struct pass *p, struct catch *c, struct pp_report_ar
     struct batch b = {.pass = p, .c = c, .t = t, .arena = arena, .out = out};
     if (!out)
         return;
-    qsort(c->kept, c->n, sizeof(*c->kept), by_thread_and_start);
+    if (c->n)
+        qsort(c->kept, c->n, sizeof(*c->kept), by_thread_and_start);
     find_path(&b);
     *out = (struct pp_report_batch){
         .which = t->which, .batch = t->batch, .epoch = t->epoch, .wait_ns = (double)t->wait_ns, .sync_ns = (double)t->sync_ns, .step_ns = (double)t->step_ns,
