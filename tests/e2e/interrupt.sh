@@ -30,7 +30,7 @@ like "Ctrl-C: report says so" "$(cat "$OUT")" "interrupted"
 begin --duration 60 --batch-size 8 --workers 2 --step-ms 4000 -o "$T/twice.sqlite"
 sleep 3
 kill -INT $pid
-sleep 0.3
+sleep 1
 kill -INT $pid
 echo "run with steps of 4 s, Ctrl-C twice" >"$T/command"
 began=$(date +%s%N)
@@ -48,8 +48,21 @@ echo "run, SIGTERM after 2 s" >"$T/command"
 finish
 is "SIGTERM finishes the file too" "$(sql "$T/term.sqlite" 'PRAGMA integrity_check') $(ls "$T"/term.sqlite* | wc -l)" "ok 1"
 
-# Ctrl-C while it is still starting.
+# Whoever signals a process and its group, as timeout(1) does, sends one request twice.
+begin --duration 60 --batch-size 8 --workers 2 --step-ms 20 -o "$T/group.sqlite"
+sleep 2
+kill -INT $pid
+sleep 0.02
+kill -INT $pid
+echo "run, SIGINT twice within 20 ms" >"$T/command"
+finish
+is "two signals at once are one: exit code" "$rc" 130
+is "two signals at once are one: the file is finished" "$(sql "$T/group.sqlite" 'PRAGMA integrity_check') $(ls "$T"/group.sqlite* | wc -l)" "ok 1"
+check "two signals at once are one: not a second Ctrl-C" bash -c "! grep -q 'leaving at once' '$ERR'"
+
+# Ctrl-C while it is still starting: once it is pipeprobe, and no longer env with the signals that the shell ignores.
 begin --duration 60 -o "$T/early.sqlite"
+for _ in $(seq 100); do [ "$(cat /proc/$pid/comm)" = pipeprobe ] && break; sleep 0.01; done
 sleep 0.05
 kill -INT $pid
 echo "run, Ctrl-C after 50 ms" >"$T/command"

@@ -19,22 +19,33 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- Ctrl-C: once stops the loader, twice leaves at once ------------------------------------------------------------------ */
 
+/* timeout(1), and whoever signals a process and its group, sends what is one request twice: nobody types that fast. */
+enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
+
 static volatile sig_atomic_t interrupts;
+static int64_t first_interrupt_ns; /* the handler's own; each signal that it catches is blocked in it */
 static _Atomic(struct pp_loader *) running; /* what the handler stops; set while pp_loader_run may be entered */
 
 static void on_signal(int sig)
 {
     static const char again[] = "\npipeprobe run: stopped again: leaving at once; what was committed is in the file, the rest is recovered when it is opened\n";
+    struct timespec now;
     (void)sig;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (interrupts && now_ns - first_interrupt_ns < SAME_REQUEST_NS)
+        return;
     if (interrupts++) {
         ssize_t n = write(STDERR_FILENO, again, sizeof(again) - 1);
         (void)n;
         _exit(130);
     }
+    first_interrupt_ns = now_ns;
     struct pp_loader *l = atomic_load_explicit(&running, memory_order_acquire);
     if (l)
         pp_loader_stop(l);
@@ -49,6 +60,9 @@ static void catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&sa.sa_mask);
+    sigaddset(&sa.sa_mask, SIGINT);
+    sigaddset(&sa.sa_mask, SIGTERM);
+    sigaddset(&sa.sa_mask, SIGHUP);
     interrupts = 0;
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
