@@ -6,7 +6,7 @@ need_pipeprobe
 
 # Causes that sleep: they stall a pipeline as much whoever else is on the CPUs.
 mkdir "$T/kept"
-run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 2.5 --keep "$T/kept"
+run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 4 --keep "$T/kept"
 is "it runs" "$rc" 0
 cp "$OUT" "$T/tables"
 for row in "4 storage-latency" "26 slow-link" "28 read-errors"; do
