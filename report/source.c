@@ -203,6 +203,12 @@ double pp_source_number(const struct pp_source *s, const char *section, const ch
     return text && text[0] ? atof(text) : otherwise;
 }
 
+int pp_source_yes(const struct pp_source *s, const char *section, const char *key)
+{
+    const char *text = s->meta(s->ctx, section, key);
+    return text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
+}
+
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;

@@ -33,6 +33,8 @@ void pp_source_close(struct pp_source *source);
 
 /* A value of the section as a number, also where it was stored as text (options as they were given); otherwise, where it is absent or empty. */
 double pp_source_number(const struct pp_source *source, const char *section, const char *key, double otherwise);
+/* A value of the section is "true" or "1"; 0 where it is absent. */
+int pp_source_yes(const struct pp_source *source, const char *section, const char *key);
 
 /* pp_report_build without the opening. The source is not needed afterwards. */
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err);
