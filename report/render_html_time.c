@@ -309,7 +309,7 @@ static void put_worker_rows(FILE *out, const struct pp_report *r)
 void pp_html_workers(FILE *out, const struct pp_report *r)
 {
     static const char *const shade_names[] = {"", "under 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "over 80 % busy"};
-    char class[8];
+    char class[16];
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
     pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");

@@ -558,7 +558,7 @@ static void threads_read_at_once(void **state)
 {
     pthread_t thread[4];
     for (int i = 0; i < 5; i++) {
-        char rel[16];
+        char rel[24];
         snprintf(rel, sizeof(rel), "s-%d.tar", i);
         make_shard(rel, i * 6, 6);
     }

@@ -24,7 +24,7 @@ static void make_shard(const char *rel, int first, int n)
 static struct pp_dataset *make_set(void)
 {
     for (int i = 0; i < SHARDS; i++) {
-        char rel[16];
+        char rel[24];
         snprintf(rel, sizeof(rel), "s-%d.tar", i);
         make_shard(rel, i * PER_SHARD, PER_SHARD);
     }
