@@ -105,7 +105,7 @@ static void say_why(const struct judge *j, const struct pp_guard_rule *g)
     j->out->next_step = g->remedy;
     if (!f->has_steady_state && f->failed) {
         j->out->reason = "the run failed before a steady state was reached";
-        j->out->next_step = "Put right what made it fail; the errors below name the files.";
+        j->out->next_step = "Put right what made it fail: its message says what, and errors that are listed name the files.";
     } else if (!f->has_steady_state) {
         j->out->reason = "the run ended before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {

@@ -24,7 +24,7 @@ const struct pp_level_rule *const pp_level_moderate = &pp_level_rules[sizeof(pp_
 const struct pp_guard_rule pp_guard_rules[] = {
     {PP_METRIC_BATCHES, 1, 0, 10, "below 10 the spread of a mean is itself unknown",
      "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
-     "Run longer (--duration, --steps), or lower --warmup or --batch-size."},
+     "Run longer (--duration, --steps, --epochs), or lower --warmup or --batch-size."},
     {PP_METRIC_WINDOW, 1, 0, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
      "the steady state lasted {window}, at least 1 s is needed",
      "Run longer: --duration 30s."},
