@@ -123,7 +123,7 @@ restored "Ctrl-C"
 shell "clear; $PP top $T/run.sqlite & sleep 3; kill -TERM \$!; fg; echo code \$?"
 sleep 4
 restored "SIGTERM in the background"
-shell "clear; (sleep 3; kill -TERM \$(pgrep -n -f '^$PP top $T/')) & $PP top $T/run.sqlite; echo code \$?"
+shell "clear; bash -c '(sleep 3; kill -TERM \$\$) & exec $PP top $T/run.sqlite'; echo code \$?" # \$\$ is what the shell becomes
 wait_for "SIGTERM ends it with 130" '^code 130'
 restored "SIGTERM"
 shell "clear; $PP top $T/run.sqlite"
