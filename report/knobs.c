@@ -145,7 +145,7 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         names[i] = knobs[i].name, i++;
     if (i == KNOBS) {
         const char *near = pp_nearest(name, names);
-        return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s; pipeprobe whatif --set list shows them all", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s (pipeprobe whatif --set list shows them all)", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (!eq || !set(k, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s%s", text, name, knobs[i].values, ranges[knobs[i].kind]);

@@ -92,7 +92,7 @@ char *pp_text_percent(char *buf, size_t size, double share)
     if (!isfinite(p))
         return unknown(buf, size);
     if (v > 0 && v < 0.005)
-        snprintf(buf, size, "%s0.01 %%", p < 0 ? ">-" : "<");
+        snprintf(buf, size, p < 0 ? "-0.00 %%" : "<0.01 %%");
     else if (v == 0)
         snprintf(buf, size, "0 %%");
     else
