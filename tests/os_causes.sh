@@ -2,6 +2,7 @@
 # reason where this machine cannot make its cause, and nothing where it can. What was set up goes away with cleanup.
 #
 #   quota_group N; throttle_group BYTES_PER_S   make a control group; in_group COMMAND... runs in it; drop_group takes it away
+#   group_read_bytes                            what the group has read from disks so far; nothing where the kernel does not count it
 #   drop_cache DIR                              what the page cache holds of the files in DIR goes
 #   spin N; stop_spinning                       N processes that want a CPU
 group= spinners=
@@ -42,6 +43,11 @@ disk_of() { # DIR
 throttle_group() { # BYTES_PER_S, for the disk that $T is on
     local device
     device=$(disk_of "$T") && make_group "$(group_root blkio io)" "blkio.throttle.read_bps_device=$device $1" "io.max=$device rbps=$1"
+}
+# Version 1 has a line per device and kind ("254:0 Read 4096"), version 2 one per device ("254:0 rbytes=4096 ...").
+group_read_bytes() {
+    cat "$group/blkio.throttle.io_service_bytes" "$group/io.stat" 2>/dev/null |
+        awk '$2 == "Read" { n += $3; known = 1 } $2 ~ /^rbytes=/ { n += substr($2, 8); known = 1 } END { if (known) printf "%.0f\n", n }'
 }
 why_no_throttle() {
     [ -n "$(group_root blkio io)" ] || { echo "no control group with the blkio or io controller may be made here"; return; }

@@ -54,9 +54,14 @@ if [ -z "$reason" ]; then
     is "a dropped page cache, and a throttled disk: storage" "$l1" storage
     holds "the reads missed the page cache" "$(json "$OUT" '$.cache_hit_share') < 0.5"
     cat "$T/images"/*/* >/dev/null
+    before=$(group_read_bytes)
     diagnose in_group "$T/images" "${loader[@]}"
     check "the same disk with a warm page cache: not storage" test "$l1" != storage
-    holds "the reads hit the page cache" "$(json "$OUT" '$.cache_hit_share') > 0.9"
+    # A kernel told to (DAMON's pageout) takes pages from the cache that nobody touched for half a minute, and then reads do miss: what the group got from the disk says so.
+    read_bytes=$(awk "BEGIN { print $(json "$OUT" '$.samples') * $(cat "$T/images"/*/* | wc -c) / 200 }")
+    from_disk=$(($(group_read_bytes) - before))
+    echo "# $from_disk bytes from the disk, $read_bytes read"
+    holds "the reads hit the page cache where the disk was not read" "$(json "$OUT" '$.cache_hit_share') > 0.9 - $from_disk / $read_bytes"
     drop_group
 else
     skip "a throttled disk" "$reason"
