@@ -25,31 +25,34 @@ static void die(const char *what, const struct pp_err *err)
 
 struct maker {
     struct pp_rng rng;
-    uint64_t now_ns[3], sample;
+    uint64_t now_ns[3], written[3], sample;
 };
 
-/* Two workers that read, decode and transform 64 samples a batch each in turn, and a trainer that waits and steps. */
-static void make_piece(struct maker *m, uint32_t thread, uint64_t first, struct pp_span *out)
+/* What a thread recorded until then: two workers that read, decode and transform 64 samples a batch each in turn, and a trainer that waits and steps. */
+static size_t make_piece(struct maker *m, uint32_t thread, uint64_t until_ns, struct pp_span *out)
 {
     static const uint8_t worker[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM}, trainer[] = {PP_PHASE_DATA_WAIT, PP_PHASE_STEP};
     static const uint32_t typical_ns[PP_PHASE_COUNT] = {
         [PP_PHASE_READ] = 20000, [PP_PHASE_DECODE] = 200000, [PP_PHASE_TRANSFORM] = 60000, [PP_PHASE_DATA_WAIT] = 40000, [PP_PHASE_STEP] = 8000000,
     };
-    for (uint64_t i = 0; i < PIECE; i++) {
-        uint64_t at = first + i;
+    size_t n = 0;
+    for (; n < PIECE && m->now_ns[thread] < until_ns; n++) {
+        uint64_t at = m->written[thread]++;
         int trains = thread == 2;
         uint8_t phase = trains ? trainer[at % 2] : worker[at % 3];
         uint64_t dur = typical_ns[phase] / 2 + pp_rng_below(&m->rng, typical_ns[phase]);
         uint32_t batch = (uint32_t)(trains ? at / 2 : at / 3 / 64 * 2 + thread);
-        out[i] = (struct pp_span){
+        out[n] = (struct pp_span){
             .start_ns = m->now_ns[thread], .dur_ns = dur, .batch = batch, .phase = phase, .epoch = 0, .cpu_ns = trains ? 0 : dur - dur / 20,
             .sample = trains ? 64 : m->sample + at / 3, .bytes = phase == PP_PHASE_READ ? 100000 + dur : 0,
             .flags = trains ? PP_SPAN_COUNT : PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY,
         };
         m->now_ns[thread] += dur;
     }
+    return n;
 }
 
+/* As the drain does it: once a second, not on the second, all that each thread recorded since. */
 static void make_file(const char *path, uint64_t spans)
 {
     static struct pp_span piece[PIECE];
@@ -57,19 +60,16 @@ static void make_file(const char *path, uint64_t spans)
     static const char *const names[] = {"worker-0", "worker-1", "trainer"};
     struct pp_store *s;
     struct pp_err err;
-    uint64_t written[3] = {0}, total = 0, pieces = 0;
+    uint64_t total = 0;
     if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err))
         die("create", &err);
     for (uint32_t t = 0; t < 3; t++)
         pp_store_thread(s, &(struct pp_store_thread){.id = t, .lane = t == 2 ? PP_LANE_TRAINER : PP_LANE_WORKER, .name = names[t], .pid = 1, .tid = t + 1});
-    while (total < spans) {
-        /* one piece of the trainer's for every 96 of the workers', as 2 spans are to 2 x 96 */
-        uint32_t t = pieces % 97 == 96 ? 2 : (uint32_t)(pieces % 97 % 2);
-        make_piece(&m, t, written[t], piece);
-        pp_store_append(s, t, piece, PIECE);
-        written[t] += PIECE;
-        total += PIECE;
-        if (++pieces % 16 == 0 && pp_store_commit(s, &err))
+    for (uint64_t until_ns = 1400000000; total < spans; until_ns += 1000000000) {
+        for (uint32_t t = 0; t < 3; t++)
+            for (size_t n; (n = make_piece(&m, t, until_ns, piece)); total += n)
+                pp_store_append(s, t, piece, n);
+        if (pp_store_commit(s, &err))
             die("commit", &err);
     }
     pp_store_close(s); /* without the plain rows: they are not what is read here */
