@@ -44,6 +44,7 @@ run env CC=no-such-compiler bash tests/deps.sh build
 like "no compiler" "$(cat "$ERR")" "C compiler.*gcc"
 
 stand_in apt-get "echo \"\$*\" >>$T/apt.log"
+rm "$T/bin/cc" # a REAL_CC that is ccache looks for the next cc on the path
 run env PATH="$T/bin:$PATH" CC="$REAL_CC" bash tests/deps.sh build
 is "nothing missing: exit code" "$rc" 0
 is "nothing missing: nothing said, nothing run" "$(cat "$OUT" "$ERR")" ""
