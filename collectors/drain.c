@@ -17,6 +17,7 @@
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u
 #define HALF_FULL 0.5
+#define QUARTER_FULL 0.25 /* after a commit: sleeping until it is half would leave the producers waiting next time */
 #define WARM_BYTES (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's cache */
 #define LOWER_NS 1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
 
@@ -78,15 +79,27 @@ static void keep_up(struct pp_drain *d)
     pp_store_lower_detail(d->opts.store, detail + 1, "the rings filled faster than they could be stored");
 }
 
+/* What a ring held when its turn came. What is recorded meanwhile waits for the next commit: taken along, it would have the producer wait for this one
+ * before it can go on, and then the drain for the producer. */
 struct ring {
     struct pp_session *session;
     uint32_t thread;
+    uint64_t left;
 };
 
 static size_t peek(void *ctx, struct pp_span *out, size_t max)
 {
-    const struct ring *r = ctx;
-    return pp_ring_peek(r->session, r->thread, out, max);
+    struct ring *r = ctx;
+    size_t n = pp_ring_peek(r->session, r->thread, out, r->left < max ? (size_t)r->left : max);
+    r->left -= n;
+    return n;
+}
+
+static pp_status move_ring(struct pp_drain *d, uint32_t thread, uint64_t *moved)
+{
+    struct pp_ring_info info;
+    pp_session_ring_info(d->opts.session, thread, &info);
+    return pp_store_append_from(d->opts.store, thread, peek, &(struct ring){d->opts.session, thread, info.held}, moved);
 }
 
 static void release(struct pp_drain *d, uint32_t thread)
@@ -115,10 +128,9 @@ static void drain_and_commit(struct pp_drain *d)
         status = put_thread(d, i); /* each time: a live view wants the counts */
     if (!status)
         status = put_new_names(d);
-    /* Ends after at most one ring's worth, however fast the producer is: nothing is freed before the commit. */
     for (uint32_t i = 0; i < threads && !status; i++)
         if (d->stage[i] != STORED)
-            status = pp_store_append_from(d->opts.store, i, peek, &(struct ring){d->opts.session, i}, &moved);
+            status = move_ring(d, i, &moved);
     pp_status committed = pp_store_commit(d->opts.store, &err);
     if (!status)
         status = committed;
@@ -179,7 +191,9 @@ static void *drain_main(void *arg)
     uint64_t faults = thread_faults();
     pp_counters_sample(d->counters, put_counter, d); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
-        wait_for_work(d);
+        int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
+        if (!behind)
+            wait_for_work(d);
         pp_session_anchor(d->opts.session);
         uint64_t now = pp_now_ns();
         if (now >= counters_at) {
@@ -187,7 +201,7 @@ static void *drain_main(void *arg)
             put_open_phases(d, now);
             counters_at = now + COUNTERS_NS;
         }
-        if (now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {
+        if (behind || now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {
             drain_and_commit(d);
             commit_at = now + d->opts.commit_ns;
         }
@@ -257,6 +271,9 @@ static void put_totals(struct pp_drain *d)
         snprintf(why, sizeof(why), "the ring of thread %s was full", info.name);
         pp_store_loss(d->opts.store, "spans", info.dropped, why);
     }
+    struct pp_store_cost cost;
+    pp_store_cost(d->opts.store, &cost);
+    d->stats.cpu_ns += cost.checkpoint_cpu_ns;
     uint64_t unregistered = pp_session_unregistered(d->opts.session);
     if (unregistered)
         pp_store_loss(d->opts.store, "threads", unregistered, "no ring could be made for them: nothing they did is recorded");

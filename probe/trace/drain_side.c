@@ -92,6 +92,7 @@ void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp
     out->tid = r->tid;
     out->retired = (int)__atomic_load_n(&r->retired, __ATOMIC_ACQUIRE);
     out->recorded = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+    out->held = out->recorded - __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
 }
 

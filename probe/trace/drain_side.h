@@ -11,6 +11,7 @@ struct pp_ring_info {
     char name[32];
     int64_t pid, tid;
     uint64_t recorded; /* spans accepted into the ring since the start */
+    uint64_t held;     /* of them, those the ring has not released */
     uint64_t dropped;  /* spans refused because the ring was full */
     int retired;
 };
