@@ -23,7 +23,7 @@ struct pp_drain_opts {
 
 struct pp_drain_stats {
     uint64_t spans, dropped, commits;
-    uint64_t cpu_ns;            /* CPU time of the drain thread: our own overhead */
+    uint64_t cpu_ns;            /* CPU time of the drain thread and of the store's: our own overhead */
     uint64_t faults;            /* minor page faults of the drain thread while it recorded: each may interrupt every core (base/heap.h) */
     pp_status first_failure;    /* PP_OK, or what made recording stop; err_text says it */
     char err_text[480];

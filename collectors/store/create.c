@@ -181,6 +181,8 @@ static void choose_journal(struct pp_store *s)
     }
     if (!wal)
         pp_db_journal_mode(s->db, "delete");
+    else
+        s->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = s->db, .path = s->path, .from = PP_STORE_LOG_PAGES, .most = PP_STORE_LOG_PAGES_MAX});
     pp_store_meta_text(s, "run", "journal_mode", wal ? "wal" : "delete");
     if (!wal) {
         char text[160];
@@ -233,7 +235,8 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
         goto out;
     }
     sqlite3_extended_result_codes(db, 1);
-    sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8192", NULL, NULL, NULL);
+    sqlite3_exec(db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+    sqlite3_wal_autocheckpoint(db, PP_STORE_LOG_PAGES);
     status = write_schema(db, opts->path, err);
     if (status) {
         sqlite3_close(db);

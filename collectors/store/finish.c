@@ -185,6 +185,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
         status = pp_store_check_place(s);
     /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the log alive; then they do. */
     if (!status) {
+        pp_store_end_checkpoints(s);
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         sqlite3_busy_timeout(s->db, 200);
         leave_log(s->db);

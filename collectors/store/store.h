@@ -5,6 +5,7 @@
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
+#include "collectors/store/checkpoint.h"
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
 #include "collectors/store/detail.h"
@@ -21,6 +22,8 @@
 #define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
+#define PP_STORE_LOG_PAGES 8192      /* of 4 KiB, 32 MiB: then the log goes into the database, */
+#define PP_STORE_LOG_PAGES_MAX 32768 /* and here nothing else is done before: the log takes that much of the disk at most */
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
@@ -60,6 +63,7 @@ struct pp_store {
     sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
     sqlite3_stmt *open_phase;  /* open_phase.c's, likewise */
     uint64_t open_phases;      /* rows it has written */
+    struct pp_checkpoint *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;
 };
 
@@ -87,6 +91,7 @@ void pp_store_put_meta(struct pp_store *s, const char *section, const char *key,
 void pp_store_note_place(struct pp_store *s);
 pp_status pp_store_check_place(struct pp_store *s);
 void pp_store_clear_place(const struct pp_store *s);
+void pp_store_end_checkpoints(struct pp_store *s);                     /* this is the only connection again */
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
 /* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */

@@ -92,11 +92,23 @@ void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out)
     pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
     pthread_mutex_lock(lock);
     *out = s->cost;
+    if (s->checkpoint)
+        out->checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
     pthread_mutex_unlock(lock);
+}
+
+void pp_store_end_checkpoints(struct pp_store *s)
+{
+    if (!s->checkpoint)
+        return;
+    s->cost.checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
+    pp_checkpoint_free(s->checkpoint);
+    s->checkpoint = NULL;
 }
 
 void pp_store_release_db(struct pp_store *s)
 {
+    pp_store_end_checkpoints(s);
     pp_rollup_free(s->rollup);
     s->rollup = NULL;
     for (int i = 0; i < ST_COUNT; i++) {
@@ -119,6 +131,7 @@ void pp_store_close(struct pp_store *s)
     if (!s)
         return;
     if (s->db && s->rollup && pp_store_flush(s) == PP_OK) {
+        pp_store_end_checkpoints(s);
         sqlite3_busy_timeout(s->db, 200); /* a live reader may keep the log alive; then it stays */
         pp_db_journal_mode(s->db, "delete");
     }

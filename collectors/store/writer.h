@@ -133,6 +133,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
 /* Own cost so far, for the report's overhead line. */
 struct pp_store_cost {
     uint64_t spans, chunks, chunk_bytes;
+    uint64_t checkpoint_cpu_ns; /* of the thread that moves the log into the database */
 };
 /* Of the library that writes the file. */
 const char *pp_store_sqlite_version(void);

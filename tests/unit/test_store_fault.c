@@ -3,7 +3,7 @@
 #include "store_dir.h"
 
 #include "collectors/store/reader.h"
-#include "collectors/store/writer.h"
+#include "collectors/store/store.h"
 
 #include <sys/resource.h>
 
@@ -12,13 +12,14 @@ static struct {
     long nth, calls;
     int sticky, code;
     int no_shared_memory;
+    int early_checkpoints; /* a log of four pages goes into the database, by its thread */
 } fault;
 
 static int failing(void)
 {
     if (!fault.nth)
         return 0;
-    long n = ++fault.calls;
+    long n = __atomic_add_fetch(&fault.calls, 1, __ATOMIC_RELAXED); /* a thread that moves the log calls too */
     return n == fault.nth || (fault.sticky && n > fault.nth);
 }
 
@@ -116,6 +117,10 @@ static void record(struct outcome *o)
     o->create = pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &o->err);
     if (o->create)
         return;
+    if (fault.early_checkpoints) {
+        pp_store_end_checkpoints(s);
+        s->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = s->db, .path = path, .from = 4, .most = 64});
+    }
     for (uint64_t c = 0; c < COMMITS; c++) {
         for (uint64_t i = 0; i < SPANS; i++)
             spans[i] = (struct pp_span){.start_ns = (c * SPANS + i) * 1000, .dur_ns = i * 7919 % 1000, .sample = c * SPANS + i, .batch = (uint32_t)i, .phase = PP_PHASE_READ};
@@ -202,6 +207,14 @@ static void test_allocation_n_fails(void **state)
     assert_true(for_every_n(SQLITE_NOMEM, 0, 61) > 200);
 }
 
+static void test_moving_the_log_fails(void **state)
+{
+    fault.early_checkpoints = 1;
+    assert_true(for_every_n(SQLITE_IOERR_WRITE, 0, 1) > 50);
+    fault.early_checkpoints = 1;
+    assert_true(for_every_n(SQLITE_FULL, 0, 1) > 50);
+}
+
 /* The sentence a user gets names the file, the cause, and what is still there. */
 static void test_sentence(void **state)
 {
@@ -263,7 +276,7 @@ static void test_without_wal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAULT_TEST(test_disk_full_from_write_n_on), FAULT_TEST(test_write_n_fails_once), FAULT_TEST(test_allocation_n_fails), FAULT_TEST(test_sentence),
+        FAULT_TEST(test_disk_full_from_write_n_on), FAULT_TEST(test_write_n_fails_once), FAULT_TEST(test_allocation_n_fails), FAULT_TEST(test_moving_the_log_fails), FAULT_TEST(test_sentence),
         FAULT_TEST(test_file_size_limit), FAULT_TEST(test_without_wal),
     };
     install();
