@@ -4,6 +4,7 @@
 #include "collectors/drain.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/recover.h"
+#include "collectors/store/store.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
@@ -23,6 +24,7 @@ enum { PRODUCERS = 2 };
 struct acknowledged {
     uint64_t spans[PRODUCERS];
     int ready;
+    int moves_log; /* for it: every few commits the log goes into the database, by its thread */
 };
 
 struct producer {
@@ -59,7 +61,15 @@ static _Noreturn void record_until_killed(struct acknowledged *ack)
     struct producer p[PRODUCERS];
     pthread_t thread;
     struct pp_err err;
-    if (pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err) || pp_session_open(&(struct pp_session_opts){.dir = rings}, &session, &err)
+    if (pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        _exit(1);
+    }
+    if (ack->moves_log) {
+        pp_store_end_checkpoints(store);
+        store->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = store->db, .path = path, .from = 8, .most = 1 << 20});
+    }
+    if (pp_session_open(&(struct pp_session_opts){.dir = rings}, &session, &err)
         || pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store, .poll_ns = 2000000, .commit_ns = 7000000}, &drain, &err)) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
@@ -174,6 +184,7 @@ static void test_random_kills(void **state)
     uint64_t total = 0;
     for (int trial = 0; trial < kills; trial++) {
         struct acknowledged *ack = share();
+        ack->moves_log = trial & 1;
         record_and_kill(ack, pp_rng_below(&rng, 40000000));
         /* every third time the recovery is killed too, and done again */
         for (int again = trial % 3 ? 0 : 2; again; again--) {
