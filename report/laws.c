@@ -230,7 +230,7 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
 
 /* ---- Little ---- */
 
-/* In order, a batch comes when all before it have come too. */
+/* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no more: what a slow read still holds up then never comes. */
 static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
 {
     struct passage q = p->ready;
@@ -238,8 +238,9 @@ static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
     for (size_t b = 0; b < p->batches; b++) {
         uint64_t t = p->finished_ns[b];
         latest = t > latest ? t : latest;
-        if (t)
-            note(&q.in_sum, &q.in, in_order ? latest : t);
+        uint64_t came = in_order ? latest : t;
+        if (t && came <= p->tl->end_ns)
+            note(&q.in_sum, &q.in, came);
     }
     return q;
 }

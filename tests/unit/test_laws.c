@@ -77,13 +77,16 @@ static void test_lawful(void **state)
     (void)state;
 }
 
-/* After the trainer's end one batch is still copied, which nobody takes, and a worker sits in a slow read, so that the queues are open for a while longer. */
+/* After the trainer's end one batch is still copied, which nobody takes; three more are finished, for which there is no queue any more; and a worker sits in a slow
+ * read, so that the queues are open for a while longer. */
 static void test_what_comes_after_the_trainer_is_in_no_queue(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
     uint64_t end = FAKE_T0 + (100 + BATCHES * CYCLE_MS) * FAKE_MS, longer = 600;
     fake_span(f, 1, PP_PHASE_H2D, end, FAKE_MS)->batch = BATCHES;
     fake_span(f, 2, PP_PHASE_READ, end, longer * FAKE_MS)->batch = BATCHES;
+    for (uint32_t b = BATCHES; b < BATCHES + 3; b++)
+        fake_span(f, 4, PP_PHASE_COLLATE, end + (b - BATCHES + 1) * FAKE_MS, 1000)->batch = b;
     for (int i = 0; i < 2; i++)
         f->queue[i].mean_depth *= (double)(BATCHES * CYCLE_MS) / (double)(BATCHES * CYCLE_MS + longer);
     struct pp_report *r = build(f);
