@@ -5,7 +5,6 @@
 need_pipeprobe
 
 # Causes that sleep: they stall a pipeline as much whoever else is on the CPUs.
-mkdir "$T/kept"
 run timeout 120 "$PP" selftest --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 4 --keep "$T/kept"
 is "it runs" "$rc" 0
 cp "$OUT" "$T/tables"
@@ -25,6 +24,7 @@ is "kept recordings are judged again" "$rc" 0
 is "and get the same verdicts" "$(verdicts "$OUT")" "$(verdicts "$T/tables")"
 like "three of them" "$(cat "$OUT")" "^Judged again: the 3 recordings kept in"
 refuses "a directory without recordings" 2 "holds no recording of these scenarios" "$PP" selftest --again "$T"
+refuses "a place that cannot be made" 2 "no directory $OUT/kept for the recordings: Not a directory" "$PP" selftest --only slow-link --keep "$OUT/kept"
 refuses "judging again and keeping" 2 "give one of them" "$PP" selftest --again "$T/kept" --keep "$T/kept"
 
 # The first run tells how long one takes; five seconds have no room for all eighteen.
@@ -32,6 +32,15 @@ run timeout 120 "$PP" selftest --full --half report --seeds 6 --only slow-link -
 is "a plan cut short is no failure" "$rc" 0
 like "and says how much of it was done" "$(cat "$OUT")" "budget of 0.08 minutes ended the plan after [1-9] of 18 runs"
 like "with seeds to report" "$(cat "$OUT")" "slow-link +(mild|medium|severe) +(2|4|6|8|10|12) "
+
+# Runs that cannot be made are told with the run's own words, and no tables are made of nothing.
+mkdir "$T/own"
+sed 's/--workers [0-9]*/--workers 0/' samples/scenarios/slow-link.ini >"$T/own/slow-link.ini"
+run timeout 60 "$PP" selftest --scenarios "$T/own"
+is "no run could be made: exit code" "$rc" 4
+like "why not" "$(cat "$OUT")" "^-- +26 slow-link +not run: .* ended with 2: --workers"
+like "the sentence" "$(cat "$ERR")" "not one run could be made"
+check "and no table" bash -c "! grep -q 'L0' '$OUT'"
 
 refuses "a scenario that is none" 2 "did you mean slow-link" "$PP" selftest --only slow-lin
 refuses "more seeds than are held out" 2 "held out" "$PP" selftest --full --half held-out --seeds 6

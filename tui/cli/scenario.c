@@ -287,6 +287,22 @@ static int was_interrupted(int rc)
     return rc >= 0 && (WIFSIGNALED(rc) || WEXITSTATUS(rc) == 130);
 }
 
+/* The first thing the run said, without its name; what it was is removed. */
+static const char *said(const char *file, char *line, size_t size)
+{
+    char words[600];
+    static const char name[] = "pipeprobe run: ";
+    snprintf(words, sizeof(words), "%s.said", file);
+    FILE *f = fopen(words, "r");
+    if (!f || !fgets(line, (int)size, f))
+        snprintf(line, size, "it said nothing");
+    if (f)
+        fclose(f);
+    unlink(words);
+    line[strcspn(line, "\r\n")] = '\0';
+    return strncmp(line, name, strlen(name)) == 0 ? line + strlen(name) : line;
+}
+
 static int interrupted;
 
 int scenario_interrupted(void)
@@ -299,7 +315,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (interrupted)
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     struct command c = {.quota = 0};
-    char self[4096], script[24576], others[12288], own[512] = "", tail[256];
+    char self[4096], script[24576], others[12288], own[512] = "", tail[256], line[400];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
     int without = r->turned && r->turned->without_faults;
@@ -324,15 +340,16 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
              "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
              "i=0; while [ $i -lt %d ]; do sh -c 'while :; do :; done' & pids=\"$pids $!\"; i=$((i+1)); done; "
              "taskset=; command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null && [ $(nproc) -gt 2 ] && taskset='taskset -c 0,1'; "
-             "%s$taskset '%s' run%s%s%s --seed %u %s --quiet --force -o '%s' >/dev/null 2>&1; rc=$?; [ -n \"$ranks\" ] && wait $ranks; "
+             "%s$taskset '%s' run%s%s%s --seed %u %s --quiet --force -o '%s' >/dev/null 2>'%s.said'; rc=$?; [ -n \"$ranks\" ] && wait $ranks; "
              "if [ -n \"$QUOTA\" ]; then echo $$ >${cg%%/*}/cgroup.procs; rmdir $cg; fi 2>/dev/null; exit $rc",
-             c.ballast, others, self, c.text, c.faults, own, r->seed, tail, r->file);
+             c.ballast, others, self, c.text, c.faults, own, r->seed, tail, r->file, r->file);
     char quota[32] = "";
     if (c.quota > 0)
         snprintf(quota, sizeof(quota), "%ld", lround(c.quota * 100000));
     setenv("QUOTA", quota, 1);
     int rc = run_script(script, r->outside_cpus);
     unsetenv("QUOTA");
+    const char *words = said(r->file, line, sizeof(line));
     if (was_interrupted(rc)) {
         interrupted = 1;
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
@@ -341,6 +358,6 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (code == 77)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s needs a control group that can be written to", s->name);
     if (code != 0 && code != 3)
-        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s ended with %d", s->name, c.text, code);
+        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s ended with %d: %s", s->name, c.text, code, words);
     return PP_OK;
 }

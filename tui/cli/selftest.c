@@ -7,9 +7,11 @@
 #include "tui/cli/selftest_truth.h"
 #include "tui/cli/shipped.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
@@ -225,6 +227,8 @@ static pp_status make_place(struct test *t, struct pp_err *err)
         t->dir[0] = '\0';
         return pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     }
+    if (t->o->keep && mkdir(t->o->keep, 0777) != 0 && errno != EEXIST)
+        return pp_fail_errno(err, errno, "no directory %s for the recordings", t->o->keep);
     t->place = (struct selftest_place){.dir = t->dir, .keep = t->o->again ? t->o->again : t->o->keep, .again = t->o->again != NULL, .seconds = t->o->seconds};
     return PP_OK;
 }
@@ -270,8 +274,12 @@ static int run(int argc, char **argv)
         size_t done = run_plan(t);
         quick_whatif(t);
         print_coverage(t, done);
-        printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
-        selftest_tables(&t->results, stdout);
+        if (t->results.n_runs || scenario_interrupted()) {
+            printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
+            selftest_tables(&t->results, stdout);
+        } else {
+            st = pp_fail(&err, PP_E_SYSTEM, "not one run could be made, for the reasons above");
+        }
     }
     code = st != PP_OK ? pp_cli_fail(&pp_cmd_selftest, &err) : scenario_interrupted() ? pp_status_exit_code(PP_E_INTERRUPTED) : 0;
 out:
