@@ -174,10 +174,12 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
     if (st == PP_OK)
         st = find_library(s->library, &err);
-    if (st == PP_OK)
+    for (int tries = st == PP_OK ? PP_RECORDING_NAME_TRIES : 0, taken = 1; taken && tries; tries--) {
         st = pp_recording_name(o->output, o->force, rec->path, sizeof(rec->path), &err);
-    if (st == PP_OK)
-        st = exec_record_begin(rec, o->force, (size_t)o->ring_spans, map_text, &err);
+        if (st == PP_OK)
+            st = exec_record_begin(rec, o->force, (size_t)o->ring_spans, map_text, &err);
+        taken = st == PP_E_EXISTS && !o->output;
+    }
     if (st == PP_OK && !realpath(rec->rings, s->session))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s went away", rec->rings);
     free(map_text);

@@ -35,7 +35,7 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
         default_name(path, size);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
-    if (!force && access(path, F_OK) == 0)
+    if (output && !force && access(path, F_OK) == 0)
         return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", path);
     snprintf(copy, sizeof(copy), "%s", path);
     const char *dir = dirname(copy);

@@ -115,7 +115,7 @@ static void store_start(struct run_record *r, const char *command_line, uint64_t
 static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
 {
     pp_status st;
-    int tries = 100;
+    int tries = PP_RECORDING_NAME_TRIES;
     do
         st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = o->force, .max_rows = o->max_rows,
                                                      .detail = (enum pp_detail)o->detail, .max_bytes = o->max_bytes}, &r->store, err);
