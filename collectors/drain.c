@@ -79,27 +79,17 @@ static void keep_up(struct pp_drain *d)
     pp_store_lower_detail(d->opts.store, detail + 1, "the rings filled faster than they could be stored");
 }
 
-/* What a ring held when its turn came. What is recorded meanwhile waits for the next commit: taken along, it would have the producer wait for this one
- * before it can go on, and then the drain for the producer. */
-struct ring {
-    struct pp_session *session;
-    uint32_t thread;
-    uint64_t left;
-};
-
-static size_t peek(void *ctx, struct pp_span *out, size_t max)
+static size_t read_ring(void *ctx, struct pp_span *out, size_t max)
 {
-    struct ring *r = ctx;
-    size_t n = pp_ring_peek(r->session, r->thread, out, r->left < max ? (size_t)r->left : max);
-    r->left -= n;
-    return n;
+    return pp_ring_read(ctx, out, max);
 }
 
+/* What the ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have the producer wait for this one
+ * before it can go on, and then the drain for the producer. */
 static pp_status move_ring(struct pp_drain *d, uint32_t thread, uint64_t *moved)
 {
-    struct pp_ring_info info;
-    pp_session_ring_info(d->opts.session, thread, &info);
-    return pp_store_append_from(d->opts.store, thread, peek, &(struct ring){d->opts.session, thread, info.held}, moved);
+    struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
+    return pp_store_append_from(d->opts.store, thread, read_ring, &r, moved);
 }
 
 static void release(struct pp_drain *d, uint32_t thread)

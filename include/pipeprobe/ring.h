@@ -160,8 +160,8 @@ static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t 
 /* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in the segment of the one before. */
 struct pp_clock_reader {
     const struct pp_session_file *file;
-    struct pp_clock_segment segment;
-    uint64_t length;   /* ticks from segment.tick0 on that belong to it; 0: none was looked up */
+    uint64_t tick0, ns0, per_tick; /* of a segment; per_tick: its mult as a fraction of 2^64, so that a product's upper half is the time */
+    uint64_t length;   /* ticks from tick0 on that belong to it; 0: none was looked up, or a tick is a nanosecond or more */
     uint64_t tick, ns; /* the last one converted */
 };
 
@@ -170,8 +170,7 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
     struct pp_clock_reader c;
     uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE);
     c.file = f;
-    c.segment.tick0 = c.segment.ns0 = c.segment.mult = 0;
-    c.length = 0;
+    c.tick0 = c.ns0 = c.per_tick = c.length = 0;
     c.tick = n ? f->segment[(n - 1) % PP_CLOCK_SEGMENTS].tick0 : 0;
     c.ns = pp_clock_ns_of(f, c.tick);
     return c;
@@ -183,8 +182,10 @@ static inline struct pp_clock_reader pp_clock_read_afresh(struct pp_clock_reader
     uint64_t until = 0;
     const struct pp_clock_segment *s = c.file->clock == PP_CLOCK_TSC ? pp_clock_segment_of(c.file, tick, &until) : (const struct pp_clock_segment *)0;
     if (s && (int64_t)(tick - s->tick0) >= 0) {
-        c.segment = *s;
-        c.length = until - s->tick0;
+        c.tick0 = s->tick0;
+        c.ns0 = s->ns0;
+        c.per_tick = s->mult << 32;
+        c.length = s->mult >> 32 ? 0 : until - s->tick0;
     }
     c.tick = tick;
     c.ns = pp_clock_ns_of(c.file, tick);
@@ -196,25 +197,38 @@ static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
     __extension__ typedef unsigned __int128 wide;
     if (tick == c->tick)
         return c->ns;
-    uint64_t since = tick - c->segment.tick0;
+    uint64_t since = tick - c->tick0;
     if (since >= c->length) {
         *c = pp_clock_read_afresh(*c, tick);
         return c->ns;
     }
     c->tick = tick;
-    c->ns = c->segment.ns0 + (uint64_t)(((wide)since * c->segment.mult) >> 32);
+    c->ns = c->ns0 + (uint64_t)(((wide)since * c->per_tick) >> 64);
     return c->ns;
 }
 
-/* Turns a record as it lies in a ring into a span as it is stored. */
-static inline void pp_ring_record_to_span(struct pp_clock_reader *c, struct pp_span *span)
+/* Turns a record as it lies in a ring into a span as it is stored; they may be the same. */
+static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struct pp_span *record, struct pp_span *span)
 {
-    if (span->reserved == PP_STAMP_TICKS) {
-        uint64_t end_tick = span->start_ns + span->dur_ns;
-        span->start_ns = pp_clock_read(c, span->start_ns);
-        span->dur_ns = pp_clock_read(c, end_tick) - span->start_ns;
+    uint64_t start = record->start_ns, dur = record->dur_ns;
+    if (record->reserved == PP_STAMP_TICKS) {
+        uint64_t end_tick = start + dur;
+        start = pp_clock_read(c, start);
+        dur = pp_clock_read(c, end_tick) - start;
     }
+    span->start_ns = start; /* field by field: what is copied whole and then changed is written twice */
+    span->dur_ns = dur;
+    span->sample = record->sample;
+    span->bytes = record->bytes;
+    span->cpu_ns = record->cpu_ns;
+    span->run_delay_ns = record->run_delay_ns;
+    span->batch = record->batch;
+    span->cache_hit_kib = record->cache_hit_kib;
+    span->epoch = record->epoch;
+    span->name = record->name;
+    span->phase = record->phase;
     span->reserved = 0;
+    span->flags = record->flags;
 }
 
 /* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first as they would have been

@@ -92,35 +92,51 @@ void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp
     out->tid = r->tid;
     out->retired = (int)__atomic_load_n(&r->retired, __ATOMIC_ACQUIRE);
     out->recorded = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
-    out->held = out->recorded - __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+}
+
+static void to_spans(struct pp_clock_reader *clock, const struct pp_span *restrict from, struct pp_span *restrict to, size_t n)
+{
+    struct pp_clock_reader c = *clock; /* in registers */
+    for (const struct pp_span *stop = from + n; from < stop; from++, to++) {
+        __builtin_prefetch(from + AHEAD); /* beyond the ring's end there is nothing to be had, and no harm */
+        pp_ring_record_to_span(&c, from, to);
+    }
+    *clock = c;
+}
+
+struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread)
+{
+    struct pp_ring_reader r = {.map = ring_of(s, thread)};
+    if (!r.map)
+        return r;
+    r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) - r.map->peeked; /* pairs with the release in pp_record_publish */
+    pp_session_anchor(s);
+    r.clock = pp_clock_reader(s->file);
+    return r;
+}
+
+size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
+{
+    size_t n = r->left < max ? (size_t)r->left : max;
+    if (!n)
+        return 0;
+    const struct pp_ring_file *ring = r->map->ring;
+    const struct pp_span *slots = (const struct pp_span *)(const void *)(ring + 1);
+    for (size_t done = 0, run; done < n; done += run) { /* at most two runs: up to the ring's end, and from its start */
+        uint64_t at = (r->map->peeked + done) & (ring->capacity - 1);
+        run = ring->capacity - at < n - done ? (size_t)(ring->capacity - at) : n - done;
+        to_spans(&r->clock, slots + at, out + done, run);
+    }
+    r->map->peeked += n;
+    r->left -= n;
+    return n;
 }
 
 size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max)
 {
-    struct pp_ring_map *m = ring_of(s, thread);
-    if (!m)
-        return 0;
-    const struct pp_ring_file *r = m->ring;
-    const struct pp_span *slots = (const struct pp_span *)(const void *)(r + 1);
-    uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_publish */
-    uint64_t left = head - m->peeked, mask = r->capacity - 1;
-    size_t n = left < max ? (size_t)left : max;
-    pp_session_anchor(s);
-    struct pp_clock_reader clock = pp_clock_reader(s->file);
-    for (size_t done = 0; done < n;) { /* at most two runs: up to the ring's end, and from its start */
-        uint64_t at = (m->peeked + done) & mask;
-        size_t run = r->capacity - at < n - done ? (size_t)(r->capacity - at) : n - done;
-        const struct pp_span *from = slots + at;
-        for (struct pp_span *to = out + done, *stop = to + run; to < stop; to++, from++) {
-            __builtin_prefetch(from + AHEAD); /* beyond the ring's end there is nothing to be had, and no harm */
-            *to = *from;
-            pp_ring_record_to_span(&clock, to);
-        }
-        done += run;
-    }
-    m->peeked += n;
-    return n;
+    struct pp_ring_reader r = pp_ring_reader(s, thread);
+    return pp_ring_read(&r, out, max);
 }
 
 /* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their pages go, on disk and in memory, and

@@ -5,13 +5,14 @@
 
 #include "probe/trace/trace.h"
 
+#include <pipeprobe/ring.h>
+
 struct pp_ring_info {
     uint32_t thread; /* pp_thread_id */
     pp_lane lane;
     char name[32];
     int64_t pid, tid;
     uint64_t recorded; /* spans accepted into the ring since the start */
-    uint64_t held;     /* of them, those the ring has not released */
     uint64_t dropped;  /* spans refused because the ring was full */
     int retired;
 };
@@ -24,9 +25,18 @@ uint64_t pp_session_unregistered(const struct pp_session *s);
 /* Interned name by id; NULL beyond the table. Valid until the session closes. */
 const char *pp_session_name(const struct pp_session *s, uint16_t name);
 
-/* Copies up to max spans that have not been peeked yet into out (times already in ns) and returns how many. Peeked spans
- * stay in the ring, so that a kill loses nothing, until pp_ring_release frees everything peeked: call it after COMMIT. The ring of a thread that has
+/* What a ring holds at one moment and has not been read, to be read piece by piece; what is recorded meanwhile is for the next reader. One per ring at a time. */
+struct pp_ring_reader {
+    struct pp_ring_map *map; /* of the session; NULL: there is no ring yet */
+    struct pp_clock_reader clock;
+    uint64_t left; /* spans */
+};
+struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread);
+/* Copies up to max of them into out (times already in ns) and returns how many. What was read
+ * stays in the ring, so that a kill loses nothing, until pp_ring_release frees everything read: call it after COMMIT. The ring of a thread that has
  * retired gives the space of its records back then. */
+size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max);
+/* Both at once, for a single piece. */
 size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max);
 void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
@@ -47,7 +57,7 @@ uint64_t pp_session_id(const struct pp_session *s);
 /* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake was called (1). */
 int pp_session_wait(struct pp_session *s, uint64_t timeout_ns);
 void pp_session_wake(struct pp_session *s); /* any thread */
-/* Re-reads the clock pair when one is due (about once a second). pp_ring_peek does it too. */
+/* Re-reads the clock pair when one is due (about once a second). pp_ring_reader does it too. */
 void pp_session_anchor(struct pp_session *s);
 
 #endif

@@ -191,15 +191,20 @@ static void test_full_ring_drops_and_counts(void **state)
     assert_int_equal(pp_ring_peek(s, 0, out, 128), 64);
     for (uint64_t i = 0; i < 64; i++)
         assert_int_equal(out[i].sample, i);
-    pp_span_put(t, &span); /* peeked is not released: still full */
+    assert_true(pp_session_fill(s) == 1.0); /* peeked is not released: */
+    pp_span_put(t, &span);                  /* still full */
     pp_session_ring_info(s, 0, &info);
     assert_int_equal(info.dropped, 37);
-    assert_int_equal(info.held, 64);
     pp_ring_release(s, 0);
     pp_span_put(t, &span);
-    pp_session_ring_info(s, 0, &info);
-    assert_int_equal(info.held, 1);
+    assert_true(pp_session_fill(s) == 1.0 / 64);
+    struct pp_ring_reader r = pp_ring_reader(s, 0);
+    pp_span_put(t, &span);
+    assert_int_equal(pp_ring_read(&r, out, 128), 1); /* what came later is for the next reader */
+    assert_int_equal(pp_ring_read(&r, out, 128), 0);
     assert_int_equal(pp_ring_peek(s, 0, out, 128), 1);
+    r = pp_ring_reader(s, 1);
+    assert_int_equal(pp_ring_read(&r, out, 128), 0); /* no such thread */
     pp_session_close(s, 0);
 }
 
