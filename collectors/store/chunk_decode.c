@@ -9,6 +9,16 @@ struct column {
     uint64_t in_phase[256]; /* per phase where the predictor is DELTA_IN_PHASE */
 };
 
+static const struct {
+    unsigned bit;
+    enum predictor predictor;
+    int of_bytes;
+} kinds[COLUMNS] = {
+#define KIND(field, type, predictor, bit) {bit, predictor, sizeof(type) == 1},
+    COLUMN_MAP(KIND)
+#undef KIND
+};
+
 static uint32_t get_u32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -50,8 +60,17 @@ static size_t block_of(size_t left)
 
 /* ---- finding the columns ---- */
 
+/* The bytes of a block of n values that begins with this one; SIZE_MAX: no block does. A palette is one of bytes. */
+static size_t block_bytes(uint8_t first, size_t n, int of_bytes)
+{
+    if (first <= 8)
+        return 1 + first * n;
+    size_t planes = first - PALETTE;
+    return first > PALETTE && planes <= PALETTE_PLANES_MAX && n == BLOCK && of_bytes ? 1 + (1u << planes) + planes * BLOCK / 8 : SIZE_MAX;
+}
+
 /* What follows a column of n values; NULL when its bytes do not follow the format. */
-static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
+static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n, int of_bytes)
 {
     if (p == end || *p > FORM_BLOCKS)
         return NULL;
@@ -59,7 +78,7 @@ static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint
     p = get_varint(p, end, &c->last);
     c->at = form == FORM_BLOCKS ? p : NULL;
     for (size_t left = n; p && c->at && left; left -= block_of(left)) {
-        size_t bytes = p < end && *p <= 8 ? 1 + *p * block_of(left) : SIZE_MAX;
+        size_t bytes = p < end ? block_bytes(*p, block_of(left), of_bytes) : SIZE_MAX;
         p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
     }
     return p;
@@ -69,11 +88,32 @@ static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint
 static int find_columns(struct column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
 {
     for (size_t i = 0; i < COLUMNS && p; i++)
-        p = find_column(&columns[i], p, end, n);
+        p = find_column(&columns[i], p, end, n, kinds[i].of_bytes);
     return p == end;
 }
 
 /* ---- their values ---- */
+
+/* Eight bits as eight bytes of 0 or 1. */
+static inline uint64_t spread(uint8_t bits)
+{
+    uint64_t each = bits * 0x0101010101010101u & 0x8040201008040201u; /* byte i has bit i of them, or nothing */
+    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
+}
+
+/* Of a block of planes; returns what follows it. */
+static const uint8_t *get_palette(const uint8_t *p, uint64_t v[BLOCK], size_t planes)
+{
+    const uint8_t *palette = p, *plane = p + (1u << planes);
+    for (size_t i = 0; i < BLOCK / 8; i++) {
+        uint64_t places = 0;
+        for (size_t k = 0; k < planes; k++)
+            places |= spread(plane[k * BLOCK / 8 + i]) << k;
+        for (size_t j = 0; j < 8; j++)
+            v[i * 8 + j] = palette[places >> 8 * j & 0xff];
+    }
+    return plane + planes * BLOCK / 8;
+}
 
 /* Of one block, which was found whole; returns what follows it. */
 static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, uint64_t v[BLOCK], size_t n)
@@ -81,6 +121,8 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
     uint8_t padded[BLOCK * 8 + SLACK];
     size_t width = *p++;
     const uint8_t *from = p;
+    if (width > PALETTE)
+        return get_palette(p, v, width - PALETTE);
     if ((size_t)(end - p) < width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
         memcpy(padded, p, width * n);
         from = padded;
@@ -118,15 +160,6 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
         c->last = last;                                                                                 \
     }
 COLUMN_MAP(GET_COLUMN)
-
-static const struct {
-    unsigned bit;
-    enum predictor predictor;
-} kinds[COLUMNS] = {
-#define KIND(field, type, predictor, bit) {bit, predictor},
-    COLUMN_MAP(KIND)
-#undef KIND
-};
 
 /* With the columns that wanted ones are predicted from. */
 static unsigned with_predictors(unsigned wanted)
@@ -177,7 +210,7 @@ const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const ui
 {
     struct column columns[COLUMNS];
     *n_out = 0;
-    if (size < HEADER_BYTES || body[0] != VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
+    if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
         return NULL;
     size_t n = get_u32(body + 4), raw = get_u32(body + 8);
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))

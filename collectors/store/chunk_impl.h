@@ -1,4 +1,4 @@
-/* store/chunk_impl.h: what encoding (chunk.c) and decoding (chunk_decode.c) of a chunk have in common: see chunk.h. */
+/* store/chunk_impl.h: what encoding (chunk_builder.c its columns, chunk.c the body) and decoding (chunk_decode.c) of a chunk have in common: see chunk.h. */
 #ifndef PP_STORE_CHUNK_IMPL_H
 #define PP_STORE_CHUNK_IMPL_H
 
@@ -8,10 +8,14 @@
 #include <string.h>
 #include <zstd.h>
 
-#define VERSION 2
+#define VERSION 3
+#define VERSION_MIN 2
 #define FLAG_ZSTD 1
 #define HEADER_BYTES 12
-#define BLOCK 128u
+#define BLOCK PP_CHUNK_BLOCK
+#define PALETTE 16 /* and the number of planes in the place of a width */
+#define PALETTE_PLANES_MAX 3u
+#define PALETTE_MAX (1u << PALETTE_PLANES_MAX)
 #define VARINT_MAX 10
 #define SLACK 8 /* a value is written and read as eight bytes, of which its block's width counts */
 
@@ -45,12 +49,17 @@ enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 #define COLUMNS_BYTES_MAX(n) (COLUMNS * COLUMN_BYTES_MAX(n))
 
 struct pp_chunk_codec {
+    struct pp_chunk_builder *builder; /* of pp_chunk_encode */
     struct pp_span *spans; /* decoded */
     uint8_t *raw, *body;   /* columns; header and columns */
     size_t spans_cap, raw_cap, body_cap;
     ZSTD_CCtx *cctx;
     ZSTD_DCtx *dctx;
 };
+
+/* Room enough for the columns so far, and the columns; returns what follows them. */
+size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b);
+uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p);
 
 /* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of any object type. */
 int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item);

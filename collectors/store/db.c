@@ -83,6 +83,11 @@ static uint64_t pragma(sqlite3 *db, const char *sql)
     return v;
 }
 
+uint64_t pp_db_version(sqlite3 *db)
+{
+    return pragma(db, "PRAGMA user_version");
+}
+
 uint64_t pp_db_bytes(sqlite3 *db)
 {
     return pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");

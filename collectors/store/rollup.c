@@ -1,5 +1,6 @@
 #include "collectors/store/rollup.h"
 
+#include "collectors/store/db.h"
 #include "probe/base/heap.h"
 #include "probe/base/hist.h"
 #include "probe/base/rng.h"
@@ -16,7 +17,6 @@
 #define HIST_BYTES_MAX (PP_HIST_BUCKETS * 12)
 
 #define BITMAP_WORDS ((PP_HIST_BUCKETS + 63) / 64)
-#define NO_RUN UINT64_MAX /* not a batch number */
 
 struct sums {
     uint64_t n, samples, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, first_start_ns, last_end_ns;
@@ -26,7 +26,6 @@ struct sums {
  * added to its batch and to the second when it ends. */
 struct phase_part {
     struct sums run, sums;
-    uint64_t run_batch; /* NO_RUN: none has begun */
     uint32_t *bucket;
     uint64_t *touched; /* a bit per bucket that is not zero, so that clearing costs what was used */
 };
@@ -40,8 +39,13 @@ struct pp_rollup {
     sqlite3 *db;
     sqlite3_stmt *second, *batch, *many_batches; /* many: ROWS_AT_ONCE */
     uint64_t second_start_ns;          /* of the phase parts, */
-    uint32_t thread;                   /* as this is */
+    uint32_t thread;                   /* as this is, */
+    uint64_t last_end_ns;              /* and this of all spans in them */
     struct phase_part *phase[PHASES];  /* NULL: none of it was seen */
+    struct phase_part *running[PHASES]; /* the same of those with a run, which is of */
+    uint64_t run_batch;
+    uint8_t runs[PHASES];              /* which they are, */
+    unsigned n_runs;                   /* as many */
     struct batch_part *batches;        /* [BATCH_PAIRS], of which n_batches are in use, in order of appearance */
     uint16_t *at;                      /* [BATCH_SLOTS], hash of a key to its place in batches */
     uint16_t n_batches;
@@ -89,17 +93,18 @@ static void forget_batches(struct pp_rollup *r)
     r->n_batches = 0;
 }
 
-/* The statement that adds rows to what is stored of their batch and phase. */
+/* Files of version 1 have one row per batch and phase. */
 static int prepare_batch(sqlite3 *db, int rows, sqlite3_stmt **out)
 {
     static const char row[] = "(?,?,?,?,?,?,?,?,?,?,?)";
     char sql[1024 + ROWS_AT_ONCE * sizeof(row)] = "INSERT INTO rollup_batch VALUES";
     for (int i = 0; i < rows; i++)
         strcat(strcat(sql, i ? "," : ""), row);
-    strcat(sql, " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
-                " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
-                " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
-                " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
+    if (pp_db_version(db) < 2) /* 0: it could not be read, and this fails where it is not so */
+        strcat(sql, " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
+                    " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+                    " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
+                    " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
     return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
 }
 
@@ -139,7 +144,6 @@ static struct phase_part *new_phase(void)
     struct phase_part *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
-    p->run_batch = NO_RUN;
     p->touched = calloc(BITMAP_WORDS, sizeof(*p->touched));
     p->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*p->bucket));
     if (p->touched && p->bucket)
@@ -163,18 +167,27 @@ void pp_rollup_free(struct pp_rollup *r)
     free(r);
 }
 
-/* A lean span has nothing more to be added; the compiler knows which it is. */
-static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span, uint64_t end, int lean)
+/* What is known of all spans that are added at once: more each time, and less to do. */
+enum known {
+    NOTHING,
+    LEAN,  /* they have nothing beyond times, phase, ids and name, */
+    LATER, /* and are laps without samples, of one batch, of this second, and later than all before */
+};
+
+static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span, uint64_t end, enum known known)
 {
     s->n++;
+    s->total_ns += span->dur_ns;
+    s->max_ns = span->dur_ns > s->max_ns ? span->dur_ns : s->max_ns;
+    if (known == LATER) {
+        s->last_end_ns = end;
+        return;
+    }
     if (span->start_ns < s->first_start_ns)
         s->first_start_ns = span->start_ns;
     if (end > s->last_end_ns)
         s->last_end_ns = end;
-    s->total_ns += span->dur_ns;
-    if (span->dur_ns > s->max_ns)
-        s->max_ns = span->dur_ns;
-    if (lean) {
+    if (known == LEAN) {
         s->samples += span->sample != PP_NO_SAMPLE;
         return;
     }
@@ -276,24 +289,31 @@ static int end_run(struct pp_rollup *r, unsigned phase)
 {
     struct phase_part *p = r->phase[phase];
     int code = SQLITE_OK;
-    if (p->run.n) {
-        add_sums(&p->sums, &p->run);
-        if (p->run_batch != PP_NO_BATCH && !r->gave_up)
-            code = add_to_batch(r, p->run_batch << 8 | phase, &p->run);
-        memset(&p->run, 0, sizeof(p->run));
-    }
-    p->run_batch = NO_RUN;
+    add_sums(&p->sums, &p->run);
+    if (r->run_batch != PP_NO_BATCH && !r->gave_up)
+        code = add_to_batch(r, r->run_batch << 8 | phase, &p->run);
+    memset(&p->run, 0, sizeof(p->run));
+    r->running[phase] = NULL;
+    return code;
+}
+
+static int end_runs(struct pp_rollup *r)
+{
+    int code = SQLITE_OK;
+    while (r->n_runs && code == SQLITE_OK)
+        code = end_run(r, r->runs[--r->n_runs]);
     return code;
 }
 
 static int begin_run(struct pp_rollup *r, const struct pp_span *first)
 {
-    if (!r->phase[first->phase] && !(r->phase[first->phase] = new_phase()))
+    struct phase_part **p = &r->phase[first->phase];
+    if (!*p && !(*p = new_phase()))
         return SQLITE_NOMEM;
-    int code = end_run(r, first->phase);
-    r->phase[first->phase]->run_batch = first->batch;
-    r->phase[first->phase]->run.first_start_ns = first->start_ns;
-    return code;
+    (*p)->run.first_start_ns = first->start_ns;
+    r->running[first->phase] = *p;
+    r->runs[r->n_runs++] = first->phase;
+    return SQLITE_OK;
 }
 
 static int write_phase(struct pp_rollup *r, unsigned phase)
@@ -308,14 +328,10 @@ static int write_phase(struct pp_rollup *r, unsigned phase)
 
 static int flush_second(struct pp_rollup *r)
 {
-    int code = SQLITE_OK;
-    for (unsigned phase = 0; phase < PHASES && code == SQLITE_OK; phase++) {
-        if (!r->phase[phase])
-            continue;
-        code = end_run(r, phase);
-        if (code == SQLITE_OK && r->phase[phase]->sums.n)
+    int code = end_runs(r);
+    for (unsigned phase = 0; phase < PHASES && code == SQLITE_OK; phase++)
+        if (r->phase[phase] && r->phase[phase]->sums.n)
             code = write_phase(r, phase);
-    }
     return code;
 }
 
@@ -330,42 +346,76 @@ static int begin_part(struct pp_rollup *r, uint32_t thread, uint64_t end_ns)
     int code = flush_second(r);
     r->thread = thread;
     r->second_start_ns = end_ns - end_ns % SECOND_NS;
+    r->last_end_ns = 0;
     return code;
 }
 
-/* The span is of another second, or another batch, than the last one of its phase. Seldom so, and kept out of the loop for that. */
+static int begin_batch(struct pp_rollup *r, uint64_t batch)
+{
+    int code = end_runs(r);
+    r->run_batch = batch;
+    return code;
+}
+
+/* The span belongs to no run: it is of another second or batch than the last one, or the first of its phase. Seldom so, and kept out of the loop for that. */
 static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struct pp_span *s, uint64_t end)
 {
     int code = in_second(r, end) ? SQLITE_OK : begin_part(r, r->thread, end);
-    return code == SQLITE_OK ? begin_run(r, s) : code;
+    if (code == SQLITE_OK && s->batch != r->run_batch)
+        code = begin_batch(r, s->batch);
+    return code == SQLITE_OK && !r->running[s->phase] ? begin_run(r, s) : code;
 }
 
-static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, const struct pp_span *spans, size_t n, int lean)
+static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, const struct pp_span *spans, size_t n, enum known known)
 {
     int code = SQLITE_OK;
     for (const struct pp_span *s = spans; s < spans + n && code == SQLITE_OK; s++) {
-        struct phase_part *p = r->phase[s->phase];
+        struct phase_part *p = r->running[s->phase];
         uint64_t end = s->start_ns + s->dur_ns;
-        if (!p || s->batch != p->run_batch || !in_second(r, end)) {
+        if (!p || (known != LATER && (s->batch != r->run_batch || !in_second(r, end)))) {
             if (s->phase == PP_PHASE_COUNTER) /* never begins a run */
                 continue;
             code = change_run(r, s, end);
             if (code != SQLITE_OK)
                 break;
-            p = r->phase[s->phase];
+            p = r->running[s->phase];
         }
-        add_span(&p->run, s, end, lean);
+        if (known != LATER && end > r->last_end_ns)
+            r->last_end_ns = end;
+        add_span(&p->run, s, end, known);
         count(p, s->dur_ns);
     }
     return code;
 }
 
-int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, int lean)
+/* What the shape of a block knows of some of its spans. */
+static enum known known_of(const struct pp_rollup *r, const struct pp_span *spans, uint64_t last_end_ns, const struct pp_chunk_shape *shape)
 {
+    struct pp_span differs;
+    memcpy(&differs, shape->differs, sizeof(differs));
+    if (!pp_chunk_lean(shape, spans))
+        return NOTHING;
+    if (shape->gaps || differs.batch || differs.sample || spans[0].sample != PP_NO_SAMPLE)
+        return LEAN;
+    return spans[0].start_ns >= r->last_end_ns && in_second(r, spans[0].start_ns) && in_second(r, last_end_ns) ? LATER : LEAN;
+}
+
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
+{
+    uint64_t last_end_ns = spans[n - 1].start_ns + spans[n - 1].dur_ns;
     int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);
+    enum known known = known_of(r, spans, last_end_ns, shape);
+    if (code == SQLITE_OK && known == LATER && spans[0].batch != r->run_batch)
+        code = begin_batch(r, spans[0].batch);
     if (code != SQLITE_OK)
         return code;
-    return lean ? add_spans(r, spans, n, 1) : add_spans(r, spans, n, 0);
+    if (known == NOTHING)
+        return add_spans(r, spans, n, NOTHING);
+    if (known == LEAN)
+        return add_spans(r, spans, n, LEAN);
+    code = add_spans(r, spans, n, LATER);
+    r->last_end_ns = last_end_ns;
+    return code;
 }
 
 static void bind_batch(sqlite3_stmt *st, int row, const struct batch_part *b)

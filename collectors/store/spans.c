@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 256u /* 16 KiB of spans */
-
 static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
 {
     static const char *const kept[] = {
@@ -40,31 +38,56 @@ enum pp_detail pp_store_detail(const struct pp_store *s)
     return detail;
 }
 
+static size_t spans_of(const struct pp_store_pending *p)
+{
+    return p->n + (p->chunk ? pp_chunk_builder_spans(p->chunk) : 0);
+}
+
+static pp_status no_memory(struct pp_store *s)
+{
+    return pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+}
+
+/* What waits goes into the chunk in the making. */
+static pp_status add_to_chunk(struct pp_store *s, uint32_t thread)
+{
+    struct pp_store_pending *p = &s->pending[thread];
+    int added = 1;
+    if (s->detail != PP_DETAIL_SAMPLE)
+        added = pp_chunk_builder_add(p->chunk, p->spans, pp_detail_merge(s->detail, (pp_lane)s->lane[thread], p->spans, p->n));
+    else if (p->n)
+        added = pp_chunk_builder_add_block(p->chunk, p->spans, p->n, &p->shape);
+    p->n = 0;
+    p->shape = (struct pp_chunk_shape){.gaps = 0};
+    return added ? PP_OK : no_memory(s);
+}
+
 static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
-    size_t n = p->n, size;
-    uint64_t next_seq = p->seq + p->n;
-    if (s->detail != PP_DETAIL_SAMPLE) {
-        n = pp_detail_merge(s->detail, (pp_lane)s->lane[thread], p->spans, p->n);
-        p->shape = (struct pp_chunk_shape){.last_end_ns = p->shape.last_end_ns};
-        pp_chunk_look(&p->shape, p->spans, 0, n);
-    }
-    const uint8_t *body = pp_chunk_encode_shaped(s->codec, p->spans, n, &p->shape, compress, &size);
+    uint64_t next_seq = p->seq + spans_of(p);
+    size_t size;
+    pp_status status = add_to_chunk(s, thread);
+    if (status)
+        return status;
+    size_t n = pp_chunk_builder_spans(p->chunk);
+    uint64_t first_start_ns = pp_chunk_builder_first_start_ns(p->chunk), last_end_ns = pp_chunk_builder_last_end_ns(p->chunk);
+    const uint8_t *body = pp_chunk_builder_end(p->chunk, s->codec, compress, &size);
     if (!body)
-        return pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+        return no_memory(s);
     sqlite3_stmt *st = s->st[ST_CHUNK];
     pp_bind_uint(st, 1, thread);
     pp_bind_uint(st, 2, p->seq);
     pp_bind_uint(st, 3, n);
-    pp_bind_uint(st, 4, p->shape.first_start_ns);
-    pp_bind_uint(st, 5, p->shape.last_end_ns);
+    pp_bind_uint(st, 4, first_start_ns);
+    pp_bind_uint(st, 5, last_end_ns);
     pp_bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, n, body, size));
     sqlite3_bind_blob64(st, 7, body, size, SQLITE_STATIC);
     pp_bind_unless(st, 8, next_seq, p->seq + n);
     s->cost.spans += n;
     s->cost.chunks++;
     s->cost.chunk_bytes += size;
+    p->seq = next_seq;
     return pp_store_step(s, ST_CHUNK, "cannot write spans to");
 }
 
@@ -75,38 +98,37 @@ static int at_max_bytes(const struct pp_store *s)
 }
 
 /* Said at once, for a run that is killed; how many is said at the end. */
-static pp_status leave_out(struct pp_store *s, size_t n)
+static pp_status leave_out(struct pp_store *s, struct pp_store_pending *p)
 {
+    size_t n = spans_of(p);
     pp_status status = s->over_bytes ? PP_OK : pp_store_put_loss(s, "detail", 0, "from some point on spans are left out: the file has reached its --max-bytes");
     s->over_bytes += n;
+    p->seq += n;
+    p->n = 0;
+    p->shape = (struct pp_chunk_shape){.gaps = 0};
+    pp_chunk_builder_drop(p->chunk);
     return status;
 }
 
 static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
-    if (!p->n)
-        return PP_OK;
     pp_status status = pp_store_begin(s);
-    if (status)
-        return status;
-    if (at_max_bytes(s))
-        status = leave_out(s, p->n);
-    else
-        status = insert_chunk(s, thread, compress);
-    if (status)
-        return status;
-    p->seq += p->n;
-    p->n = 0;
-    p->shape = (struct pp_chunk_shape){.last_end_ns = 0};
-    return PP_OK;
+    if (!status)
+        status = at_max_bytes(s) ? leave_out(s, p) : insert_chunk(s, thread, compress);
+    return status;
 }
 
+/* A thread whose chunks are cut by their size brings spans fast: compression can wait, the rings cannot. */
 pp_status pp_store_cut_chunks(struct pp_store *s)
 {
     pp_status status = PP_OK;
-    for (uint32_t i = 0; i < PP_THREADS_MAX && !status; i++)
-        status = write_chunk(s, i, 1);
+    for (uint32_t i = 0; i < s->threads && !status; i++) {
+        struct pp_store_pending *p = &s->pending[i];
+        if (spans_of(p))
+            status = write_chunk(s, i, !p->hurried);
+        p->hurried = 0;
+    }
     return status;
 }
 
@@ -121,15 +143,16 @@ pp_status pp_store_mind_size(struct pp_store *s)
     return s->file_bytes >= s->max_bytes / 2 ? lower_detail(s, PP_DETAIL_BATCH, why) : PP_OK;
 }
 
+/* With less detail as much as is merged at a time, by and by. */
 static int grow(struct pp_store_pending *p)
 {
-    size_t cap = p->cap ? p->cap * 2 : 256;
+    size_t cap = p->cap ? p->cap * 2 : PP_CHUNK_BLOCK;
     struct pp_span *q = realloc(p->spans, cap * sizeof(*q));
     if (!q)
         return 0;
     p->spans = q;
     p->cap = cap;
-    return 1;
+    return p->chunk || (p->chunk = pp_chunk_builder_new());
 }
 
 /* Room for at least one more span of the thread. */
@@ -137,26 +160,38 @@ static pp_status make_room(struct pp_store *s, struct pp_store_pending *p)
 {
     pp_status status = pp_store_usable(s);
     if (!status && p->n == p->cap && !grow(p))
-        status = pp_fail(&s->failure, PP_E_NO_MEMORY, "no memory to write spans to %s", s->path);
+        status = no_memory(s);
     return status;
 }
 
-/* Sums up the n spans behind the pending ones, which they then are. A chunk cut by its size means that spans come fast: compression can wait, the
- * rings cannot. */
+/* A block is complete, or as much as is merged at a time. */
+static pp_status put_full(struct pp_store *s, uint32_t thread)
+{
+    struct pp_store_pending *p = &s->pending[thread];
+    if (s->detail == PP_DETAIL_SAMPLE) {
+        pp_status status = add_to_chunk(s, thread);
+        if (status || pp_chunk_builder_spans(p->chunk) < PP_STORE_CHUNK_SPANS)
+            return status;
+    }
+    p->hurried = 1;
+    return write_chunk(s, thread, 0);
+}
+
+/* Sums up the n spans behind the pending ones, which they then are. */
 static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
 {
     struct pp_store_pending *p = &s->pending[thread];
     pp_status status = pp_store_begin(s);
     if (status)
         return status;
-    pp_chunk_look(&p->shape, p->spans, p->n, n);
-    if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, pp_chunk_lean(&p->shape, p->spans)) != SQLITE_OK)
+    pp_chunk_look(p->chunk, &p->shape, p->spans, p->n, n);
+    if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK)
         return pp_store_fail(s, "cannot write roll-ups to");
     p->n += n;
-    return p->n == PP_STORE_CHUNK_SPANS ? write_chunk(s, thread, 0) : PP_OK;
+    return p->n == (s->detail == PP_DETAIL_SAMPLE ? PP_CHUNK_BLOCK : PP_STORE_MERGED_SPANS) ? put_full(s, thread) : PP_OK;
 }
 
-/* In pieces small enough to stay in the first-level cache while they are converted, summed up and looked at. */
+/* In blocks, which stay in the first-level cache while they are converted, looked at, summed up and encoded. */
 pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended)
 {
     if (thread >= PP_THREADS_MAX)
@@ -165,8 +200,9 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
     struct pp_store_pending *p = &s->pending[thread];
     pp_status status = PP_OK;
     size_t n = 1, room = 1;
+    s->threads = thread < s->threads ? s->threads : thread + 1;
     while (n == room && !(status = make_room(s, p))) {
-        room = p->cap - p->n < PIECE ? p->cap - p->n : PIECE;
+        room = p->cap - p->n < PP_CHUNK_BLOCK ? p->cap - p->n : PP_CHUNK_BLOCK;
         n = source(ctx, p->spans + p->n, room);
         *appended += n;
         if (n)
@@ -177,16 +213,28 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
     return pp_store_leave(s, status);
 }
 
+static void free_pending(struct pp_store_pending *p)
+{
+    free(p->spans);
+    pp_chunk_builder_free(p->chunk);
+    p->spans = NULL;
+    p->chunk = NULL;
+    p->cap = 0;
+}
+
 void pp_store_thread_ended(struct pp_store *s, uint32_t id)
 {
     pthread_mutex_lock(&s->lock);
     struct pp_store_pending *p = id < PP_THREADS_MAX ? &s->pending[id] : NULL;
-    if (p && !p->n) {
-        free(p->spans);
-        p->spans = NULL;
-        p->cap = 0;
-    }
+    if (p && !spans_of(p))
+        free_pending(p);
     pthread_mutex_unlock(&s->lock);
+}
+
+void pp_store_free_spans(struct pp_store *s)
+{
+    for (uint32_t i = 0; i < s->threads; i++)
+        free_pending(&s->pending[i]);
 }
 
 struct array {

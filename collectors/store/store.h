@@ -16,7 +16,8 @@
 
 #include <pthread.h>
 
-#define PP_STORE_CHUNK_SPANS 4096u
+#define PP_STORE_CHUNK_SPANS 16384u
+#define PP_STORE_MERGED_SPANS 4096u /* of which a chunk with less detail is made */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
 #define PP_STORE_GPU_STATEMENTS 3
@@ -28,12 +29,14 @@
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
 
-/* Spans of one thread that wait for their chunk. */
+/* Spans of one thread on their way into a chunk: the next block, or, with less detail, all that is to be merged. */
 struct pp_store_pending {
     struct pp_span *spans;
     size_t n, cap;
-    struct pp_chunk_shape shape; /* of spans[0..n-1] */
-    uint64_t seq; /* of spans[0]: spans of this thread in chunks so far, which is also their position in its ring */
+    struct pp_chunk_shape shape;      /* of spans[0..n-1] */
+    struct pp_chunk_builder *chunk;   /* the blocks before; NULL: none ever */
+    uint64_t seq; /* of the chunk's first span: spans of this thread in chunks so far, which is also their position in its ring */
+    int hurried;  /* a chunk of this transaction was cut by its size */
 };
 
 /* The row that counts errors of one kind and action beyond PP_STORE_ERROR_ROWS. */
@@ -52,6 +55,7 @@ struct pp_store {
     sqlite3_stmt *st[ST_COUNT];
     struct pp_chunk_codec *codec;
     struct pp_rollup *rollup;
+    uint32_t threads; /* of the following, no more was ever used */
     struct pp_store_pending pending[PP_THREADS_MAX];
     uint64_t error_rows;
     struct pp_store_more more[PP_STORE_ERROR_KINDS];
@@ -92,6 +96,7 @@ void pp_store_note_place(struct pp_store *s);
 pp_status pp_store_check_place(struct pp_store *s);
 void pp_store_clear_place(const struct pp_store *s);
 void pp_store_end_checkpoints(struct pp_store *s);                     /* this is the only connection again */
+void pp_store_free_spans(struct pp_store *s);                          /* with what is pending, if the store has failed */
 void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
 
 /* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */

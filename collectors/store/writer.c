@@ -136,8 +136,7 @@ void pp_store_close(struct pp_store *s)
         pp_db_journal_mode(s->db, "delete");
     }
     pp_store_release_db(s);
-    for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
-        free(s->pending[i].spans);
+    pp_store_free_spans(s);
     pp_chunk_codec_free(s->codec);
     pthread_mutex_destroy(&s->lock);
     free(s->path);

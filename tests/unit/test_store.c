@@ -195,7 +195,7 @@ static void test_plain_sql(void **state)
     assert_true(query("SELECT sum(n) FROM rollup_second WHERE second = 105") == 1000);
     assert_true(query("SELECT count FROM v_phase_summary WHERE phase = 'read'") == 2500);
     assert_true(query("SELECT abs(cpu_s - 1.5) < 1e-9 FROM v_phase_summary WHERE phase = 'read'") == 1);
-    assert_true(query("SELECT n FROM rollup_batch WHERE batch = 312 AND phase = 3") == 4); /* 5000 lies within batch 312 */
+    assert_true(query("SELECT sum(n) FROM rollup_batch WHERE batch = 312 AND phase = 3") == 4); /* 5000 lies within batch 312 */
     assert_true(query("SELECT count(*) FROM v_batch") == 625);
     assert_true(query("SELECT step_ms FROM v_batch WHERE batch = 312") == 4);
     assert_true(query("SELECT count(*) FROM v_worker") == 4);

@@ -74,31 +74,128 @@ static size_t check_round_trip(struct pp_chunk_codec *c, const struct pp_span *s
     return size;
 }
 
-/* Looked at in pieces: laps but for one gap, wherever it lies, also where pieces meet, or none at all. */
+/* What a builder makes of spans that come a few at a time. */
+static void build(struct pp_chunk_builder *b, const struct pp_span *s, size_t n, size_t piece, struct pp_chunk_shape *all)
+{
+    for (size_t at = 0, count; at < n; at += count) {
+        struct pp_chunk_shape shape = {.gaps = 0};
+        count = n - at < PP_CHUNK_BLOCK ? n - at : PP_CHUNK_BLOCK;
+        for (size_t from = 0; from < count; from += piece)
+            pp_chunk_look(b, &shape, s + at, from, count - from < piece ? count - from : piece);
+        all->gaps |= shape.gaps;
+        assert_true(pp_chunk_builder_add_block(b, s + at, count, &shape));
+    }
+}
+
+static void assert_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, const struct pp_span *s, size_t n)
+{
+    size_t got;
+    uint8_t *copy = malloc(size);
+    memcpy(copy, body, size);
+    const struct pp_span *back = pp_chunk_decode(c, copy, size, &got);
+    assert_non_null(back);
+    assert_int_equal(got, n);
+    assert_memory_equal(back, s, n * sizeof(*s));
+    free(copy);
+}
+
+/* Looked at in pieces: laps but for one gap, wherever it lies, also where pieces and blocks meet, or none at all. */
 static void test_one_gap(void **state)
 {
     enum { N = 400, PIECE = 100 };
-    static const size_t gaps[] = {1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, N - 1, N};
+    static const size_t gaps[] = {1, PIECE - 1, PIECE, PIECE + 1, PP_CHUNK_BLOCK - 1, PP_CHUNK_BLOCK, PP_CHUNK_BLOCK + 1, 3 * PIECE, N - 1, N};
     struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_chunk_builder *b = pp_chunk_builder_new();
     struct pp_rng r = pp_rng_key(5, 6, 7, 8);
     struct pp_span s[N];
     for (size_t k = 0; k < sizeof(gaps) / sizeof(gaps[0]); k++) {
         struct pp_chunk_shape shape = {.gaps = 0};
-        size_t size, got;
+        size_t size;
         fill_worker(&r, s, N, 0);
         for (size_t i = gaps[k]; i < N; i++)
             s[i].start_ns += 5;
-        for (size_t from = 0; from < N; from += PIECE)
-            pp_chunk_look(&shape, s, from, PIECE);
+        build(b, s, N, PIECE, &shape);
         assert_int_equal(shape.gaps == 0, gaps[k] == N);
-        const uint8_t *body = pp_chunk_encode_shaped(c, s, N, &shape, 0, &size);
-        uint8_t *copy = malloc(size);
-        memcpy(copy, body, size);
-        const struct pp_span *back = pp_chunk_decode(c, copy, size, &got);
-        assert_int_equal(got, N);
-        assert_memory_equal(back, s, sizeof(s));
-        free(copy);
+        assert_int_equal(pp_chunk_builder_spans(b), N);
+        assert_int_equal(pp_chunk_builder_first_start_ns(b), s[0].start_ns);
+        assert_int_equal(pp_chunk_builder_last_end_ns(b), s[N - 1].start_ns + s[N - 1].dur_ns);
+        const uint8_t *body = pp_chunk_builder_end(b, c, 0, &size);
+        assert_body(c, body, size, s, N);
+        assert_int_equal(pp_chunk_builder_spans(b), 0);
     }
+    pp_chunk_builder_free(b);
+    pp_chunk_codec_free(c);
+}
+
+/* A column that has been the same for any number of blocks and then is not, in each of its fields; and one that is the same again. */
+static void test_begins_to_vary(void **state)
+{
+    enum { N = 5 * PP_CHUNK_BLOCK };
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_chunk_builder *b = pp_chunk_builder_new();
+    struct pp_rng r = pp_rng_key(3, 1, 4, 1);
+    struct pp_span s[N], first, other;
+    for (int trial = 0; trial < 2000; trial++) {
+        struct pp_chunk_shape shape = {.gaps = 0};
+        size_t size, from = 1 + next(&r) % N, until = from + next(&r) % N, words = sizeof(s[0]) / 8;
+        uint64_t keep[8];
+        fill_wild(&r, &first, 1);
+        fill_wild(&r, &other, 1);
+        memcpy(keep, &first, sizeof(keep));
+        memcpy(&keep[next(&r) % words], (const char *)&other + 8 * (next(&r) % words), 8);
+        memcpy(&other, keep, sizeof(keep));
+        other.reserved = 0;
+        for (size_t i = 0; i < N; i++)
+            s[i] = i >= from && i < until ? other : first;
+        build(b, s, N, 1 + next(&r) % PP_CHUNK_BLOCK, &shape);
+        const uint8_t *body = pp_chunk_builder_end(b, c, trial & 1, &size);
+        assert_body(c, body, size, s, N);
+    }
+    pp_chunk_builder_free(b);
+    pp_chunk_codec_free(c);
+}
+
+/* Blocks of 1 to 9 phases, in any order: what a palette holds, and what it does not. */
+static void test_palettes(void **state)
+{
+    enum { N = 4 * PP_CHUNK_BLOCK + 17 };
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    struct pp_rng r = pp_rng_key(2, 7, 1, 8);
+    struct pp_span s[N];
+    size_t sizes[10] = {0}, size;
+    for (unsigned phases = 1; phases < 10; phases++) {
+        memset(s, 0, sizeof(s));
+        for (size_t i = 0; i < N; i++)
+            s[i].phase = (uint8_t)(i < phases ? 200 + i : 200 + next(&r) % phases);
+        const uint8_t *body = pp_chunk_encode(c, s, N, 0, &size);
+        sizes[phases] = size;
+        assert_body(c, body, size, s, N);
+    }
+    assert_true(sizes[1] < 64);
+    assert_true(sizes[2] < 4 * 20 + 100 && sizes[4] < 4 * 40 + 100 && sizes[8] < 4 * 60 + 100);
+    assert_true(sizes[9] > N);
+    pp_chunk_codec_free(c);
+}
+
+/* Version 2: the same without palettes. What a recording of then holds is read. */
+static void test_version_2(void **state)
+{
+    /* two spans: phases 3 and 4, 10 ns each, laps from 1000 on, batch 7 */
+    static const uint8_t body[] = {2, 0, 0, 0, 2, 0, 0, 0, 29, 0, 0, 0, /* phase */ 1, 3, 1, 3, 4, /* dur */ 0, 10, /* start */ 1, 0xe8, 7, 0, /* batch */ 0, 7,
+                                   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct pp_chunk_codec *c = pp_chunk_codec_new();
+    uint8_t copy[sizeof(body)];
+    size_t n;
+    memcpy(copy, body, sizeof(body));
+    const struct pp_span *s = pp_chunk_decode(c, copy, sizeof(copy), &n);
+    assert_non_null(s);
+    assert_int_equal(n, 2);
+    assert_true(s[0].phase == 3 && s[0].start_ns == 1000 && s[0].dur_ns == 10 && s[0].batch == 7);
+    assert_true(s[1].phase == 4 && s[1].start_ns == 1010 && s[1].dur_ns == 10 && s[1].batch == 7);
+    copy[0] = 1;
+    assert_null(pp_chunk_decode(c, copy, sizeof(copy), &n));
+    copy[0] = 4;
+    assert_null(pp_chunk_decode(c, copy, sizeof(copy), &n));
     pp_chunk_codec_free(c);
 }
 
@@ -117,7 +214,7 @@ static void test_round_trip(void **state)
         }
     }
     memset(s, 0, 4096 * sizeof(*s));
-    assert_true(check_round_trip(c, s, 4096, 0) < 64); /* twelve constant columns */
+    assert_true(check_round_trip(c, s, 4096, 0) < 64 + 4096 / PP_CHUNK_BLOCK); /* twelve constant columns, but that starts have blocks */
     free(s);
     pp_chunk_codec_free(c);
 }
@@ -241,7 +338,8 @@ static void test_checksum_binds_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_gap), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_one_gap), cmocka_unit_test(test_begins_to_vary), cmocka_unit_test(test_palettes), cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_some_columns), cmocka_unit_test(test_checksum_binds_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The roll-ups: however spans come, their sums are those of the rows. */
 #include "store_dir.h"
 
+#include "collectors/store/db.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/rollup.h"
 #include "collectors/store/writer.h"
@@ -103,6 +104,22 @@ static void make_lean(struct pp_span *s, size_t n)
     }
 }
 
+/* Laps of some phases, of few batches, a counter here and there; they pass from one second into the next and may go on where the last ones ended. */
+static void make_laps(struct pp_rng *rng, struct pp_span *s, size_t n)
+{
+    static uint64_t t = 50000000000u;
+    uint32_t batch = (uint32_t)pp_rng_below(rng, 4);
+    if (pp_rng_below(rng, 2))
+        t = 50000000000u + pp_rng_below(rng, 4000000000u);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t kind = pp_rng_below(rng, 100);
+        s[i] = (struct pp_span){.start_ns = t, .dur_ns = pp_rng_below(rng, 1u << pp_rng_below(rng, 25)), .batch = batch, .sample = PP_NO_SAMPLE,
+                                .phase = kind ? (uint8_t)(PP_PHASE_READ + kind % 3) : PP_PHASE_COUNTER, .name = kind == 0};
+        t += s[i].dur_ns;
+        batch += pp_rng_below(rng, 300) == 0;
+    }
+}
+
 /* Rows of one that the other does not have, both ways. */
 static double differences(const char *rows, const char *rollup)
 {
@@ -121,11 +138,13 @@ static void test_sums_are_those_of_the_rows(void **state)
     for (uint32_t t = 0; t < 3; t++)
         pp_store_thread(s, &(struct pp_store_thread){.id = t, .lane = PP_LANE_WORKER, .name = "w"});
     pp_store_name(s, 1, "c");
-    for (int i = 0; i < 60; i++) {
-        size_t n = (size_t)pp_rng_below(&rng, i % 10 ? 40 : 700) + 1;
+    for (int i = 0; i < 200; i++) {
+        size_t n = (size_t)pp_rng_below(&rng, i % 5 ? 40 : 700) + 1;
         make(&rng, spans, n);
-        if (i / 8 % 2) /* some chunks are lean, some begin so */
+        if (i / 8 % 3 == 1) /* some chunks are lean, some begin so */
             make_lean(spans, n);
+        if (i / 8 % 3 == 2)
+            make_laps(&rng, spans, n);
         assert_int_equal(pp_store_append(s, (uint32_t)pp_rng_below(&rng, 3), spans, n), PP_OK);
         if (pp_rng_below(&rng, 6) == 0)
             assert_int_equal(pp_store_commit(s, &err), PP_OK);
@@ -141,10 +160,42 @@ static void test_sums_are_those_of_the_rows(void **state)
                             "batch, phase, " PARTS ", sum(samples), min(first_start_ns), max(last_end_ns) FROM rollup_batch GROUP BY 1, 2") == 0);
 }
 
+/* A file of version 1, as one that is recovered may be, has one row per batch and phase, and keeps it so. */
+static void test_version_1(void **state)
+{
+    struct pp_span span = {.start_ns = 5, .dur_ns = 10, .batch = 3, .phase = PP_PHASE_READ, .sample = 1};
+    struct pp_chunk_builder *b = pp_chunk_builder_new();
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, pp_schema_tables, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1; DROP TABLE rollup_batch;"
+                                      "CREATE TABLE rollup_batch(batch INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL, samples INTEGER NOT NULL,"
+                                      " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+                                      " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL, PRIMARY KEY(batch, phase)) WITHOUT ROWID", NULL, NULL, NULL), SQLITE_OK);
+    struct pp_rollup *r = pp_rollup_new(db);
+    assert_non_null(r);
+    for (int i = 0; i < 3; i++) {
+        struct pp_chunk_shape shape = {.gaps = 0};
+        pp_chunk_look(b, &shape, &span, 0, 1);
+        assert_int_equal(pp_rollup_add(r, 0, &span, 1, &shape), SQLITE_OK);
+        assert_int_equal(pp_rollup_commit(r), SQLITE_OK);
+        span.start_ns += 100;
+    }
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT n, total_ns, first_start_ns, last_end_ns FROM rollup_batch", -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_true(sqlite3_column_int(st, 0) == 3 && sqlite3_column_int(st, 1) == 30 && sqlite3_column_int(st, 2) == 5 && sqlite3_column_int(st, 3) == 215);
+    assert_int_equal(sqlite3_step(st), SQLITE_DONE);
+    sqlite3_finalize(st);
+    pp_rollup_free(r);
+    pp_chunk_builder_free(b);
+    sqlite3_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets), cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
+        cmocka_unit_test(test_buckets), cmocka_unit_test(test_version_1), cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run), cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,343 @@
+/* Encoding a chunk block by block, while the spans of a block are in the nearest cache: each column grows in a buffer of its own until the chunk is complete. */
+#include "collectors/store/chunk_impl.h"
+
+#include <stdlib.h>
+
+#define PHASES 256u
+#define BLOCK_BYTES_MAX (1 + 8 * BLOCK + SLACK)
+
+/* Without bytes while every span has the value of the first. */
+struct column {
+    uint8_t *bytes; /* blocks, once one of them varies */
+    size_t size, cap;
+    uint64_t first;
+    uint64_t *in_phase; /* DELTA_IN_PHASE, once the column has bytes: the last value of each phase */
+};
+
+struct pp_chunk_builder {
+    size_t n;
+    uint64_t first_start_ns, last_end_ns;
+    struct pp_span before; /* the last one added */
+    struct column column[COLUMNS];
+};
+
+struct pp_chunk_builder *pp_chunk_builder_new(void)
+{
+    return calloc(1, sizeof(struct pp_chunk_builder));
+}
+
+void pp_chunk_builder_free(struct pp_chunk_builder *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        free(b->column[i].bytes);
+        free(b->column[i].in_phase);
+    }
+    free(b);
+}
+
+void pp_chunk_builder_drop(struct pp_chunk_builder *b)
+{
+    b->n = 0;
+    for (size_t i = 0; i < COLUMNS; i++)
+        b->column[i].size = 0;
+}
+
+size_t pp_chunk_builder_spans(const struct pp_chunk_builder *b)
+{
+    return b->n;
+}
+
+uint64_t pp_chunk_builder_first_start_ns(const struct pp_chunk_builder *b)
+{
+    return b->first_start_ns;
+}
+
+uint64_t pp_chunk_builder_last_end_ns(const struct pp_chunk_builder *b)
+{
+    return b->last_end_ns;
+}
+
+/* ---- what varies in a block ---- */
+
+/* Two words of a span, which the compiler keeps in one register; there are four. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static inline pair pair_of(const void *words, size_t i)
+{
+    pair p;
+    memcpy(&p, (const char *)words + i * sizeof(p), sizeof(p));
+    return p;
+}
+
+static inline uint64_t end_of(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns;
+}
+
+/* One pass tells which columns go on as before, as most of a lean span's do. */
+void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
+{
+    const struct pp_span *before = from ? spans + from - 1 : b->n ? &b->before : spans, *begin = spans + from, *stop = begin + n;
+    const pair before0 = pair_of(before, 0), before1 = pair_of(before, 1), before2 = pair_of(before, 2), before3 = pair_of(before, 3);
+    pair differs0 = {0}, differs1 = {0}, differs2 = {0}, differs3 = {0};
+    uint64_t end = before == begin ? begin->start_ns : end_of(before), gaps = 0;
+    for (const struct pp_span *s = begin; s < stop; s++) {
+        differs0 |= pair_of(s, 0) ^ before0;
+        differs1 |= pair_of(s, 1) ^ before1;
+        differs2 |= pair_of(s, 2) ^ before2;
+        differs3 |= pair_of(s, 3) ^ before3;
+        gaps |= s->start_ns ^ end;
+        end = end_of(s);
+    }
+    const pair differs[] = {differs0, differs1, differs2, differs3};
+    for (size_t i = 0; i < sizeof(shape->differs) / sizeof(shape->differs[0]); i++)
+        shape->differs[i] |= differs[i / 2][i % 2];
+    shape->gaps |= gaps;
+}
+
+int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *spans)
+{
+    struct pp_span differs;
+    memcpy(&differs, shape->differs, sizeof(differs));
+    return !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib | differs.flags)
+        && !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib | spans[0].flags);
+}
+
+/* ---- blocks ---- */
+
+static inline uint64_t zigzag(uint64_t delta)
+{
+    return (delta << 1) ^ (uint64_t)((int64_t)delta >> 63);
+}
+
+static inline unsigned width_of(uint64_t any)
+{
+    return any ? (71u - (unsigned)__builtin_clzll(any)) / 8 : 0;
+}
+
+/* n values, stride bytes apart, of which any has every bit that one of them has. */
+static inline uint8_t *put_values(uint8_t *p, const void *values, size_t stride, size_t n, uint64_t any)
+{
+    const uint8_t *v = values;
+    unsigned width = width_of(any);
+    *p++ = (uint8_t)width;
+    if (width == 1) { /* a value's first byte: little-endian */
+#pragma GCC unroll 4
+        for (size_t i = 0; i < n; i++)
+            p[i] = v[i * stride];
+        return p + n;
+    }
+    if (!width)
+        return p;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++) {
+        memcpy(p, v + i * stride, 8); /* the next value overwrites what is too much */
+        p += width;
+    }
+    return p;
+}
+
+/* A bit for each of 64 bytes, whether it is that value. Eight at a time: a byte that is zero is one that has no bit set, and a multiplication gathers them
+ * (Warren, Hacker's Delight, 6-1, and 7-1 for the gathering). */
+static inline uint64_t which_are(const uint8_t bytes[64], uint8_t value)
+{
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f7f7f7f7f7f7f7fu;
+    uint64_t is = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t x;
+        memcpy(&x, bytes + i * 8, sizeof(x));
+        x ^= value * ones;
+        uint64_t zero = ~(((x & low) + low) | x) >> 7 & ones;
+        is |= (zero * 0x0102040810204080u >> 56) << i * 8;
+    }
+    return is;
+}
+
+/* A whole block of few different values as a palette and the bits of each value's place in it. NULL: they are too many. */
+static uint8_t *put_palette(uint8_t *p, const uint8_t values[BLOCK])
+{
+    uint8_t palette[PALETTE_MAX];
+    uint64_t left[BLOCK / 64] = {UINT64_MAX, UINT64_MAX}, plane[PALETTE_PLANES_MAX][BLOCK / 64] = {{0}};
+    unsigned n = 0, planes = 1;
+    for (; left[0] | left[1]; n++) {
+        if (n == PALETTE_MAX)
+            return NULL;
+        palette[n] = values[left[0] ? __builtin_ctzll(left[0]) : 64 + __builtin_ctzll(left[1])];
+        for (unsigned half = 0; half < 2; half++) {
+            uint64_t is = which_are(values + half * 64, palette[n]);
+            left[half] &= ~is;
+            for (unsigned k = 0; k < PALETTE_PLANES_MAX; k++)
+                plane[k][half] |= n >> k & 1 ? is : 0;
+        }
+    }
+    while (1u << planes < n)
+        planes++;
+    *p++ = (uint8_t)(PALETTE + planes);
+    for (unsigned i = 0; i < 1u << planes; i++)
+        *p++ = palette[i < n ? i : 0];
+    memcpy(p, plane, planes * sizeof(plane[0]));
+    return p + planes * sizeof(plane[0]);
+}
+
+/* A field of one byte, in spans that follow one another. */
+static uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
+{
+    uint8_t v[BLOCK], any = 0;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++)
+        any |= v[i] = field[i * sizeof(struct pp_span)];
+    uint8_t *packed = any && n == BLOCK ? put_palette(p, v) : NULL;
+    return packed ? packed : put_values(p, v, 1, n, any);
+}
+
+/* Differences within a narrow field are taken in its width: -1 and 0 are neighbours. */
+#define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
+
+/* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last as what the predictor remembers. */
+#define PUT_BLOCK(field, type, predictor, bit)                                                          \
+    static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase) \
+    {                                                                                                   \
+        uint64_t v[BLOCK], any = 0;                                                                     \
+        if (sizeof(type) == 1)                                                                          \
+            return put_byte_block(p, (const uint8_t *)&s->field, n);                                         \
+        if (predictor == PLAIN && sizeof(type) == 8) {                                                  \
+            _Pragma("GCC unroll 4")                                                                     \
+            for (size_t i = 0; i < n; i++)                                                              \
+                any |= s[i].field;                                                                      \
+            return put_values(p, &s->field, sizeof(*s), n, any);                                        \
+        }                                                                                               \
+        _Pragma("GCC unroll 4")                                                                         \
+        for (size_t i = 0; i < n; i++) {                                                                \
+            uint64_t x = s[i].field;                                                                    \
+            if (predictor == PLAIN) {                                                                   \
+                v[i] = x;                                                                               \
+            } else if (predictor == DELTA_IN_PHASE) {                                                   \
+                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                               \
+                in_phase[s[i].phase] = x;                                                               \
+            } else {                                                                                    \
+                v[i] = zigzag(SIGNED_IN(type, x - last));                                               \
+                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                   \
+            }                                                                                           \
+            any |= v[i];                                                                                \
+        }                                                                                               \
+        return put_values(p, v, sizeof(v[0]), n, any);                                                  \
+    }
+COLUMN_MAP(PUT_BLOCK)
+
+/* ---- columns ---- */
+
+static int reserve(struct column *c, size_t more)
+{
+    if (c->size + more <= c->cap)
+        return 1;
+    size_t cap = 2 * (c->size + more);
+    uint8_t *p = realloc(c->bytes, cap);
+    if (!p)
+        return 0;
+    c->bytes = p;
+    c->cap = cap;
+    return 1;
+}
+
+/* The column varies from here on: blocks of what all of the spans so far have. */
+static int begin_varying(struct column *c, enum predictor predictor, size_t spans)
+{
+    size_t blocks = spans / BLOCK, width = predictor == PLAIN ? width_of(c->first) : 0;
+    if (!reserve(c, blocks * (1 + width * BLOCK) + BLOCK_BYTES_MAX))
+        return 0;
+    if (predictor == DELTA_IN_PHASE && !c->in_phase && !(c->in_phase = malloc(PHASES * sizeof(*c->in_phase))))
+        return 0;
+    for (size_t i = 0; predictor == DELTA_IN_PHASE && i < PHASES; i++)
+        c->in_phase[i] = c->first;
+    uint8_t *p = c->bytes;
+    for (size_t i = 0; i < blocks; i++)
+        p = put_values(p, &c->first, 0, BLOCK, width ? c->first : 0);
+    c->size = (size_t)(p - c->bytes);
+    return 1;
+}
+
+/* The first and last moment of the chunk. Of laps the first and the last span have said it all. */
+static void extend(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n, int laps)
+{
+    if (!b->n) {
+        b->first_start_ns = spans[0].start_ns;
+        b->last_end_ns = 0;
+    }
+    for (size_t i = 0; i < n; i += laps && i + 1 < n ? n - 1 : 1) {
+        uint64_t end = end_of(&spans[i]);
+        b->first_start_ns = spans[i].start_ns < b->first_start_ns ? spans[i].start_ns : b->first_start_ns;
+        b->last_end_ns = end > b->last_end_ns ? end : b->last_end_ns;
+    }
+}
+
+/* Starts, which are predicted from durations too, have blocks from the first one on. */
+int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
+{
+    struct pp_span differs;
+    struct column *c = b->column;
+    memcpy(&differs, shape->differs, sizeof(differs));
+#define ADD(field, type, predictor, bit)                                                                                                                       \
+    if (!b->n)                                                                                                                                                 \
+        c->first = spans[0].field;                                                                                                                             \
+    if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) {                                                          \
+        if (!reserve(c, 1))                                                                                                                                    \
+            return 0;                                                                                                                                          \
+        c->bytes[c->size++] = 0;                                                                                                                               \
+    } else if (predictor == AFTER_LAST || c->size || differs.field) {                                                                                          \
+        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n))                                                                       \
+            return 0;                                                                                                                                          \
+        uint64_t last = !b->n ? spans[0].field : predictor == AFTER_LAST ? end_of(&b->before) : b->before.field;                                               \
+        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase) - c->bytes);                                                           \
+    }                                                                                                                                                          \
+    c++;
+    COLUMN_MAP(ADD)
+#undef ADD
+    extend(b, spans, n, !shape->gaps);
+    b->before = spans[n - 1];
+    b->n += n;
+    return 1;
+}
+
+int pp_chunk_builder_add(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n)
+{
+    int done = 1;
+    for (size_t from = 0, count; from < n && done; from += count) {
+        struct pp_chunk_shape shape = {.gaps = 0};
+        count = n - from < BLOCK ? n - from : BLOCK;
+        pp_chunk_look(b, &shape, spans + from, 0, count);
+        done = pp_chunk_builder_add_block(b, spans + from, count, &shape);
+    }
+    return done;
+}
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b)
+{
+    size_t bytes = COLUMNS * (1 + VARINT_MAX);
+    for (size_t i = 0; i < COLUMNS; i++)
+        bytes += b->column[i].size;
+    return bytes;
+}
+
+uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p)
+{
+    for (const struct column *c = b->column; c < b->column + COLUMNS; c++) {
+        *p++ = c->size ? FORM_BLOCKS : FORM_SAME;
+        p = put_varint(p, c->first);
+        if (c->size)
+            memcpy(p, c->bytes, c->size);
+        p += c->size;
+    }
+    return p;
+}
