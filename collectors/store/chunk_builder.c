@@ -118,9 +118,8 @@ static inline unsigned width_of(uint64_t any)
 }
 
 /* n values, stride bytes apart, of which any has every bit that one of them has. */
-static inline uint8_t *put_values(uint8_t *p, const void *values, size_t stride, size_t n, uint64_t any)
+static inline uint8_t *put_values(uint8_t *p, const uint8_t *v, size_t stride, size_t n, uint64_t any)
 {
-    const uint8_t *v = values;
     unsigned width = width_of(any);
     *p++ = (uint8_t)width;
     if (width == 1) { /* a value's first byte: little-endian */
@@ -155,7 +154,7 @@ static inline uint64_t which_are(const uint8_t bytes[64], uint8_t value)
     return is;
 }
 
-/* A whole block of few different values as a palette and the bits of each value's place in it. NULL: they are too many. */
+/* A whole block of few different values of a byte as a palette and the bits of each value's place in it. NULL: they are too many. */
 static uint8_t *put_palette(uint8_t *p, const uint8_t values[BLOCK])
 {
     uint8_t palette[PALETTE_MAX];
@@ -181,15 +180,17 @@ static uint8_t *put_palette(uint8_t *p, const uint8_t values[BLOCK])
     return p + planes * sizeof(plane[0]);
 }
 
-/* A field of one byte, in spans that follow one another. */
-static uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
+/* n values of which any has every bit that one of them has, where few different ones are to be expected. */
+static uint8_t *put_few(uint8_t *p, const uint8_t *v, size_t stride, size_t n, uint64_t any)
 {
-    uint8_t v[BLOCK], any = 0;
+    uint8_t bytes[BLOCK], *packed = NULL;
+    if (width_of(any) == 1 && n == BLOCK) {
 #pragma GCC unroll 4
-    for (size_t i = 0; i < n; i++)
-        any |= v[i] = field[i * sizeof(struct pp_span)];
-    uint8_t *packed = any && n == BLOCK ? put_palette(p, v) : NULL;
-    return packed ? packed : put_values(p, v, 1, n, any);
+        for (size_t i = 0; i < BLOCK; i++)
+            bytes[i] = v[i * stride];
+        packed = put_palette(p, bytes);
+    }
+    return packed ? packed : put_values(p, v, stride, n, any);
 }
 
 /* Differences within a narrow field are taken in its width: -1 and 0 are neighbours. */
@@ -200,13 +201,11 @@ static uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
     static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase) \
     {                                                                                                   \
         uint64_t v[BLOCK], any = 0;                                                                     \
-        if (sizeof(type) == 1)                                                                          \
-            return put_byte_block(p, (const uint8_t *)&s->field, n);                                         \
-        if (predictor == PLAIN && sizeof(type) == 8) {                                                  \
+        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                           \
             _Pragma("GCC unroll 4")                                                                     \
             for (size_t i = 0; i < n; i++)                                                              \
                 any |= s[i].field;                                                                      \
-            return put_values(p, &s->field, sizeof(*s), n, any);                                        \
+            return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, any); \
         }                                                                                               \
         _Pragma("GCC unroll 4")                                                                         \
         for (size_t i = 0; i < n; i++) {                                                                \
@@ -222,7 +221,7 @@ static uint8_t *put_byte_block(uint8_t *p, const uint8_t *field, size_t n)
             }                                                                                           \
             any |= v[i];                                                                                \
         }                                                                                               \
-        return put_values(p, v, sizeof(v[0]), n, any);                                                  \
+        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);   \
     }
 COLUMN_MAP(PUT_BLOCK)
 
@@ -253,7 +252,7 @@ static int begin_varying(struct column *c, enum predictor predictor, size_t span
         c->in_phase[i] = c->first;
     uint8_t *p = c->bytes;
     for (size_t i = 0; i < blocks; i++)
-        p = put_values(p, &c->first, 0, BLOCK, width ? c->first : 0);
+        p = put_values(p, (const uint8_t *)&c->first, 0, BLOCK, width ? c->first : 0);
     c->size = (size_t)(p - c->bytes);
     return 1;
 }

@@ -12,9 +12,8 @@ struct column {
 static const struct {
     unsigned bit;
     enum predictor predictor;
-    int of_bytes;
 } kinds[COLUMNS] = {
-#define KIND(field, type, predictor, bit) {bit, predictor, sizeof(type) == 1},
+#define KIND(field, type, predictor, bit) {bit, predictor},
     COLUMN_MAP(KIND)
 #undef KIND
 };
@@ -60,17 +59,17 @@ static size_t block_of(size_t left)
 
 /* ---- finding the columns ---- */
 
-/* The bytes of a block of n values that begins with this one; SIZE_MAX: no block does. A palette is one of bytes. */
-static size_t block_bytes(uint8_t first, size_t n, int of_bytes)
+/* The bytes of a block of n values that begins with this one; SIZE_MAX: no block does. */
+static size_t block_bytes(uint8_t first, size_t n)
 {
     if (first <= 8)
         return 1 + first * n;
     size_t planes = first - PALETTE;
-    return first > PALETTE && planes <= PALETTE_PLANES_MAX && n == BLOCK && of_bytes ? 1 + (1u << planes) + planes * BLOCK / 8 : SIZE_MAX;
+    return first > PALETTE && planes <= PALETTE_PLANES_MAX && n == BLOCK ? 1 + (1u << planes) + planes * BLOCK / 8 : SIZE_MAX;
 }
 
 /* What follows a column of n values; NULL when its bytes do not follow the format. */
-static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n, int of_bytes)
+static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
 {
     if (p == end || *p > FORM_BLOCKS)
         return NULL;
@@ -78,7 +77,7 @@ static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint
     p = get_varint(p, end, &c->last);
     c->at = form == FORM_BLOCKS ? p : NULL;
     for (size_t left = n; p && c->at && left; left -= block_of(left)) {
-        size_t bytes = p < end ? block_bytes(*p, block_of(left), of_bytes) : SIZE_MAX;
+        size_t bytes = p < end ? block_bytes(*p, block_of(left)) : SIZE_MAX;
         p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
     }
     return p;
@@ -88,7 +87,7 @@ static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint
 static int find_columns(struct column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
 {
     for (size_t i = 0; i < COLUMNS && p; i++)
-        p = find_column(&columns[i], p, end, n, kinds[i].of_bytes);
+        p = find_column(&columns[i], p, end, n);
     return p == end;
 }
 

@@ -1,3 +1,4 @@
+#include "collectors/store/log_vfs.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
@@ -229,7 +230,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     if (status)
         return status;
     ignore_file_size_signal();
-    if (sqlite3_open_v2(opts->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(opts->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) != SQLITE_OK) {
         status = pp_db_fail(db, err, "cannot create", opts->path);
         sqlite3_close(db);
         goto out;
@@ -274,7 +275,7 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
     struct pp_store *s = NULL;
     *out = NULL;
     ignore_file_size_signal();
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) != SQLITE_OK) {
         pp_status status = pp_db_fail(db, err, "cannot append to", path);
         sqlite3_close(db);
         return status;

@@ -182,8 +182,10 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, 
         size_t bytes = (size_t)n * sizeof(*piece);
         if (read_at(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
             return PP_E_IO;
-        for (uint64_t k = 0; k < n; k++)
-            pp_ring_record_to_span(&clock, &piece[k], &piece[k]);
+        for (uint64_t k = 0; k < n; k++) {
+            struct pp_span record = piece[k];
+            pp_ring_record_to_span(&clock, &record, &piece[k]);
+        }
         status = pp_store_append(s, ring->thread, piece, (size_t)n);
         i += n;
     }

@@ -171,7 +171,7 @@ void pp_rollup_free(struct pp_rollup *r)
 enum known {
     NOTHING,
     LEAN,  /* they have nothing beyond times, phase, ids and name, */
-    LATER, /* and are laps without samples, of one batch, of this second, and later than all before */
+    LATER, /* and are laps without samples, of this second, and later than all before; those of one batch are added at a time */
 };
 
 static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span, uint64_t end, enum known known)
@@ -388,34 +388,58 @@ static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, 
     return code;
 }
 
-/* What the shape of a block knows of some of its spans. */
-static enum known known_of(const struct pp_rollup *r, const struct pp_span *spans, uint64_t last_end_ns, const struct pp_chunk_shape *shape)
+static struct pp_span differs_of(const struct pp_chunk_shape *shape)
 {
     struct pp_span differs;
     memcpy(&differs, shape->differs, sizeof(differs));
+    return differs;
+}
+
+/* What the shape of a block knows of some of its spans. */
+static enum known known_of(const struct pp_rollup *r, const struct pp_span *spans, uint64_t last_end_ns, const struct pp_chunk_shape *shape)
+{
+    struct pp_span differs = differs_of(shape);
     if (!pp_chunk_lean(shape, spans))
         return NOTHING;
-    if (shape->gaps || differs.batch || differs.sample || spans[0].sample != PP_NO_SAMPLE)
+    if (shape->gaps || differs.sample || spans[0].sample != PP_NO_SAMPLE)
         return LEAN;
     return spans[0].start_ns >= r->last_end_ns && in_second(r, spans[0].start_ns) && in_second(r, last_end_ns) ? LATER : LEAN;
+}
+
+static size_t same_batch(const struct pp_span *spans, size_t n)
+{
+    size_t same = 1;
+    while (same < n && spans[same].batch == spans[0].batch)
+        same++;
+    return same;
+}
+
+static int add_later(struct pp_rollup *r, const struct pp_span *spans, size_t n, int same)
+{
+    int code = SQLITE_OK;
+    for (size_t from = 0, count; from < n && code == SQLITE_OK; from += count) {
+        count = same ? n : same_batch(spans + from, n - from);
+        if (spans[from].batch != r->run_batch)
+            code = begin_batch(r, spans[from].batch);
+        if (code == SQLITE_OK)
+            code = add_spans(r, spans + from, count, LATER);
+    }
+    return code;
 }
 
 int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
 {
     uint64_t last_end_ns = spans[n - 1].start_ns + spans[n - 1].dur_ns;
     int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);
-    enum known known = known_of(r, spans, last_end_ns, shape);
-    if (code == SQLITE_OK && known == LATER && spans[0].batch != r->run_batch)
-        code = begin_batch(r, spans[0].batch);
     if (code != SQLITE_OK)
         return code;
-    if (known == NOTHING)
-        return add_spans(r, spans, n, NOTHING);
-    if (known == LEAN)
-        return add_spans(r, spans, n, LEAN);
-    code = add_spans(r, spans, n, LATER);
+    switch (known_of(r, spans, last_end_ns, shape)) {
+    case NOTHING: return add_spans(r, spans, n, NOTHING);
+    case LEAN: return add_spans(r, spans, n, LEAN);
+    case LATER: break;
+    }
     r->last_end_ns = last_end_ns;
-    return code;
+    return add_later(r, spans, n, !differs_of(shape).batch);
 }
 
 static void bind_batch(sqlite3_stmt *st, int row, const struct batch_part *b)

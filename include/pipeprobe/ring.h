@@ -195,8 +195,6 @@ static inline struct pp_clock_reader pp_clock_read_afresh(struct pp_clock_reader
 static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
 {
     __extension__ typedef unsigned __int128 wide;
-    if (tick == c->tick)
-        return c->ns;
     uint64_t since = tick - c->tick0;
     if (since >= c->length) {
         *c = pp_clock_read_afresh(*c, tick);
@@ -207,28 +205,19 @@ static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
     return c->ns;
 }
 
-/* Turns a record as it lies in a ring into a span as it is stored; they may be the same. */
+/* Turns a record as it lies in a ring into a span as it is stored, elsewhere. What is copied whole and then changed would be written twice: the times are not. */
 static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struct pp_span *record, struct pp_span *span)
 {
     uint64_t start = record->start_ns, dur = record->dur_ns;
     if (record->reserved == PP_STAMP_TICKS) {
         uint64_t end_tick = start + dur;
-        start = pp_clock_read(c, start);
+        start = start == c->tick ? c->ns : pp_clock_read(c, start);
         dur = pp_clock_read(c, end_tick) - start;
     }
-    span->start_ns = start; /* field by field: what is copied whole and then changed is written twice */
+    span->start_ns = start;
     span->dur_ns = dur;
-    span->sample = record->sample;
-    span->bytes = record->bytes;
-    span->cpu_ns = record->cpu_ns;
-    span->run_delay_ns = record->run_delay_ns;
-    span->batch = record->batch;
-    span->cache_hit_kib = record->cache_hit_kib;
-    span->epoch = record->epoch;
-    span->name = record->name;
-    span->phase = record->phase;
+    memcpy(&span->sample, &record->sample, sizeof(*span) - 2 * sizeof(uint64_t));
     span->reserved = 0;
-    span->flags = record->flags;
 }
 
 /* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first as they would have been
