@@ -2,6 +2,9 @@
 #include "collectors/store/chunk_impl.h"
 
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define PHASES 256u
 #define BLOCK_BYTES_MAX (1 + 8 * BLOCK + SLACK)
@@ -138,19 +141,19 @@ static inline uint8_t *put_values(uint8_t *p, const uint8_t *v, size_t stride, s
     return p;
 }
 
-/* A bit for each of 64 bytes, whether it is that value. Eight at a time: a byte that is zero is one that has no bit set, and a multiplication gathers them
- * (Warren, Hacker's Delight, 6-1, and 7-1 for the gathering). */
+/* A bit for each of 64 bytes, whether it is that value. */
 static inline uint64_t which_are(const uint8_t bytes[64], uint8_t value)
 {
-    const uint64_t ones = 0x0101010101010101u, low = 0x7f7f7f7f7f7f7f7fu;
     uint64_t is = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        uint64_t x;
-        memcpy(&x, bytes + i * 8, sizeof(x));
-        x ^= value * ones;
-        uint64_t zero = ~(((x & low) + low) | x) >> 7 & ones;
-        is |= (zero * 0x0102040810204080u >> 56) << i * 8;
+#ifdef __SSE2__
+    for (unsigned i = 0; i < 4; i++) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i * 16));
+        is |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)value))) << i * 16;
     }
+#else
+    for (unsigned i = 0; i < 64; i++)
+        is |= (uint64_t)(bytes[i] == value) << i;
+#endif
     return is;
 }
 
