@@ -51,12 +51,18 @@ static int begins_page_within(const void *bytes, int n)
     return n == FRAME_HEADER_BYTES && memcmp((const uint8_t *)bytes + 4, no_commit, sizeof(no_commit)) == 0;
 }
 
+/* The page whose header waits. SQLite also writes headers without their pages, when it sums up anew a transaction that did not fit its cache. */
+static int is_that_page(const struct log_file *f, int n, sqlite3_int64 at)
+{
+    return f->page_waits && n != FRAME_HEADER_BYTES && f->n && at == f->at + f->n;
+}
+
 static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
 {
     struct log_file *f = (struct log_file *)file;
-    int is_page = f->page_waits;
-    f->page_waits = !is_page && begins_page_within(bytes, n);
-    if (n <= WAITING_BYTES && (is_page || f->page_waits))
+    int may_wait = is_that_page(f, n, at);
+    f->page_waits = begins_page_within(bytes, n);
+    if (n <= WAITING_BYTES && (may_wait || f->page_waits))
         return keep_waiting(f, bytes, n, at);
     int code = write_waiting(f);
     return code == SQLITE_OK ? f->base->pMethods->xWrite(f->base, bytes, n, at) : code;
