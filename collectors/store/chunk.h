@@ -61,6 +61,12 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
 /* The same of the columns in wanted (enum pp_column) alone: of the spans' other fields some are 0. What is refused is the same. */
 const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n);
 
+/* The same a piece at a time, which stays in a near cache while somebody goes over it. Opening returns the number of spans, 0 for what decoding refuses; the body must
+ * live until the last piece was taken. The next pieces: PP_CHUNK_PIECE spans each, the last one fewer, then NULL. */
+#define PP_CHUNK_PIECE 4096u
+size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted);
+const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n);
+
 /* XXH3 of the body, bound to the row it stands in: a body under another thread or position does not match. */
 uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size);
 

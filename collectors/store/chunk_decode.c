@@ -2,13 +2,6 @@
  * the next, so that the spans stay in the nearest cache meanwhile. */
 #include "collectors/store/chunk_impl.h"
 
-/* A column of the chunk that is being decoded. */
-struct column {
-    const uint8_t *at;   /* its next block; NULL: all values are `last` */
-    uint64_t last;       /* what the predictor remembers: values wrap in 64 bits, so what encoding subtracted is added back, */
-    uint64_t in_phase[256]; /* per phase where the predictor is DELTA_IN_PHASE */
-};
-
 static const struct {
     unsigned bit;
     enum predictor predictor;
@@ -69,7 +62,7 @@ static size_t block_bytes(uint8_t first, size_t n)
 }
 
 /* What follows a column of n values; NULL when its bytes do not follow the format. */
-static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint8_t *end, size_t n)
+static const uint8_t *find_column(struct pp_chunk_column *c, const uint8_t *p, const uint8_t *end, size_t n)
 {
     if (p == end || *p > FORM_BLOCKS)
         return NULL;
@@ -84,7 +77,7 @@ static const uint8_t *find_column(struct column *c, const uint8_t *p, const uint
 }
 
 /* All of them, between p and end. */
-static int find_columns(struct column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
+static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
 {
     for (size_t i = 0; i < COLUMNS && p; i++)
         p = find_column(&columns[i], p, end, n);
@@ -137,7 +130,7 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
 
 /* One function per column, its field, type and predictor known to the compiler: the next n values into the fields of n spans that are zero. */
 #define GET_COLUMN(field, type, predictor, bit)                                                         \
-    static void get_##field(struct column *c, const uint8_t *end, struct pp_span *s, size_t n)          \
+    static void get_##field(struct pp_chunk_column *c, const uint8_t *end, struct pp_span *s, size_t n)          \
     {                                                                                                   \
         uint64_t v[BLOCK], last = c->last;                                                              \
         if (!c->at) {                                                                                   \
@@ -170,7 +163,7 @@ static unsigned with_predictors(unsigned wanted)
     return wanted | from;
 }
 
-static void begin_columns(struct column columns[COLUMNS], unsigned wanted)
+static void begin_columns(struct pp_chunk_column columns[COLUMNS], unsigned wanted)
 {
     for (size_t k = 0; k < COLUMNS; k++)
         if (kinds[k].predictor == DELTA_IN_PHASE && columns[k].at && (wanted & kinds[k].bit))
@@ -178,11 +171,11 @@ static void begin_columns(struct column columns[COLUMNS], unsigned wanted)
                 columns[k].in_phase[phase] = columns[k].last;
 }
 
-static void get_columns(struct column columns[COLUMNS], const uint8_t *end, unsigned wanted, struct pp_span *spans, size_t n)
+static void get_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *end, unsigned wanted, struct pp_span *spans, size_t n)
 {
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t count = block_of(n - from);
-        struct column *c = columns;
+        struct pp_chunk_column *c = columns;
         memset(spans + from, 0, count * sizeof(*spans));
 #define GET(field, type, predictor, bit)                \
     if (wanted & bit)                                   \
@@ -205,23 +198,54 @@ static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body
     return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw : NULL;
 }
 
-const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n_out)
+/* The number of spans; 0: not a body. */
+static size_t open_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted)
 {
-    struct column columns[COLUMNS];
-    *n_out = 0;
+    c->left = 0;
     if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
-        return NULL;
+        return 0;
     size_t n = get_u32(body + 4), raw = get_u32(body + 8);
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
-        return NULL;
+        return 0;
     const uint8_t *p = open_columns(c, body, size, raw);
-    if (!p || !find_columns(columns, p, p + raw, n) || !pp_chunk_reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
+    if (!p || !find_columns(c->column, p, p + raw, n))
+        return 0;
+    c->columns_end = p + raw;
+    c->wanted = with_predictors(wanted);
+    begin_columns(c->column, c->wanted);
+    c->left = n;
+    return n;
+}
+
+/* The next n spans of the open chunk; NULL without memory. */
+static const struct pp_span *take(struct pp_chunk_codec *c, size_t n)
+{
+    if (!pp_chunk_reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
         return NULL;
-    wanted = with_predictors(wanted);
-    begin_columns(columns, wanted);
-    get_columns(columns, p + raw, wanted, c->spans, n);
-    *n_out = n;
+    get_columns(c->column, c->columns_end, c->wanted, c->spans, n);
+    c->left -= n;
     return c->spans;
+}
+
+size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted)
+{
+    size_t n = open_body(c, body, size, wanted);
+    return n && pp_chunk_reserve(&c->spans, &c->spans_cap, n < PP_CHUNK_PIECE ? n : PP_CHUNK_PIECE, sizeof(*c->spans)) ? n : 0;
+}
+
+const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n)
+{
+    *n = c->left < PP_CHUNK_PIECE ? c->left : PP_CHUNK_PIECE;
+    return *n ? take(c, *n) : NULL;
+}
+
+const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n)
+{
+    *n = open_body(c, body, size, wanted);
+    const struct pp_span *spans = *n ? take(c, *n) : NULL;
+    if (!spans)
+        *n = 0;
+    return spans;
 }
 
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n)

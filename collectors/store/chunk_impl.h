@@ -48,9 +48,20 @@ enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 #define COLUMN_BYTES_MAX(n) (1 + VARINT_MAX + ((n) + BLOCK - 1) / BLOCK + 8 * (size_t)(n))
 #define COLUMNS_BYTES_MAX(n) (COLUMNS * COLUMN_BYTES_MAX(n))
 
+/* A column of the chunk that is being decoded. */
+struct pp_chunk_column {
+    const uint8_t *at;      /* its next block; NULL: all values are `last` */
+    uint64_t last;          /* what the predictor remembers: values wrap in 64 bits, so what encoding subtracted is added back, */
+    uint64_t in_phase[256]; /* per phase where the predictor is DELTA_IN_PHASE */
+};
+
 struct pp_chunk_codec {
     struct pp_chunk_builder *builder; /* of pp_chunk_encode */
-    struct pp_span *spans; /* decoded */
+    struct pp_span *spans; /* decoded, of the chunk that is open: */
+    struct pp_chunk_column column[COLUMNS];
+    const uint8_t *columns_end;
+    unsigned wanted;
+    size_t left;           /* spans */
     uint8_t *raw, *body;   /* columns; header and columns */
     size_t spans_cap, raw_cap, body_cap;
     ZSTD_CCtx *cctx;

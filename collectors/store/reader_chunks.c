@@ -5,16 +5,15 @@
 
 #define COLUMNS "SELECT id, thread, seq0, n, checksum, body FROM chunk "
 
-/* The spans of the chunk in the current row, or NULL when its checksum or its format does not hold. */
-static const struct pp_span *chunk_in(struct query *q, unsigned columns, size_t *n)
+/* Opens the chunk in the current row; 0 when its checksum or its format does not hold. */
+static int open_chunk(struct query *q, unsigned columns)
 {
     const uint8_t *body = sqlite3_column_blob(q->st, 5);
     size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
     uint64_t stated = col_num(q, 3);
     if (!body || pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
-        return NULL;
-    const struct pp_span *spans = pp_chunk_decode_columns(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL, n);
-    return spans && *n == stated ? spans : NULL;
+        return 0;
+    return stated && pp_chunk_open(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL) == stated;
 }
 
 /* Rows of q, until the end or until fn says stop; *last_id follows. */
@@ -23,13 +22,13 @@ static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id
     uint64_t bad = 0;
     int stop = 0;
     while (!stop && query_row(q)) {
+        const struct pp_span *spans;
         size_t n;
-        const struct pp_span *spans = chunk_in(q, columns, &n);
+        int opened = open_chunk(q, columns);
         *last_id = (int64_t)col_num(q, 0);
-        if (spans)
+        bad += !opened;
+        while (opened && !stop && (spans = pp_chunk_next(q->r->codec, &n)))
             stop = fn(ctx, (uint32_t)col_num(q, 1), spans, n);
-        else
-            bad++;
     }
     if (bad_chunks)
         *bad_chunks = bad;

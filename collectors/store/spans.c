@@ -119,14 +119,14 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     return status;
 }
 
-/* A thread whose chunks are cut by their size brings spans fast: compression can wait, the rings cannot. */
+/* A thread that brings many spans a commit, or whose chunks are cut by their size, is fast: compression can wait, the rings cannot. */
 pp_status pp_store_cut_chunks(struct pp_store *s)
 {
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < s->threads && !status; i++) {
         struct pp_store_pending *p = &s->pending[i];
         if (spans_of(p))
-            status = write_chunk(s, i, !p->hurried);
+            status = write_chunk(s, i, !p->hurried && spans_of(p) < PP_STORE_MANY_SPANS);
         p->hurried = 0;
     }
     return status;

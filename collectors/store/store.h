@@ -18,6 +18,7 @@
 
 #define PP_STORE_CHUNK_SPANS 16384u
 #define PP_STORE_MERGED_SPANS 4096u /* of which a chunk with less detail is made */
+#define PP_STORE_MANY_SPANS 4096u   /* a chunk of as many is not compressed */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
 #define PP_STORE_GPU_STATEMENTS 3
