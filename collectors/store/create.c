@@ -160,7 +160,7 @@ static pp_status write_phases(sqlite3 *db, const char *path, struct pp_err *err)
 static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
 {
     char sql[160];
-    snprintf(sql, sizeof(sql), "BEGIN IMMEDIATE; PRAGMA application_id=%d; PRAGMA user_version=%d;", PP_STORE_APPLICATION_ID, PP_STORE_VERSION);
+    snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; BEGIN IMMEDIATE; PRAGMA application_id=%d; PRAGMA user_version=%d;", PP_STORE_PAGE_BYTES, PP_STORE_APPLICATION_ID, PP_STORE_VERSION);
     pp_status status = pp_db_exec(db, sql, err, "cannot create", path);
     if (!status)
         status = pp_db_exec(db, pp_schema_tables, err, "cannot create", path);

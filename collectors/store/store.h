@@ -24,8 +24,9 @@
 #define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
-#define PP_STORE_LOG_PAGES 8192      /* of 4 KiB, 32 MiB: then the log goes into the database, */
-#define PP_STORE_LOG_PAGES_MAX 32768 /* and from here on the commit does it, which bounds the log but for what others hold it up */
+#define PP_STORE_PAGE_BYTES 8192      /* what a page costs on its way through the log into the file it costs half as often as with SQLite's own 4096 */
+#define PP_STORE_LOG_PAGES 4096      /* 32 MiB: then the log goes into the database, */
+#define PP_STORE_LOG_PAGES_MAX 16384 /* and from here on the commit does it, which bounds the log but for what others hold it up */
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
