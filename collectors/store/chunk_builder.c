@@ -200,31 +200,31 @@ static uint8_t *put_few(uint8_t *p, const uint8_t *v, size_t stride, size_t n, u
 #define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
 
 /* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last as what the predictor remembers. */
-#define PUT_BLOCK(field, type, predictor, bit)                                                          \
+#define PUT_BLOCK(field, type, predictor, bit)                                                                    \
     static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase) \
-    {                                                                                                   \
-        uint64_t v[BLOCK], any = 0;                                                                     \
-        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                           \
-            _Pragma("GCC unroll 4")                                                                     \
-            for (size_t i = 0; i < n; i++)                                                              \
-                any |= s[i].field;                                                                      \
+    {                                                                                                             \
+        uint64_t v[BLOCK], any = 0;                                                                               \
+        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                                     \
+            _Pragma("GCC unroll 4")                                                                               \
+            for (size_t i = 0; i < n; i++)                                                                        \
+                any |= s[i].field;                                                                                \
             return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, any); \
-        }                                                                                               \
-        _Pragma("GCC unroll 4")                                                                         \
-        for (size_t i = 0; i < n; i++) {                                                                \
-            uint64_t x = s[i].field;                                                                    \
-            if (predictor == PLAIN) {                                                                   \
-                v[i] = x;                                                                               \
-            } else if (predictor == DELTA_IN_PHASE) {                                                   \
-                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                               \
-                in_phase[s[i].phase] = x;                                                               \
-            } else {                                                                                    \
-                v[i] = zigzag(SIGNED_IN(type, x - last));                                               \
-                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                   \
-            }                                                                                           \
-            any |= v[i];                                                                                \
-        }                                                                                               \
-        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);   \
+        }                                                                                                         \
+        _Pragma("GCC unroll 4")                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                                          \
+            uint64_t x = s[i].field;                                                                              \
+            if (predictor == PLAIN) {                                                                             \
+                v[i] = x;                                                                                         \
+            } else if (predictor == DELTA_IN_PHASE) {                                                             \
+                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                                         \
+                in_phase[s[i].phase] = x;                                                                         \
+            } else {                                                                                              \
+                v[i] = zigzag(SIGNED_IN(type, x - last));                                                         \
+                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                             \
+            }                                                                                                     \
+            any |= v[i];                                                                                          \
+        }                                                                                                         \
+        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);          \
     }
 COLUMN_MAP(PUT_BLOCK)
 
@@ -280,19 +280,19 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
     struct pp_span differs;
     struct column *c = b->column;
     memcpy(&differs, shape->differs, sizeof(differs));
-#define ADD(field, type, predictor, bit)                                                                                                                       \
-    if (!b->n)                                                                                                                                                 \
-        c->first = spans[0].field;                                                                                                                             \
-    if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) {                                                          \
-        if (!reserve(c, 1))                                                                                                                                    \
-            return 0;                                                                                                                                          \
-        c->bytes[c->size++] = 0;                                                                                                                               \
-    } else if (predictor == AFTER_LAST || c->size || differs.field) {                                                                                          \
-        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n))                                                                       \
-            return 0;                                                                                                                                          \
-        uint64_t last = !b->n ? spans[0].field : predictor == AFTER_LAST ? end_of(&b->before) : b->before.field;                                               \
-        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase) - c->bytes);                                                           \
-    }                                                                                                                                                          \
+#define ADD(field, type, predictor, bit)                                                                         \
+    if (!b->n)                                                                                                   \
+        c->first = spans[0].field;                                                                               \
+    if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) {            \
+        if (!reserve(c, 1))                                                                                      \
+            return 0;                                                                                            \
+        c->bytes[c->size++] = 0;                                                                                 \
+    } else if (predictor == AFTER_LAST || c->size || differs.field) {                                            \
+        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n))                         \
+            return 0;                                                                                            \
+        uint64_t last = !b->n ? spans[0].field : predictor == AFTER_LAST ? end_of(&b->before) : b->before.field; \
+        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase) - c->bytes);             \
+    }                                                                                                            \
     c++;
     COLUMN_MAP(ADD)
 #undef ADD

@@ -1,58 +1,14 @@
-#include "collectors/store/rollup.h"
+#include "collectors/store/rollup_impl.h"
 
-#include "collectors/store/db.h"
 #include "probe/base/heap.h"
-#include "probe/base/hist.h"
 #include "probe/base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_NS 1000000000u
-#define PHASES 256
 #define BATCH_SLOTS 8192u               /* a power of two, */
 #define BATCH_PAIRS (BATCH_SLOTS / 2)   /* at most half full */
 #define NO_PAIR UINT16_MAX
-#define ROWS_AT_ONCE 32 /* a statement's set-up costs as much as some rows of it */
-#define HIST_BYTES_MAX (PP_HIST_BUCKETS * 12)
-
-#define BITMAP_WORDS ((PP_HIST_BUCKETS + 63) / 64)
-
-struct sums {
-    uint64_t n, samples, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, first_start_ns, last_end_ns;
-};
-
-/* One phase of the thread and second that are being gathered. A run is what came of one batch without another in between: it is summed up once, and
- * added to its batch and to the second when it ends. */
-struct phase_part {
-    struct sums run, sums;
-    uint32_t *bucket;
-    uint64_t *touched; /* a bit per bucket that is not zero, so that clearing costs what was used */
-};
-
-struct batch_part {
-    uint64_t key;
-    struct sums sums;
-};
-
-struct pp_rollup {
-    sqlite3 *db;
-    sqlite3_stmt *second, *batch, *many_batches; /* many: ROWS_AT_ONCE */
-    uint64_t second_start_ns;          /* of the phase parts, */
-    uint32_t thread;                   /* as this is, */
-    uint64_t last_end_ns;              /* and this of all spans in them */
-    struct phase_part *phase[PHASES];  /* NULL: none of it was seen */
-    struct phase_part *running[PHASES]; /* the same of those with a run, which is of */
-    uint64_t run_batch;
-    uint8_t runs[PHASES];              /* which they are, */
-    unsigned n_runs;                   /* as many */
-    struct batch_part *batches;        /* [BATCH_PAIRS], of which n_batches are in use, in order of appearance */
-    uint16_t *at;                      /* [BATCH_SLOTS], hash of a key to its place in batches */
-    uint16_t n_batches;
-    int gave_up;
-    uint8_t *blob;
-};
-
 #define EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
 
 static uint32_t bucket_of_any(uint64_t v)
@@ -93,21 +49,6 @@ static void forget_batches(struct pp_rollup *r)
     r->n_batches = 0;
 }
 
-/* Files of version 1 have one row per batch and phase. */
-static int prepare_batch(sqlite3 *db, int rows, sqlite3_stmt **out)
-{
-    static const char row[] = "(?,?,?,?,?,?,?,?,?,?,?)";
-    char sql[1024 + ROWS_AT_ONCE * sizeof(row)] = "INSERT INTO rollup_batch VALUES";
-    for (int i = 0; i < rows; i++)
-        strcat(strcat(sql, i ? "," : ""), row);
-    if (pp_db_version(db) < 2) /* 0: it could not be read, and this fails where it is not so */
-        strcat(sql, " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
-                    " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
-                    " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
-                    " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
-    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-}
-
 struct pp_rollup *pp_rollup_new(sqlite3 *db)
 {
     struct pp_rollup *r = calloc(1, sizeof(*r));
@@ -117,12 +58,7 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
     r->batches = malloc(BATCH_PAIRS * sizeof(*r->batches));
     r->at = malloc(BATCH_SLOTS * sizeof(*r->at));
     r->blob = malloc(HIST_BYTES_MAX);
-    int code = sqlite3_prepare_v3(db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, SQLITE_PREPARE_PERSISTENT, &r->second, NULL);
-    if (code == SQLITE_OK)
-        code = prepare_batch(db, 1, &r->batch);
-    if (code == SQLITE_OK)
-        code = prepare_batch(db, ROWS_AT_ONCE, &r->many_batches);
-    if (code == SQLITE_OK && r->batches && r->at && r->blob) {
+    if (r->batches && r->at && r->blob && pp_rollup_prepare(r) == SQLITE_OK) {
         forget_batches(r);
         return r;
     }
@@ -156,9 +92,7 @@ void pp_rollup_free(struct pp_rollup *r)
 {
     if (!r)
         return;
-    sqlite3_finalize(r->second);
-    sqlite3_finalize(r->batch);
-    sqlite3_finalize(r->many_batches);
+    pp_rollup_finalize(r);
     for (size_t i = 0; i < PHASES; i++)
         free_phase(r->phase[i]);
     free(r->batches);
@@ -224,50 +158,11 @@ static inline void count(struct phase_part *p, uint64_t dur_ns)
         p->touched[b / 64] |= 1ull << b % 64;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint32_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *p++ = (uint8_t)(v | 0x80);
-    *p++ = (uint8_t)v;
-    return p;
-}
-
-/* The histogram in bucket order; it is empty afterwards. */
-static size_t encode_hist(struct phase_part *p, uint8_t *blob)
-{
-    uint8_t *out = blob;
-    uint32_t last = 0;
-    for (uint32_t word = 0; word < BITMAP_WORDS; word++) {
-        for (uint64_t left = p->touched[word]; left; left &= left - 1) {
-            uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(left);
-            out = put_varint(out, b - last);
-            out = put_varint(out, p->bucket[b]);
-            last = b;
-            p->bucket[b] = 0;
-        }
-        p->touched[word] = 0;
-    }
-    return (size_t)(out - blob);
-}
-
-static int run(sqlite3_stmt *st)
-{
-    int code = sqlite3_step(st);
-    int reset = sqlite3_reset(st);
-    return code == SQLITE_DONE ? reset : code;
-}
-
-static void bind_all(sqlite3_stmt *st, int first, const uint64_t *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        sqlite3_bind_int64(st, first + i, (sqlite3_int64)v[i]);
-}
-
 /* Per-batch sums are worth it for steps, not for a stress test of the recorder. */
 static int give_up_batches(struct pp_rollup *r)
 {
     r->gave_up = 1;
-    return sqlite3_exec(r->db, "DELETE FROM rollup_batch", NULL, NULL, NULL);
+    return pp_rollup_delete_batches(r);
 }
 
 static int add_to_batch(struct pp_rollup *r, uint64_t key, const struct sums *s)
@@ -316,22 +211,12 @@ static int begin_run(struct pp_rollup *r, const struct pp_span *first)
     return SQLITE_OK;
 }
 
-static int write_phase(struct pp_rollup *r, unsigned phase)
-{
-    struct phase_part *p = r->phase[phase];
-    const struct sums *s = &p->sums;
-    bind_all(r->second, 1, (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
-    sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
-    memset(&p->sums, 0, sizeof(p->sums));
-    return run(r->second);
-}
-
 static int flush_second(struct pp_rollup *r)
 {
     int code = end_runs(r);
     for (unsigned phase = 0; phase < PHASES && code == SQLITE_OK; phase++)
         if (r->phase[phase] && r->phase[phase]->sums.n)
-            code = write_phase(r, phase);
+            code = pp_rollup_put_phase(r, phase);
     return code;
 }
 
@@ -442,27 +327,13 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
     return add_later(r, spans, n, !differs_of(shape).batch);
 }
 
-static void bind_batch(sqlite3_stmt *st, int row, const struct batch_part *b)
-{
-    const struct sums *s = &b->sums;
-    const uint64_t column[] = {b->key >> 8, b->key & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns};
-    enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
-    bind_all(st, 1 + row * COLUMNS, column, COLUMNS);
-}
-
 int pp_rollup_commit(struct pp_rollup *r)
 {
     int code = flush_second(r);
-    if (!r->n_batches)
-        return code;
-    for (size_t i = 0, rows; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i += rows) {
-        rows = r->n_batches - i < ROWS_AT_ONCE ? 1 : ROWS_AT_ONCE;
-        sqlite3_stmt *st = rows == 1 ? r->batch : r->many_batches;
-        for (size_t k = 0; k < rows; k++)
-            bind_batch(st, (int)k, &r->batches[i + k]);
-        code = run(st);
-    }
-    forget_batches(r);
+    if (code == SQLITE_OK && !r->gave_up)
+        code = pp_rollup_put_batches(r);
+    if (r->n_batches)
+        forget_batches(r);
     return code;
 }
 
