@@ -43,7 +43,7 @@ static inline struct pp_span *pp_record_slot(struct pp_thread *t)
 static inline void pp_record_publish(struct pp_thread *t)
 {
     t->head++;
-    __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_peek */
+    __atomic_store_n(&t->ring->head, t->head, __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_reader */
 }
 
 static inline uint8_t pp_record_stamp_kind(const struct pp_thread *t)
