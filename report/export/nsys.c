@@ -24,24 +24,18 @@
 #define STREAM_ID 7     /* CUDA's first stream that is not the default one, as nsys numbers them */
 #define CATEGORY_NONE 0 /* NVTX: no category; no phase has this number */
 
-/* Rows per INSERT: per-row cost of the statement halves; more gains nothing. */
-#define ROWS 64
-#define RANGE_COLUMNS "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, globalTid, textId, domainId, uint64Value) VALUES"
-#define RANGE_ROW "(?,?,?,?,?,?,?,?,?,?)"
-enum { RANGE_VALUES = 10 };
-
-struct range {
-    int64_t start, end, range_id, global_tid, payload; /* range_id 0, payload -1: NULL */
-    uint32_t text_id, colour;
-    uint16_t type, category;
-};
+#define RANGES "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
+#define RANGE "(?,?,?,?,?,?,NULL,?,NULL,?,1,?)" /* 1: DOMAIN_ID */
+#define CALLS "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES"
+#define CALL "(?,?,0,?,?,?,0)"
+#define COPIES "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind, copyCount) VALUES"
+#define COPY "(?,?,?,?,?,?,?,?,?,?,?,1)"
 
 struct nsys {
     struct nsys_db db;
     const struct pp_export_run *run;
-    sqlite3_stmt *many, *one, *counter, *call, *copy;
-    struct range pending[ROWS];
-    int n_pending;
+    struct nsys_rows ranges, calls, copies;
+    sqlite3_stmt *counter;
     int64_t range_id, correlation_id;
     uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
     uint32_t call_name;
@@ -121,27 +115,11 @@ static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
 
 /* ---- opening --------------------------------------------------------------------------------------------------------------- */
 
-static pp_status prepare_ranges(struct nsys *n, struct pp_err *err)
-{
-    static const char columns[] = RANGE_COLUMNS, row[] = RANGE_ROW;
-    char sql[sizeof(columns) + ROWS * sizeof(row) + 1], *at = stpcpy(sql, columns);
-    pp_status st;
-    for (int i = 0; i < ROWS; i++) {
-        if (i)
-            *at++ = ',';
-        at = stpcpy(at, row);
-    }
-    st = nsys_prepare(&n->db, sql, &n->many, err);
-    return st == PP_OK ? nsys_prepare(&n->db, RANGE_COLUMNS RANGE_ROW, &n->one, err) : st;
-}
-
 static pp_status prepare_device(struct nsys *n, struct pp_err *err)
 {
-    pp_status st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue)"
-                                        " VALUES(?,?,0,?,?,?,0)", &n->call, err);
+    pp_status st = nsys_rows_open(&n->db, &n->calls, CALLS, CALL, err);
     if (st == PP_OK)
-        st = nsys_prepare(&n->db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes,"
-                                  " copyKind, srcKind, dstKind, copyCount) VALUES(?,?,?,?,?,?,?,?,?,?,?,1)", &n->copy, err);
+        st = nsys_rows_open(&n->db, &n->copies, COPIES, COPY, err);
     if (st == PP_OK)
         st = nsys_string(&n->db, "cudaMemcpyAsync", &n->call_name, err);
     if (st == PP_OK)
@@ -157,7 +135,7 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     n->run = run;
     pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows || run->gpu_rows, err);
     if (st == PP_OK)
-        st = prepare_ranges(n, err);
+        st = nsys_rows_open(&n->db, &n->ranges, RANGES, RANGE, err);
     if (st == PP_OK)
         st = nsys_prepare(&n->db, "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)", &n->counter, err);
     if (st == PP_OK && run->gpu_rows)
@@ -254,65 +232,19 @@ static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp
 
 /* ---- spans ----------------------------------------------------------------------------------------------------------------- */
 
-static void bind_range(sqlite3_stmt *st, int row, const struct range *r)
-{
-    int i = row * RANGE_VALUES;
-    sqlite3_bind_int64(st, i + 1, r->start);
-    sqlite3_bind_int64(st, i + 2, r->end);
-    sqlite3_bind_int(st, i + 3, r->type);
-    if (r->range_id)
-        sqlite3_bind_int64(st, i + 4, r->range_id);
-    else
-        sqlite3_bind_null(st, i + 4);
-    sqlite3_bind_int(st, i + 5, r->category);
-    sqlite3_bind_int64(st, i + 6, r->colour);
-    sqlite3_bind_int64(st, i + 7, r->global_tid);
-    sqlite3_bind_int64(st, i + 8, r->text_id);
-    sqlite3_bind_int(st, i + 9, DOMAIN_ID);
-    if (r->payload >= 0)
-        sqlite3_bind_int64(st, i + 10, r->payload);
-    else
-        sqlite3_bind_null(st, i + 10);
-}
-
-static pp_status put_pending(struct nsys *n, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    if (n->n_pending == ROWS) {
-        for (int i = 0; i < ROWS; i++)
-            bind_range(n->many, i, &n->pending[i]);
-        st = nsys_step(&n->db, n->many, err);
-    } else {
-        for (int i = 0; i < n->n_pending && st == PP_OK; i++) {
-            bind_range(n->one, 0, &n->pending[i]);
-            st = nsys_step(&n->db, n->one, err);
-        }
-    }
-    n->n_pending = 0;
-    return st;
-}
-
 /* The call that issued the copy was made at the start of the span. When it returned is known for pageable memory alone, where it
  * is with the copy; an asynchronous call gets the least length reports accept, 1 ns, rather than a made-up one. */
-static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, const struct range *r, struct pp_err *err)
+static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end, struct pp_err *err)
 {
-    int64_t end = r->end > r->start ? r->end : r->start + 1; /* gputrace divides by the duration */
-    int64_t id = ++n->correlation_id;
-    int64_t memory = n->run->pinned < 0 ? NSYS_MEMORY_UNKNOWN : n->run->pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
-    pp_status st;
-    sqlite3_bind_int64(n->call, 1, r->start);
-    sqlite3_bind_int64(n->call, 2, n->run->pinned == 0 ? end : r->start + 1);
-    sqlite3_bind_int64(n->call, 3, r->global_tid);
-    sqlite3_bind_int64(n->call, 4, id);
-    sqlite3_bind_int64(n->call, 5, n->call_name);
-    st = nsys_step(&n->db, n->call, err);
-    if (st != PP_OK)
-        return st;
-    const int64_t values[] = {r->start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, nsys_global_pid(e->thread), (int64_t)e->span->bytes,
-                              NSYS_COPY_HTOD, memory, NSYS_MEMORY_DEVICE};
-    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-        sqlite3_bind_int64(n->copy, (int)i + 1, values[i]);
-    return nsys_step(&n->db, n->copy, err);
+    int64_t pinned = n->run->pinned, id = ++n->correlation_id;
+    int64_t memory = pinned < 0 ? NSYS_MEMORY_UNKNOWN : pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
+    if (end <= start)
+        end = start + 1; /* gputrace divides by the duration */
+    const int64_t call[] = {start, pinned == 0 ? end : start + 1, nsys_global_tid(e->thread), id, n->call_name};
+    const int64_t copy[] = {start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, nsys_global_pid(e->thread), nsys_number(e->span->bytes),
+                            NSYS_COPY_HTOD, memory, NSYS_MEMORY_DEVICE};
+    pp_status st = nsys_rows_put(&n->db, &n->calls, call, err);
+    return st == PP_OK ? nsys_rows_put(&n->db, &n->copies, copy, err) : st;
 }
 
 static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp_err *err)
@@ -322,21 +254,24 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
     pp_status st = *string ? PP_OK : nsys_string(&n->db, e->name, string, err);
     if (st != PP_OK)
         return st;
-    struct range *r = &n->pending[n->n_pending++];
-    *r = (struct range){
-        .start = nsys_time(n->run, e->span->start_ns),
-        .end = nsys_time(n->run, e->end_ns),
-        .range_id = e->track ? ++n->range_id : 0,
-        .global_tid = nsys_global_tid(e->thread),
-        .payload = e->span->batch == PP_NO_BATCH ? -1 : (int64_t)e->span->batch,
-        .text_id = *string,
-        .colour = pp_nsight_colour(e->span->phase),
-        .type = e->track ? NSYS_START_END : NSYS_PUSH_POP,
-        .category = e->span->phase,
-    };
-    if (e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu && !(e->span->flags & PP_SPAN_ERROR))
-        st = put_copy(n, e, r, err);
-    return st == PP_OK && n->n_pending == ROWS ? put_pending(n, err) : st;
+    int64_t start = nsys_time(n->run, e->span->start_ns), end = nsys_time(n->run, e->end_ns);
+    const int64_t range[] = {start, end, e->track ? NSYS_START_END : NSYS_PUSH_POP, e->track ? ++n->range_id : NSYS_NULL, e->span->phase,
+                             pp_nsight_colour(e->span->phase), nsys_global_tid(e->thread), *string,
+                             e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
+    st = nsys_rows_put(&n->db, &n->ranges, range, err);
+    if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu && !(e->span->flags & PP_SPAN_ERROR))
+        st = put_copy(n, e, start, end, err);
+    return st;
+}
+
+static pp_status flush(struct nsys *n, struct pp_err *err)
+{
+    pp_status st = nsys_rows_flush(&n->db, &n->ranges, err);
+    if (st == PP_OK)
+        st = nsys_rows_flush(&n->db, &n->calls, err);
+    if (st == PP_OK)
+        st = nsys_rows_flush(&n->db, &n->copies, err);
+    return st == PP_OK && n->gpu ? nsys_gpu_flush(n->gpu, err) : st;
 }
 
 static pp_status nsys_close(void *self, int complete, struct pp_err *err)
@@ -346,12 +281,11 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     if (!n)
         return st;
     if (complete)
-        st = put_pending(n, err);
-    sqlite3_finalize(n->many);
-    sqlite3_finalize(n->one);
+        st = flush(n, err);
+    nsys_rows_close(&n->ranges);
+    nsys_rows_close(&n->calls);
+    nsys_rows_close(&n->copies);
     sqlite3_finalize(n->counter);
-    sqlite3_finalize(n->call);
-    sqlite3_finalize(n->copy);
     nsys_gpu_free(n->gpu);
     if (complete && st == PP_OK)
         st = nsys_db_finish(&n->db, err);

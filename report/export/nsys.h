@@ -35,6 +35,23 @@ pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, s
 pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err);
 /* One insert of a plain row. types: i int64_t, s const char * (NULL is NULL), n no argument, NULL. */
 pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...);
+/* Rows of integers into one table, NSYS_ROWS of them a statement: per row a statement of one costs twice as much. They reach the table in the order they were
+ * put, some later than rows of other tables. All zero: not open, which the rest of these take. */
+enum { NSYS_ROWS = 64 };
+#define NSYS_NULL INT64_MIN /* a value that is NULL in the table */
+
+struct nsys_rows {
+    sqlite3_stmt *many, *one; /* owned */
+    int64_t *pending;         /* n x values, row by row; owned */
+    int values, n;
+};
+
+/* into: "INSERT INTO TABLE(COLUMNS) VALUES"; row: "(?,?,0)", a ? for each value. */
+pp_status nsys_rows_open(struct nsys_db *d, struct nsys_rows *r, const char *into, const char *row, struct pp_err *err);
+pp_status nsys_rows_put(struct nsys_db *d, struct nsys_rows *r, const int64_t *values, struct pp_err *err); /* values: r->values of them, copied */
+pp_status nsys_rows_flush(struct nsys_db *d, struct nsys_rows *r, struct pp_err *err);                       /* the last rows, before the commit */
+void nsys_rows_close(struct nsys_rows *r);                                                                  /* what is pending is gone */
+
 /* A new row of StringIds. */
 pp_status nsys_string(struct nsys_db *d, const char *text, uint32_t *id, struct pp_err *err);
 /* A row of TARGET_INFO_GPU; name NULL: unknown. */
@@ -57,11 +74,16 @@ static inline int64_t nsys_process(const struct pp_export_run *run)
     return run->n_threads ? nsys_global_pid(&run->threads[0]) : 1ll << 48;
 }
 
+/* What a damaged recording may hold and SQLite's integers cannot is cut to what they can; one below, since an end may have to be one above its start. */
+static inline int64_t nsys_number(uint64_t value)
+{
+    return value < INT64_MAX ? (int64_t)value : INT64_MAX - 1;
+}
+
 /* Since the start of the run: the reports index times in 32-bit floats. */
 static inline int64_t nsys_time(const struct pp_export_run *run, uint64_t t_ns)
 {
-    uint64_t since = t_ns > run->origin_ns ? t_ns - run->origin_ns : 0;
-    return since > INT64_MAX ? INT64_MAX : (int64_t)since;
+    return nsys_number(t_ns > run->origin_ns ? t_ns - run->origin_ns : 0);
 }
 
 #endif

@@ -11,14 +11,18 @@
 enum table { MEMCPY, MEMSET, KERNEL, CALL, SYNC, TABLES };
 enum { CLASS_DRIVER = 1 };
 
-static const char *const inserts[TABLES] = {
-    [MEMCPY] = "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind, copyCount)"
-               " VALUES(?,?,?,?,?,?,?,?,?,?,?,1)",
-    [MEMSET] = "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes) VALUES(?,?,?,?,?,?,?,?)",
-    [KERNEL] = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName, mangledName)"
-               " VALUES(?,?,?,?,?,?,?,?8,?8,?8)",
-    [CALL] = "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES(?,?,?,?,?,?,?)",
-    [SYNC] = "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, end, deviceId, contextId, streamId, correlationId, globalPid, syncType) VALUES(?,?,?,?,?,?,?,?)",
+#define DEVICE_COLUMNS "start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+#define DEVICE_VALUES "?,?,?,?,?,?,?,"
+enum { DEVICE_SHARED = 7, MOST_OWN = 4 };
+
+static const struct {
+    const char *into, *row;
+} inserts[TABLES] = {
+    [MEMCPY] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(" DEVICE_COLUMNS "bytes, copyKind, srcKind, dstKind, copyCount) VALUES", "(" DEVICE_VALUES "?,?,?,?,1)"},
+    [MEMSET] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(" DEVICE_COLUMNS "bytes) VALUES", "(" DEVICE_VALUES "?)"},
+    [KERNEL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(" DEVICE_COLUMNS "demangledName, shortName, mangledName) VALUES", "(" DEVICE_VALUES "?,?,?)"},
+    [CALL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES", "(?,?,?,?,?,?,?)"},
+    [SYNC] = {"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(" DEVICE_COLUMNS "syncType) VALUES", "(" DEVICE_VALUES "?)"},
 };
 
 struct name {
@@ -29,7 +33,7 @@ struct name {
 struct nsys_gpu {
     struct nsys_db *db; /* borrowed */
     const struct pp_export_run *run;
-    sqlite3_stmt *insert[TABLES];
+    struct nsys_rows rows[TABLES];
     struct name *names; /* of calls and kernels: some dozens */
     size_t n_names;
     uint64_t devices; /* a bit each, that TARGET_INFO_GPU has */
@@ -44,7 +48,15 @@ pp_status nsys_gpu_open(struct nsys_db *d, const struct pp_export_run *run, stru
     g->db = d;
     g->run = run;
     for (int i = 0; i < TABLES && st == PP_OK; i++)
-        st = nsys_prepare(d, inserts[i], &g->insert[i], err);
+        st = nsys_rows_open(d, &g->rows[i], inserts[i].into, inserts[i].row, err);
+    return st;
+}
+
+pp_status nsys_gpu_flush(struct nsys_gpu *g, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (int i = 0; i < TABLES && st == PP_OK; i++)
+        st = nsys_rows_flush(g->db, &g->rows[i], err);
     return st;
 }
 
@@ -53,7 +65,7 @@ void nsys_gpu_free(struct nsys_gpu *g)
     if (!g)
         return;
     for (int i = 0; i < TABLES; i++)
-        sqlite3_finalize(g->insert[i]);
+        nsys_rows_close(&g->rows[i]);
     for (size_t i = 0; i < g->n_names; i++)
         free(g->names[i].text);
     free(g->names);
@@ -132,44 +144,35 @@ static int64_t sync_type(const char *text)
 }
 
 /* nsys' columns are NOT NULL: what CUPTI did not tell is 0. */
-static void bind_id(sqlite3_stmt *st, int column, uint32_t id)
+static int64_t known(uint32_t id)
 {
-    sqlite3_bind_int64(st, column, id == NONE ? 0 : id);
+    return id == NONE ? 0 : id;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------------------- */
 
-/* The columns that all tables of the device begin with, and one of each table's own. */
-static pp_status put_device_row(struct nsys_gpu *g, enum table table, const struct pp_gpu_row *r, int64_t own, struct pp_err *err)
+/* The columns that all tables of the device begin with, and those of each table's own. */
+static pp_status put_device_row(struct nsys_gpu *g, enum table table, const struct pp_gpu_row *r, const int64_t *own, size_t n_own, struct pp_err *err)
 {
-    sqlite3_stmt *st = g->insert[table];
-    int64_t start = nsys_time(g->run, r->start_ns);
-    sqlite3_bind_int64(st, 1, start);
-    sqlite3_bind_int64(st, 2, start + (r->dur_ns ? (int64_t)r->dur_ns : 1)); /* gputrace divides by the duration */
-    bind_id(st, 3, r->device);
-    bind_id(st, 4, r->context);
-    bind_id(st, 5, r->stream);
-    bind_id(st, 6, r->correlation);
-    sqlite3_bind_int64(st, 7, nsys_process(g->run));
-    sqlite3_bind_int64(st, 8, own);
-    pp_status status = know_device(g, r->device == NONE ? 0 : r->device, err);
-    return status == PP_OK ? nsys_step(g->db, st, err) : status;
+    int64_t start = nsys_time(g->run, r->start_ns), end = nsys_time(g->run, r->start_ns + r->dur_ns);
+    int64_t values[DEVICE_SHARED + MOST_OWN] = {start, end > start ? end : start + 1, /* gputrace divides by the duration */
+                                   known(r->device), known(r->context), known(r->stream), known(r->correlation), nsys_process(g->run)};
+    memcpy(values + DEVICE_SHARED, own, n_own * sizeof(*own));
+    pp_status st = know_device(g, known(r->device), err);
+    return st == PP_OK ? nsys_rows_put(g->db, &g->rows[table], values, err) : st;
 }
 
 static pp_status put_copy(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
 {
     int64_t from = memory_kind(r->source), to = memory_kind(r->target);
-    sqlite3_bind_int64(g->insert[MEMCPY], 9, copy_kind(from, to));
-    sqlite3_bind_int64(g->insert[MEMCPY], 10, from);
-    sqlite3_bind_int64(g->insert[MEMCPY], 11, to);
-    return put_device_row(g, MEMCPY, r, (int64_t)r->bytes, err);
+    return put_device_row(g, MEMCPY, r, (const int64_t[]){nsys_number(r->bytes), copy_kind(from, to), from, to}, 4, err);
 }
 
 static pp_status put_kernel(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
 {
     int64_t name;
     pp_status st = name_id(g, r->name, &name, err);
-    return st == PP_OK ? put_device_row(g, KERNEL, r, name, err) : st;
+    return st == PP_OK ? put_device_row(g, KERNEL, r, (const int64_t[]){name, name, name}, 3, err) : st;
 }
 
 static pp_status put_call(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
@@ -178,11 +181,9 @@ static pp_status put_call(struct nsys_gpu *g, const struct pp_gpu_row *r, struct
     pp_status st = name_id(g, r->name, &name, err);
     if (st != PP_OK)
         return st;
-    const int64_t values[] = {start, start + (int64_t)r->dur_ns, CLASS_DRIVER, thread_of(g, r->thread), r->correlation == NONE ? 0 : r->correlation, name,
+    const int64_t values[] = {start, nsys_time(g->run, r->start_ns + r->dur_ns), CLASS_DRIVER, thread_of(g, r->thread), known(r->correlation), name,
                               r->result < 0 ? 0 : r->result};
-    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-        sqlite3_bind_int64(g->insert[CALL], (int)i + 1, values[i]);
-    return nsys_step(g->db, g->insert[CALL], err);
+    return nsys_rows_put(g->db, &g->rows[CALL], values, err);
 }
 
 pp_status nsys_gpu_put(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
@@ -190,12 +191,12 @@ pp_status nsys_gpu_put(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp
     if (strcmp(r->kind, "memcpy") == 0)
         return put_copy(g, r, err);
     if (strcmp(r->kind, "memset") == 0)
-        return put_device_row(g, MEMSET, r, (int64_t)r->bytes, err);
+        return put_device_row(g, MEMSET, r, (const int64_t[]){nsys_number(r->bytes)}, 1, err);
     if (strcmp(r->kind, "kernel") == 0)
         return put_kernel(g, r, err);
     if (strcmp(r->kind, "api") == 0)
         return put_call(g, r, err);
     if (strcmp(r->kind, "sync") == 0)
-        return put_device_row(g, SYNC, r, sync_type(r->name), err);
+        return put_device_row(g, SYNC, r, (const int64_t[]){sync_type(r->name)}, 1, err);
     return PP_OK;
 }

@@ -12,6 +12,7 @@ struct nsys_gpu;
 pp_status nsys_gpu_open(struct nsys_db *d, const struct pp_export_run *run, struct nsys_gpu **out, struct pp_err *err);
 /* A row of a kind that nsys has no table for (overhead has no thread) is passed over. */
 pp_status nsys_gpu_put(struct nsys_gpu *g, const struct pp_gpu_row *row, struct pp_err *err);
+pp_status nsys_gpu_flush(struct nsys_gpu *g, struct pp_err *err); /* the last rows, before the commit */
 void nsys_gpu_free(struct nsys_gpu *g); /* NULL is fine */
 
 #endif

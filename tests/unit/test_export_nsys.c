@@ -128,6 +128,31 @@ static void copies_of_a_device_run_are_rows(void **state)
     close_export(&f);
 }
 
+static void copies_keep_their_calls_beyond_one_statement(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    for (uint32_t b = 0; b < 2 * 64 + 21; b++) /* statements that are full, and one that is not */
+        fx_span(&f, FX_COPY, PP_PHASE_H2D, b * 10, b * 10 + 5, b)->bytes = b;
+    fake_text(f.run, "config", "device_kind", "fake");
+    open_export(&f);
+    assert_string_equal(ask("SELECT count(*), sum(bytes), sum(m.rowid = correlationId), sum(m.end - m.start) FROM CUPTI_ACTIVITY_KIND_MEMCPY m"), "149|11026|149|745000");
+    assert_string_equal(ask("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY m JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING(correlationId) JOIN NVTX_EVENTS n"
+                            " ON n.uint64Value = bytes AND n.start = m.start AND n.end = m.end WHERE r.start = m.start"), "149");
+    close_export(&f);
+}
+
+static void absurd_numbers_are_cut(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    fx_span(&f, FX_COPY, PP_PHASE_H2D, 0, 10, 0)->bytes = UINT64_C(1) << 63;
+    fake_text(f.run, "config", "device_kind", "fake");
+    open_export(&f);
+    assert_string_equal(ask("SELECT bytes FROM CUPTI_ACTIVITY_KIND_MEMCPY"), "9223372036854775806");
+    close_export(&f);
+}
+
 static void what_cupti_recorded_is_in_its_tables(void **state)
 {
     struct fake_export f;
@@ -230,6 +255,8 @@ int main(void)
         cmocka_unit_test(each_process_has_one_domain_row),
         cmocka_unit_test(no_gpu_row_is_made_up),
         cmocka_unit_test(copies_of_a_device_run_are_rows),
+        cmocka_unit_test(copies_keep_their_calls_beyond_one_statement),
+        cmocka_unit_test(absurd_numbers_are_cut),
         cmocka_unit_test(what_cupti_recorded_is_in_its_tables),
         cmocka_unit_test(pageable_copies_are_told_apart),
         cmocka_unit_test(overlapping_spans_are_start_end_ranges),
