@@ -12,6 +12,8 @@
  * always named in inserts: their order is not stable between versions. */
 extern const char nsys_schema[];
 extern const char nsys_schema_gpu[]; /* only with device rows */
+/* Columns that are always NULL: added when all rows are in, so that none carries them (SQLite rewrites no row for a new column). */
+extern const char nsys_schema_unused[];
 
 /* Values of eventType, copyKind and memory kinds as nsys writes them (the memory kinds are not CUPTI's: one less). */
 enum { NSYS_CATEGORY = 33, NSYS_MARK = 34, NSYS_THREAD_NAME = 39, NSYS_PUSH_POP = 59, NSYS_START_END = 60, NSYS_DOMAIN = 75 };

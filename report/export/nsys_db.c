@@ -44,7 +44,8 @@ pp_status nsys_db_open(struct nsys_db *d, const char *path, const char *label, i
 
 pp_status nsys_db_finish(struct nsys_db *d, struct pp_err *err)
 {
-    return exec(d, "COMMIT; PRAGMA journal_mode=DELETE", err);
+    pp_status st = exec(d, nsys_schema_unused, err);
+    return st == PP_OK ? exec(d, "COMMIT; PRAGMA journal_mode=DELETE", err) : st;
 }
 
 void nsys_db_close(struct nsys_db *d)

@@ -8,8 +8,7 @@
 const char nsys_schema[] =
     "CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
     "CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER,"
-    " text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER,"
-    " doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);"
+    " text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER);"
     "CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);"
     "CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);"
     "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);"
@@ -40,6 +39,12 @@ const char nsys_schema[] =
     "CREATE TABLE pipeprobe_meta(section TEXT NOT NULL, key TEXT NOT NULL, value, unit TEXT);"
     "CREATE TABLE pipeprobe_loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
     "CREATE TABLE pipeprobe_counter(time_ns INTEGER NOT NULL, name TEXT NOT NULL, globalTid INTEGER, value REAL NOT NULL);";
+
+const char nsys_schema_unused[] =
+    "ALTER TABLE NVTX_EVENTS ADD COLUMN int64Value INTEGER; ALTER TABLE NVTX_EVENTS ADD COLUMN doubleValue REAL;"
+    "ALTER TABLE NVTX_EVENTS ADD COLUMN uint32Value INTEGER; ALTER TABLE NVTX_EVENTS ADD COLUMN int32Value INTEGER;"
+    "ALTER TABLE NVTX_EVENTS ADD COLUMN floatValue REAL; ALTER TABLE NVTX_EVENTS ADD COLUMN jsonTextId INTEGER;"
+    "ALTER TABLE NVTX_EVENTS ADD COLUMN jsonText TEXT; ALTER TABLE NVTX_EVENTS ADD COLUMN binaryData TEXT;";
 
 const char nsys_schema_gpu[] =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER,"
