@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Records that peek asks for beforehand: a page of them, for the processor's own reading ahead ends with the page. */
+/* Records that reading asks for beforehand: a page of them, for the processor's own reading ahead ends with the page. */
 #define AHEAD 64u
 
 uint32_t pp_session_threads(const struct pp_session *s)
@@ -110,7 +110,7 @@ struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread)
     struct pp_ring_reader r = {.map = ring_of(s, thread)};
     if (!r.map)
         return r;
-    r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) - r.map->peeked; /* pairs with the release in pp_record_publish */
+    r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) - r.map->handed_out; /* pairs with the release in pp_record_publish */
     pp_session_anchor(s);
     r.clock = pp_clock_reader(s->file);
     return r;
@@ -124,26 +124,20 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     const struct pp_ring_file *ring = r->map->ring;
     const struct pp_span *slots = (const struct pp_span *)(const void *)(ring + 1);
     for (size_t done = 0, run; done < n; done += run) { /* at most two runs: up to the ring's end, and from its start */
-        uint64_t at = (r->map->peeked + done) & (ring->capacity - 1);
+        uint64_t at = (r->map->handed_out + done) & (ring->capacity - 1);
         run = ring->capacity - at < n - done ? (size_t)(ring->capacity - at) : n - done;
         to_spans(&r->clock, slots + at, out + done, run);
     }
-    r->map->peeked += n;
+    r->map->handed_out += n;
     r->left -= n;
     return n;
-}
-
-size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max)
-{
-    struct pp_ring_reader r = pp_ring_reader(s, thread);
-    return pp_ring_read(&r, out, max);
 }
 
 /* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their pages go, on disk and in memory, and
  * its header stays. Where the file system cannot do that they stay until the session ends. */
 static void give_back(struct pp_ring_map *m)
 {
-    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->peeked)
+    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
         return;
     m->emptied = 1;
     madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
@@ -154,7 +148,7 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     struct pp_ring_map *m = ring_of(s, thread);
     if (!m)
         return;
-    __atomic_store_n(&m->ring->tail, m->peeked, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+    __atomic_store_n(&m->ring->tail, m->handed_out, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
     give_back(m);
 }
 

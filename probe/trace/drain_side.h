@@ -36,8 +36,6 @@ struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread);
  * stays in the ring, so that a kill loses nothing, until pp_ring_release frees everything read: call it after COMMIT. The ring of a thread that has
  * retired gives the space of its records back then. */
 size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max);
-/* Both at once, for a single piece. */
-size_t pp_ring_peek(struct pp_session *s, uint32_t thread, struct pp_span *out, size_t max);
 void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
 double pp_session_fill(const struct pp_session *s);

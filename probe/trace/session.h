@@ -34,8 +34,8 @@ struct pp_thread {
 struct pp_ring_map {
     struct pp_ring_file *ring;
     size_t bytes;
-    uint64_t peeked; /* records handed out by pp_ring_read so far */
-    int emptied;     /* its thread has retired, all is released, and the space of its records was given back */
+    uint64_t handed_out; /* records, by pp_ring_read, so far */
+    int emptied;         /* its thread has retired, all is released, and the space of its records was given back */
 };
 
 struct pp_session {

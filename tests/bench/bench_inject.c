@@ -2,7 +2,7 @@
  * the rounds; the ring is emptied between rounds, outside the timing. Prints kind<TAB>ns. */
 #include "collectors/inject/process_file.h"
 #include "probe/base/clock.h"
-#include "probe/trace/drain_side.h"
+#include "tests/tools/ring_peek.h"
 #include "tests/tools/tiny_nvtx.h"
 
 #include <limits.h>
@@ -56,7 +56,7 @@ static void empty(struct pp_session *s)
 {
     static struct pp_span piece[4096];
     for (uint32_t t = 0; t < pp_session_threads(s); t++) {
-        while (pp_ring_peek(s, t, piece, 4096)) {
+        while (ring_peek(s, t, piece, 4096)) {
         }
         pp_ring_release(s, t);
     }

@@ -4,6 +4,7 @@
 
 #include "probe/base/heap.h"
 #include "probe/trace/stamp.h"
+#include "tests/tools/ring_peek.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static double best_of(body_fn *body, struct pp_session *s, struct pp_thread *t, 
         body(t, n);
         double ns = (double)(pp_now_ns() - start) / (double)n;
         best = ns < best ? ns : best;
-        while (s && pp_ring_peek(s, pp_thread_id(t), sink, 4096)) {
+        while (s && ring_peek(s, pp_thread_id(t), sink, 4096)) {
         }
         if (s)
             pp_ring_release(s, pp_thread_id(t));

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "collectors/store/writer.h"
-#include "probe/trace/drain_side.h"
+#include "tests/tools/ring_peek.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ void scratch_run(const char *path, int finished)
         if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, NULL) || pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16}, &session, NULL))
             _exit(1);
         record(session, s);
-        size_t n = pp_ring_peek(session, 0, spans, finished ? 16 : 6);
+        size_t n = ring_peek(session, 0, spans, finished ? 16 : 6);
         pp_store_append(s, 0, spans, n);
         pp_store_commit(s, NULL);
         pp_ring_release(session, 0);

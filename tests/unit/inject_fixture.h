@@ -6,7 +6,7 @@
 #include "collectors/inject/process_file.h"
 #include "collectors/namemap.h"
 #include "inject_scenarios.h"
-#include "probe/trace/drain_side.h"
+#include "tests/tools/ring_peek.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static inline void read_rings(struct result *r)
         struct pp_ring_info info;
         size_t n;
         pp_session_ring_info(r->session, t, &info);
-        while ((n = pp_ring_peek(r->session, t, piece, 4096))) {
+        while ((n = ring_peek(r->session, t, piece, 4096))) {
             r->seen = realloc(r->seen, (r->n + n) * sizeof(*r->seen));
             assert_non_null(r->seen);
             for (size_t i = 0; i < n; i++) {

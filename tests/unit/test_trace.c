@@ -1,9 +1,9 @@
 /* The recording side: rings, laps, clock, names, fork. */
-#include "probe/trace/drain_side.h"
 #include "probe/trace/trace.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
+#include "tests/tools/ring_peek.h"
 
 #include <pipeprobe/ring.h>
 
@@ -70,8 +70,8 @@ static void test_laps_share_stamps(void **state)
     uint64_t stamp = pp_lap_stamp_ns(t);
     pp_lap_end(t, PP_PHASE_STEP, NULL);
     uint64_t after = pp_now_ns();
-    assert_int_equal(pp_ring_peek(s, 0, out, 8), 3);
-    assert_int_equal(pp_ring_peek(s, 0, out + 3, 5), 0); /* peeked once, not twice */
+    assert_int_equal(ring_peek(s, 0, out, 8), 3);
+    assert_int_equal(ring_peek(s, 0, out + 3, 5), 0); /* peeked once, not twice */
     assert_int_equal(out[0].phase, PP_PHASE_READ);
     assert_int_equal(out[0].sample, 7);
     assert_int_equal(out[0].batch, 3);
@@ -97,9 +97,9 @@ static void test_first_lap_end_only_stamps(void **state)
     struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
     struct pp_span out[2];
     pp_lap_end(t, PP_PHASE_READ, NULL);
-    assert_int_equal(pp_ring_peek(s, 0, out, 2), 0);
+    assert_int_equal(ring_peek(s, 0, out, 2), 0);
     pp_lap_end(t, PP_PHASE_READ, NULL);
-    assert_int_equal(pp_ring_peek(s, 0, out, 2), 1);
+    assert_int_equal(ring_peek(s, 0, out, 2), 1);
     pp_session_close(s, 0);
 }
 
@@ -128,7 +128,7 @@ static void test_records_of_all_kinds_in_any_order(void **state)
         made++;
         if (pp_rng_below(&rng, 40))
             continue;
-        size_t n = pp_ring_peek(s, 0, out, pp_rng_below(&rng, 64) + 1);
+        size_t n = ring_peek(s, 0, out, pp_rng_below(&rng, 64) + 1);
         pp_ring_release(s, 0);
         seen += n;
         for (size_t k = 0; k < n; k++) {
@@ -142,7 +142,7 @@ static void test_records_of_all_kinds_in_any_order(void **state)
             last = out[k].sample;
         }
     }
-    for (size_t n; (n = pp_ring_peek(s, 0, out, 64)); seen += n) {
+    for (size_t n; (n = ring_peek(s, 0, out, 64)); seen += n) {
     }
     pp_session_ring_info(s, 0, &info);
     assert_int_equal(seen, info.recorded);
@@ -163,7 +163,7 @@ static void test_resources_are_measured(void **state)
     pp_lap_end(t, PP_PHASE_DECODE, NULL);
     usleep(3000);
     pp_lap_end(t, PP_PHASE_DATA_WAIT, NULL);
-    assert_int_equal(pp_ring_peek(s, 0, out, 2), 2);
+    assert_int_equal(ring_peek(s, 0, out, 2), 2);
     assert_true(out[0].flags & PP_SPAN_HAS_CPU);
     /* A spinning thread either has the CPU or waits for it: cpu + run delay explains its wall time. 0.3 ms for the hypervisor. */
     if (out[0].flags & PP_SPAN_HAS_DELAY)
@@ -188,7 +188,7 @@ static void test_full_ring_drops_and_counts(void **state)
     pp_session_ring_info(s, 0, &info);
     assert_int_equal(info.recorded, 64);
     assert_int_equal(info.dropped, 36);
-    assert_int_equal(pp_ring_peek(s, 0, out, 128), 64);
+    assert_int_equal(ring_peek(s, 0, out, 128), 64);
     for (uint64_t i = 0; i < 64; i++)
         assert_int_equal(out[i].sample, i);
     assert_true(pp_session_fill(s) == 1.0); /* peeked is not released: */
@@ -202,7 +202,7 @@ static void test_full_ring_drops_and_counts(void **state)
     pp_span_put(t, &span);
     assert_int_equal(pp_ring_read(&r, out, 128), 1); /* what came later is for the next reader */
     assert_int_equal(pp_ring_read(&r, out, 128), 0);
-    assert_int_equal(pp_ring_peek(s, 0, out, 128), 1);
+    assert_int_equal(ring_peek(s, 0, out, 128), 1);
     r = pp_ring_reader(s, 1);
     assert_int_equal(pp_ring_read(&r, out, 128), 0); /* no such thread */
     pp_session_close(s, 0);
@@ -244,7 +244,7 @@ static void test_names(void **state)
     assert_null(pp_session_name(s, 999));
     assert_null(pp_session_name(s, UINT16_MAX));
     pp_counter_put(t, depth, 42);
-    assert_int_equal(pp_ring_peek(s, 0, out, 1), 1);
+    assert_int_equal(ring_peek(s, 0, out, 1), 1);
     assert_int_equal(out[0].phase, PP_PHASE_COUNTER);
     assert_int_equal(out[0].name, depth);
     assert_int_equal(out[0].bytes, 42);
@@ -298,7 +298,7 @@ static void test_nothing_lost_uncounted(void **state)
             running += !__atomic_load_n(&p[i].done, __ATOMIC_ACQUIRE);
         for (uint32_t id = 0; id < pp_session_threads(s); id++) {
             size_t n;
-            while ((n = pp_ring_peek(s, id, out, 100))) {
+            while ((n = ring_peek(s, id, out, 100))) {
                 for (size_t k = 0; k < n; k++) {
                     assert_true(out[k].sample >= next[id]);
                     assert_int_equal(out[k].bytes, out[k].sample * 3);
@@ -344,9 +344,9 @@ static void test_fork_child_is_silent_then_fresh(void **state)
     assert_int_equal(wstatus, 0);
     pp_span_put(t, &span);
     assert_int_equal(pp_session_threads(s), 2);
-    assert_int_equal(pp_ring_peek(s, 0, out, 8), 2);
+    assert_int_equal(ring_peek(s, 0, out, 8), 2);
     assert_int_equal(out[0].sample, 1);
-    assert_int_equal(pp_ring_peek(s, 1, out, 8), 1);
+    assert_int_equal(ring_peek(s, 1, out, 8), 1);
     assert_int_equal(out[0].sample, 3);
     pp_session_ring_info(s, 1, &info);
     assert_string_equal(info.name, "child");
@@ -446,13 +446,13 @@ static void test_retired_rings_give_space_back(void **state)
         pp_span_put(here, &(struct pp_span){.phase = PP_PHASE_READ});
     }
     long full = blocks_of(s, 0);
-    assert_int_equal(pp_ring_peek(s, 0, out, 4), 4);
+    assert_int_equal(ring_peek(s, 0, out, 4), 4);
     pp_thread_retire(gone);
     pp_ring_release(s, 0);
     assert_int_equal(blocks_of(s, 0), full); /* six are still in it */
-    assert_int_equal(pp_ring_peek(s, 0, out, 16), 6);
+    assert_int_equal(ring_peek(s, 0, out, 16), 6);
     assert_int_equal(out[5].sample, 9);
-    assert_int_equal(pp_ring_peek(s, 1, out, 16), 10);
+    assert_int_equal(ring_peek(s, 1, out, 16), 10);
     for (unsigned i = 0; i < 2; i++)
         pp_ring_release(s, i);
     assert_true(blocks_of(s, 0) * 512 <= 65536);
@@ -474,7 +474,7 @@ static void test_ring_that_cannot_be_made(void **state)
     assert_int_equal(pp_session_threads(s), 1);
     struct pp_span out[1];
     struct pp_ring_info info;
-    assert_int_equal(pp_ring_peek(s, 0, out, 1), 0);
+    assert_int_equal(ring_peek(s, 0, out, 1), 0);
     pp_session_ring_info(s, 0, &info);
     assert_int_equal(info.recorded, 0);
     struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
@@ -524,7 +524,7 @@ static void test_clock_stays_with_monotonic(void **state)
         assert_true(stamp + 20000 >= before && stamp <= after + 20000);
         usleep(10000);
         pp_lap_end(t, PP_PHASE_READ, NULL);
-        pp_ring_peek(s, 0, out, 8); /* re-anchors */
+        ring_peek(s, 0, out, 8); /* re-anchors */
         assert_int_equal(out[0].start_ns, stamp);
         pp_ring_release(s, 0);
     }
@@ -542,7 +542,7 @@ static void test_fallback_clock(void **state)
     pp_lap_start(t);
     pp_lap_end(t, PP_PHASE_READ, NULL);
     uint64_t after = pp_now_ns();
-    assert_int_equal(pp_ring_peek(s, 0, out, 1), 1);
+    assert_int_equal(ring_peek(s, 0, out, 1), 1);
     assert_true(before <= out[0].start_ns && out[0].start_ns + out[0].dur_ns <= after); /* exactly, no conversion */
     pp_session_close(s, 0);
 }
