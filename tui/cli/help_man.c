@@ -129,11 +129,23 @@ static void put_exit_codes(FILE *out)
         fprintf(out, ".TP 6\n.B %s\n%s\n", codes[i].code, codes[i].text);
 }
 
-static void put_settings(FILE *out)
+/* What is no option stands in the page of pipeprobe itself. */
+static void put_settings(FILE *out, const struct pp_command *cmd)
 {
     section(out, "ENVIRONMENT");
     fputs("Every option also comes from a variable \\fBPIPEPROBE_\\fINAME\\fR (upper case, underscores); the command line wins.\n"
           "\\fBNO_COLOR\\fR, when set and not empty, turns colour off. \\fBCOLUMNS\\fR is the width of text where there is no terminal.\n", out);
+    static const struct {
+        const char *variable, *what;
+    } own[] = {
+        {"PIPEPROBE_CLOCK=monotonic", "stamps spans with clock_gettime(2) also where the CPU's own counter could be used"},
+        {"PIPEPROBE_SIMD=portable", "transforms images without AVX2; the pixels are the same"},
+        {"PIPEPROBE_MAPS", "a directory of maps that \\fBexec\\fR finds by name, before the shipped ones"},
+        {"PIPEPROBE_INJECT_LIB", "the injection library of \\fBexec\\fR, where it does not lie beside the program"},
+        {"PIPEPROBE_COLLECTOR", "the program that libpipeprobe starts to write a recording; without it \\fBpipeprobe\\fR"},
+    };
+    for (size_t i = 0; !cmd && i < sizeof(own) / sizeof(*own); i++)
+        fprintf(out, ".TP\n.B %s\n%s\n", own[i].variable, own[i].what);
     section(out, "FILES");
     fputs("\\fI$XDG_CONFIG_HOME/pipeprobe/config\\fR (\\fI~/.config/pipeprobe/config\\fR): lines \\fIname\\fB = \\fIvalue\\fR under \\fB[\\fIcommand\\fB]\\fR.\n", out);
 }
@@ -224,7 +236,7 @@ void pp_help_man(const struct pp_command *const *commands, const struct pp_comma
     else
         put_overview(out, commands);
     put_exit_codes(out);
-    put_settings(out);
+    put_settings(out, cmd);
     if (cmd)
         put_examples(out, cmd);
     put_see_also(out, commands, cmd);

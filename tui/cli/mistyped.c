@@ -8,7 +8,9 @@
 enum { PREFIX_BYTES = sizeof(PREFIX) - 1, NAME_BYTES = 96 };
 
 /* What is read, or set for programs that are started, beside the options. */
-static const char *const others[] = {"CLOCK", "COLLECTOR", "INJECT_LIB", "MAPS", "NEXT_INJECTION", "SESSION", "SIMD"};
+static const struct {
+    const char *name, *only; /* only: the one value that it is read for, NULL: any */
+} others[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL}, {"INJECT_LIB", NULL}, {"MAPS", NULL}, {"NEXT_INJECTION", NULL}, {"SESSION", NULL}, {"SIMD", "portable"}};
 enum { N_OTHERS = sizeof(others) / sizeof(*others) };
 
 /* Every name that is read, without the prefix; ends with NULL. */
@@ -39,7 +41,7 @@ static int known_make(struct known *k, const struct pp_command *const *commands)
             k->name[k->n] = k->text[k->n] + PREFIX_BYTES;
         }
     for (size_t i = 0; i < N_OTHERS; i++)
-        k->name[k->n++] = others[i];
+        k->name[k->n++] = others[i].name;
     return 1;
 }
 
@@ -67,6 +69,15 @@ static void say(const struct known *k, const char *name, FILE *out)
     fprintf(out, "pipeprobe: " PREFIX "%s is set, and nothing reads it%s%s%s\n", name, near ? "; did you mean " PREFIX : "", near ? near : "", near ? "?" : "");
 }
 
+/* A value that a variable is not read for; an empty one is as none. */
+static int in_vain(const char *name, const char *value, FILE *out)
+{
+    for (size_t i = 0; i < N_OTHERS; i++)
+        if (others[i].only && strcmp(name, others[i].name) == 0 && *value && strcmp(value, others[i].only) != 0)
+            return fprintf(out, "pipeprobe: " PREFIX "%s=%s changes nothing; the one value it is read for is %s\n", name, value, others[i].only) > 0;
+    return 0;
+}
+
 int pp_mistyped_variables(const struct pp_command *const *commands, char *const *environment, FILE *out)
 {
     struct known known;
@@ -75,9 +86,12 @@ int pp_mistyped_variables(const struct pp_command *const *commands, char *const 
         char name[NAME_BYTES];
         if (strncmp(*environment, PREFIX, PREFIX_BYTES) != 0)
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(*environment + PREFIX_BYTES, "="), *environment + PREFIX_BYTES);
-        if (is_known(&known, name))
+        size_t length = strcspn(*environment, "=");
+        snprintf(name, sizeof(name), "%.*s", (int)(length - PREFIX_BYTES), *environment + PREFIX_BYTES);
+        if (is_known(&known, name)) {
+            found += in_vain(name, *environment + length + ((*environment)[length] == '='), out);
             continue;
+        }
         say(&known, name, out);
         found++;
     }
