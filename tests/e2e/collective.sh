@@ -61,6 +61,12 @@ check "a recording of each" test -s "$T/job.rank0.sqlite" -a -s "$T/job.rank1.sq
 is "of its own part" "$(sql "$T/job.rank2.sqlite" "SELECT group_concat(value) FROM meta WHERE section = 'config' AND key IN ('rank', 'world_size') ORDER BY key")" 2,3
 holds "that went together" "$(json "$OUT" '$.collective_steps') > 20"
 refuses "a recording that is there" 2 "job.rank0.sqlite exists already" "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --quiet
+mkdir "$T/unnamed" && cd "$T/unnamed" || exit 1
+for s in 0 1 2 3 4 5; do touch "pipeprobe-$(date -d "+$s seconds" +%Y%m%d-%H%M%S).rank0.sqlite"; done
+run timeout 60 "$PP" run $DATA --ranks 2 --duration 2 --json --quiet
+is "of the second of another run, unnamed" "$rc" 0
+like "both are of one name" "$(json "$OUT" '$.ranks[0].file') $(json "$OUT" '$.ranks[1].file')" '^(pipeprobe-[0-9-]+-2).rank0.sqlite \1.rank1.sqlite$'
+cd - >/dev/null || exit 1
 refuses "a rank beside all ranks" 2 "--rank is one rank's" "$PP" run $DATA --ranks 3 --rank 1 --quiet
 refuses "all ranks unrecorded" 2 "leave out --no-record" "$PP" run $DATA --ranks 3 --no-record --quiet
 refuses "what fails for all ranks is said once" 2 "cannot open" "$PP" run "$T/none" --ranks 3 -o "$T/x.sqlite" --quiet

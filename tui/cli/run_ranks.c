@@ -26,7 +26,7 @@ enum { RANKS_MAX = 64 };
 struct rank {
     pid_t pid;
     int code;                 /* exit code, 128 + N for a signal; -1: not started */
-    char file[PATH_MAX + 16];
+    char file[PATH_MAX + 32];
     FILE *words;              /* its standard error; NULL: rank 0's is ours */
     struct pp_report *report; /* NULL: there is none */
 };
@@ -74,19 +74,41 @@ static pp_status check(const struct run_opts *o, const struct pp_opt_set *set, s
     return PP_OK;
 }
 
-/* NAME.rank0.sqlite, ... ; CPUs that all ranks share; and where they meet. */
+/* STEM.rank0.sqlite, ... */
+static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err)
+{
+    char as_given[PATH_MAX];
+    pp_status st = PP_OK;
+    for (int r = 0; st == PP_OK && r < k->n; r++) {
+        snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);
+        st = pp_recording_name(k->rank[r].file, k->o->force, as_given, sizeof(as_given), err);
+    }
+    return st;
+}
+
+/* Without a name, and of the same second as others, they are STEM-2.rank0.sqlite, ... */
+static pp_status choose_names(struct crew *k, struct pp_err *err)
+{
+    char path[PATH_MAX], stem[PATH_MAX + 16];
+    pp_status st = pp_recording_name(k->o->output, 1, path, sizeof(path), err);
+    size_t length = strlen(path);
+    if (st != PP_OK)
+        return st;
+    if (length > 7 && strcmp(path + length - 7, ".sqlite") == 0)
+        path[length - 7] = '\0';
+    st = name_files(k, path, err);
+    for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
+        snprintf(stem, sizeof(stem), "%s-%d", path, i);
+        st = name_files(k, stem, err);
+    }
+    return st;
+}
+
+/* Names; CPUs that all ranks share; and where they meet. */
 static pp_status prepare(struct crew *k, struct pp_err *err)
 {
-    char path[PATH_MAX];
     struct pp_cpus cpus;
-    pp_status st = pp_recording_name(k->o->output, 1, path, sizeof(path), err);
-    size_t stem = strlen(path);
-    if (stem > 7 && strcmp(path + stem - 7, ".sqlite") == 0)
-        stem -= 7;
-    for (int r = 0; st == PP_OK && r < k->n; r++) {
-        snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%.*s.rank%d.sqlite", (int)stem, path, r);
-        st = pp_recording_name(k->rank[r].file, k->o->force, path, sizeof(path), err);
-    }
+    pp_status st = choose_names(k, err);
     pp_cpus_read(&cpus);
     snprintf(k->workers, sizeof(k->workers), "%d", cpus.usable >= 2 * k->n ? (int)floor(cpus.usable / k->n) : 1);
     const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
