@@ -199,32 +199,35 @@ static uint8_t *put_few(uint8_t *p, const uint8_t *v, size_t stride, size_t n, u
 /* Differences within a narrow field are taken in its width: -1 and 0 are neighbours. */
 #define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
 
-/* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last as what the predictor remembers. */
-#define PUT_BLOCK(field, type, predictor, bit)                                                                    \
-    static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase) \
-    {                                                                                                             \
-        uint64_t v[BLOCK], any = 0;                                                                               \
-        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                                     \
-            _Pragma("GCC unroll 4")                                                                               \
-            for (size_t i = 0; i < n; i++)                                                                        \
-                any |= s[i].field;                                                                                \
-            return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, any); \
-        }                                                                                                         \
-        _Pragma("GCC unroll 4")                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                                          \
-            uint64_t x = s[i].field;                                                                              \
-            if (predictor == PLAIN) {                                                                             \
-                v[i] = x;                                                                                         \
-            } else if (predictor == DELTA_IN_PHASE) {                                                             \
-                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                                         \
-                in_phase[s[i].phase] = x;                                                                         \
-            } else {                                                                                              \
-                v[i] = zigzag(SIGNED_IN(type, x - last));                                                         \
-                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                             \
-            }                                                                                                     \
-            any |= v[i];                                                                                          \
-        }                                                                                                         \
-        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);          \
+/* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last as what the predictor remembers. bits: what the values
+ * have and the one before the block; where that fits a byte, nothing is gained by going over the values for it. */
+#define PUT_BLOCK(field, type, predictor, bit)                                                                                   \
+    static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase, uint64_t bits) \
+    {                                                                                                                            \
+        uint64_t v[BLOCK], any = 0;                                                                                              \
+        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                                                    \
+            size_t look_at = bits > UINT8_MAX ? n : 0;                                                                           \
+            any = look_at ? 0 : bits;                                                                                            \
+            _Pragma("GCC unroll 4")                                                                                              \
+            for (size_t i = 0; i < look_at; i++)                                                                                 \
+                any |= s[i].field;                                                                                               \
+            return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, any);                \
+        }                                                                                                                        \
+        _Pragma("GCC unroll 4")                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                                         \
+            uint64_t x = s[i].field;                                                                                             \
+            if (predictor == PLAIN) {                                                                                            \
+                v[i] = x;                                                                                                        \
+            } else if (predictor == DELTA_IN_PHASE) {                                                                            \
+                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                                                        \
+                in_phase[s[i].phase] = x;                                                                                        \
+            } else {                                                                                                             \
+                v[i] = zigzag(SIGNED_IN(type, x - last));                                                                        \
+                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                                            \
+            }                                                                                                                    \
+            any |= v[i];                                                                                                         \
+        }                                                                                                                        \
+        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);                         \
     }
 COLUMN_MAP(PUT_BLOCK)
 
@@ -291,7 +294,8 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
         if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n))                         \
             return 0;                                                                                            \
         uint64_t last = !b->n ? spans[0].field : predictor == AFTER_LAST ? end_of(&b->before) : b->before.field; \
-        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase) - c->bytes);             \
+        uint64_t bits = differs.field | spans[0].field;                                                          \
+        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase, bits) - c->bytes);       \
     }                                                                                                            \
     c++;
     COLUMN_MAP(ADD)
