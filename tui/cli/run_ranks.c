@@ -2,10 +2,8 @@
 
 #include "collectors/environment.h"
 #include "probe/base/err.h"
-#include "probe/base/json.h"
-#include "probe/base/text.h"
-#include "report/model.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/ranks_render.h"
 #include "tui/cli/recording_name.h"
 
 #include <errno.h>
@@ -25,15 +23,14 @@ enum { RANKS_MAX = 64 };
 
 struct rank {
     pid_t pid;
-    int code;                 /* exit code, 128 + N for a signal; -1: not started */
     char file[PATH_MAX + 32];
-    FILE *words;              /* its standard error; NULL: rank 0's is ours */
-    struct pp_report *report; /* NULL: there is none */
+    FILE *words; /* its standard error; NULL: rank 0's is ours */
 };
 
 struct crew {
     const struct run_opts *o;
     struct rank rank[RANKS_MAX];
+    struct rank_result result[RANKS_MAX];
     int n;
     char meeting[PATH_MAX], workers[16];
 };
@@ -161,17 +158,17 @@ static pp_status start(struct crew *k, int r, int argc, char **argv, struct pp_e
         return pp_fail_errno(err, rc, "--ranks: starting rank %d failed", r);
     pids[n_pids] = rank->pid;
     n_pids++;
-    rank->code = 0;
+    k->result[r].code = 0;
     return PP_OK;
 }
 
-static void wait_for(struct rank *rank)
+static void wait_for(struct crew *k, int r)
 {
     int status;
     pid_t pid;
-    while ((pid = waitpid(rank->pid, &status, 0)) < 0 && errno == EINTR)
+    while ((pid = waitpid(k->rank[r].pid, &status, 0)) < 0 && errno == EINTR)
         continue;
-    rank->code = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    k->result[r].code = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* ---- what became of them ---- */
@@ -186,7 +183,7 @@ static void put_words(const struct crew *k, int r)
 {
     char line[1024], last[1024] = "it said nothing";
     const struct rank *rank = &k->rank[r];
-    if (!rank->words || !failed(rank->code) || failed(k->rank[0].code))
+    if (!rank->words || !failed(k->result[r].code) || failed(k->result[0].code))
         return;
     rewind(rank->words);
     while (fgets(line, sizeof(line), rank->words)) {
@@ -194,102 +191,18 @@ static void put_words(const struct crew *k, int r)
         if (line[0])
             snprintf(last, sizeof(last), "%s", line);
     }
-    fprintf(stderr, "rank %d ended with %d: %s\n", r, rank->code, last);
+    fprintf(stderr, "rank %d ended with %d: %s\n", r, k->result[r].code, last);
 }
 
 static int sum_of_codes(const struct crew *k)
 {
     int inconclusive = 0;
     for (int r = 0; r < k->n; r++) {
-        if (failed(k->rank[r].code))
-            return k->rank[r].code < 0 ? 4 : k->rank[r].code;
-        inconclusive |= k->rank[r].code == 3;
+        if (failed(k->result[r].code))
+            return k->result[r].code < 0 ? 4 : k->result[r].code;
+        inconclusive |= k->result[r].code == 3;
     }
     return stopped ? 130 : inconclusive ? 3 : 0;
-}
-
-/* What the first recording that tells says of who came last. */
-static const struct pp_report_finding *late_rank(const struct crew *k)
-{
-    for (int r = 0; r < k->n; r++)
-        for (size_t i = 0; k->rank[r].report && i < k->rank[r].report->n_findings; i++) {
-            const struct pp_report_finding *f = &k->rank[r].report->findings[i];
-            if (strcmp(f->kind, "late-rank") == 0 && f->state != PP_FINDING_NOT_MEASURED)
-                return f;
-        }
-    return NULL;
-}
-
-static double number_of(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; f && i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    return NAN;
-}
-
-static const char *verdict_of(const struct pp_report *r)
-{
-    return r->verdict.headline ? r->verdict.headline : r->verdict.l0;
-}
-
-static void put_text(const struct crew *k)
-{
-    char rate[32], data[32], others[32], share[32], steps[48];
-    const struct pp_report_finding *late = late_rank(k);
-    double last = number_of(late, "last_rank"), all = 0;
-    for (int r = 0; r < k->n; r++)
-        all += k->rank[r].report ? k->rank[r].report->samples_per_s : 0;
-    printf("%d ranks: %s samples/s in all\n\n", k->n, pp_text_rate(rate, sizeof(rate), all));
-    printf("%4s %11s %11s %12s  %s\n", "rank", "samples/s", "data wait", "other ranks", "verdict");
-    for (int r = 0; r < k->n; r++) {
-        const struct pp_report *p = k->rank[r].report;
-        if (p)
-            printf("%4d %11s %11s %12s  %s\n", r, pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_percent(data, sizeof(data), p->data_wait_share),
-                   pp_text_percent(others, sizeof(others), p->collective_share), verdict_of(p));
-        else
-            printf("%4d %11s %11s %12s  no recording (it ended with %d)\n", r, "-", "-", "-", k->rank[r].code);
-    }
-    if (late && late->state == PP_FINDING_FOUND && last >= 0 && last < k->n) {
-        const struct rank *slow = &k->rank[(int)last];
-        printf("\nRank %d came last to %s of %s: all go at its pace.\n", (int)last, pp_text_percent(share, sizeof(share), number_of(late, "last_share")),
-               pp_text_counted(steps, sizeof(steps), number_of(late, "collective_steps"), "step", "steps"));
-        if (slow->report)
-            printf("%s\nThe whole of it: pipeprobe report %s\n", slow->report->verdict.sentence, slow->file);
-    } else if (late) {
-        printf("\nNo rank is the slowest throughout (most often rank %d, %s of the steps).\n", (int)last, pp_text_percent(share, sizeof(share), number_of(late, "last_share")));
-    }
-}
-
-static void put_json(const struct crew *k)
-{
-    struct pp_json j;
-    const struct pp_report_finding *late = late_rank(k);
-    pp_json_begin(&j, stdout, 2);
-    pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.ranks/1");
-    pp_json_key(&j, "last_rank"), pp_json_num(&j, number_of(late, "last_rank"));
-    pp_json_key(&j, "last_share"), pp_json_num(&j, number_of(late, "last_share"));
-    pp_json_key(&j, "collective_steps"), pp_json_num(&j, number_of(late, "collective_steps"));
-    pp_json_key(&j, "ranks"), pp_json_array(&j);
-    for (int r = 0; r < k->n; r++) {
-        const struct pp_report *p = k->rank[r].report;
-        pp_json_object(&j);
-        pp_json_key(&j, "rank"), pp_json_int(&j, r);
-        pp_json_key(&j, "exit_code"), pp_json_int(&j, k->rank[r].code);
-        pp_json_key(&j, "file"), pp_json_str(&j, p ? k->rank[r].file : NULL);
-        pp_json_key(&j, "samples_per_s"), pp_json_num(&j, p ? p->samples_per_s : NAN);
-        pp_json_key(&j, "data_wait_share"), pp_json_num(&j, p ? p->data_wait_share : NAN);
-        pp_json_key(&j, "collective_share"), pp_json_num(&j, p ? p->collective_share : NAN);
-        pp_json_key(&j, "l0"), pp_json_str(&j, p ? p->verdict.l0 : NULL);
-        pp_json_key(&j, "l1"), pp_json_str(&j, p ? p->verdict.l1 : NULL);
-        pp_json_key(&j, "l2"), pp_json_str(&j, p ? p->verdict.l2 : NULL);
-        pp_json_key(&j, "sentence"), pp_json_str(&j, p ? p->verdict.sentence : NULL);
-        pp_json_object_end(&j);
-    }
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    pp_json_end(&j);
 }
 
 int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_opt_set *set)
@@ -302,7 +215,7 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
         k->o = o;
         k->n = (int)o->ranks;
         for (int r = 0; r < k->n; r++)
-            k->rank[r].code = -1;
+            k->result[r] = (struct rank_result){.code = -1, .file = k->rank[r].file};
         st = prepare(k, &err);
     }
     if (st != PP_OK) {
@@ -316,8 +229,8 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
         for (int i = 0; i < n_pids; i++)
             kill(pids[i], SIGTERM); /* a signal may have come before the last one was there */
     for (int r = 0; r < k->n; r++)
-        if (k->rank[r].code >= 0)
-            wait_for(&k->rank[r]);
+        if (k->result[r].code >= 0)
+            wait_for(k, r);
     n_pids = 0;
     if (!o->collective)
         unlink(k->meeting); /* of ranks that were all killed */
@@ -327,15 +240,15 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
     }
     for (int r = 0; r < k->n; r++) {
         put_words(k, r);
-        if (!failed(k->rank[r].code) && pp_report_build(k->rank[r].file, &k->rank[r].report, &err) == PP_OK)
+        if (!failed(k->result[r].code) && pp_report_build(k->rank[r].file, &k->result[r].report, &err) == PP_OK)
             reports++;
     }
     if (reports)
-        o->json ? put_json(k) : put_text(k);
+        (o->json ? ranks_json : ranks_text)(k->result, k->n);
     code = sum_of_codes(k);
 out:
     for (int r = 0; k && r < k->n; r++) {
-        pp_report_free(k->rank[r].report);
+        pp_report_free(k->result[r].report);
         if (k->rank[r].words)
             fclose(k->rank[r].words);
     }
