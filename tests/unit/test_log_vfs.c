@@ -9,6 +9,77 @@
 
 static sqlite3 *db;
 
+/* ---- the file system below: SQLite's own, which counts the writes to a log and lets one fail ---- */
+
+struct witness {
+    sqlite3_file file;
+    sqlite3_file *base;
+};
+
+static sqlite3_vfs *own, witnesses;
+static long long log_writes, failing; /* since `watch`; failing: the Nth, 0: none */
+
+static void watch(long long nth_fails)
+{
+    log_writes = 0;
+    failing = nth_fails;
+}
+
+#define TO_BASE(name, parameters, call)             \
+    static int witness_##name parameters            \
+    {                                               \
+        struct witness *w = (struct witness *)file; \
+        return w->base->pMethods->call;             \
+    }
+TO_BASE(close, (sqlite3_file * file), xClose(w->base))
+TO_BASE(read, (sqlite3_file * file, void *out, int n, sqlite3_int64 at), xRead(w->base, out, n, at))
+TO_BASE(truncate, (sqlite3_file * file, sqlite3_int64 n), xTruncate(w->base, n))
+TO_BASE(sync, (sqlite3_file * file, int flags), xSync(w->base, flags))
+TO_BASE(size, (sqlite3_file * file, sqlite3_int64 *n), xFileSize(w->base, n))
+TO_BASE(lock, (sqlite3_file * file, int level), xLock(w->base, level))
+TO_BASE(unlock, (sqlite3_file * file, int level), xUnlock(w->base, level))
+TO_BASE(reserved, (sqlite3_file * file, int *out), xCheckReservedLock(w->base, out))
+TO_BASE(control, (sqlite3_file * file, int op, void *arg), xFileControl(w->base, op, arg))
+TO_BASE(sector, (sqlite3_file * file), xSectorSize(w->base))
+TO_BASE(device, (sqlite3_file * file), xDeviceCharacteristics(w->base))
+
+static int witness_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
+{
+    struct witness *w = (struct witness *)file;
+    return ++log_writes == failing ? SQLITE_IOERR_WRITE : w->base->pMethods->xWrite(w->base, bytes, n, at);
+}
+
+static const sqlite3_io_methods witness_methods = {
+    .iVersion = 1, .xClose = witness_close, .xRead = witness_read, .xWrite = witness_write, .xTruncate = witness_truncate, .xSync = witness_sync, .xFileSize = witness_size,
+    .xLock = witness_lock, .xUnlock = witness_unlock, .xCheckReservedLock = witness_reserved, .xFileControl = witness_control, .xSectorSize = witness_sector,
+    .xDeviceCharacteristics = witness_device,
+};
+
+static int witness_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
+{
+    struct witness *w = (struct witness *)file;
+    if (!(flags & SQLITE_OPEN_WAL))
+        return own->xOpen(own, name, file, flags, out_flags);
+    *w = (struct witness){.base = (sqlite3_file *)(w + 1)};
+    int code = own->xOpen(own, name, w->base, flags, out_flags);
+    if (code == SQLITE_OK)
+        w->file.pMethods = &witness_methods;
+    return code;
+}
+
+/* The default from here on, which the tested one then stands on. */
+static int be_witness(void **state)
+{
+    own = sqlite3_vfs_find(NULL);
+    witnesses = *own;
+    witnesses.zName = "witness";
+    witnesses.szOsFile = (int)sizeof(struct witness) + own->szOsFile;
+    witnesses.xOpen = witness_open;
+    return sqlite3_vfs_register(&witnesses, 1);
+}
+
+/* ---- a database in a directory of its own ---- */
+
 static int log_setup(void **state)
 {
     if (setup(state) || !pp_log_vfs())
@@ -142,8 +213,35 @@ static void test_fails_within(void **state)
     assert_string_equal(after, before);
 }
 
+/* Whichever write of a transaction fails, also one that was asked for pages ago: the transaction fails, and nothing of it is there. */
+static void test_each_write_fails(void **state)
+{
+    char before[128], after[128];
+    int n = 1;
+    run("PRAGMA cache_size=8; PRAGMA wal_autocheckpoint=0; INSERT INTO t VALUES(1, randomblob(100000))");
+    for (;; n++) {
+        ask(db, contents, before);
+        watch(n);
+        int code = sqlite3_exec(db, "BEGIN; REPLACE INTO t VALUES(1, randomblob(300000)); REPLACE INTO t VALUES(2, randomblob(70000)); COMMIT", NULL, NULL, NULL);
+        if (!sqlite3_get_autocommit(db))
+            run("ROLLBACK");
+        int failed = log_writes >= n;
+        watch(0);
+        contents_after_kill(after);
+        if (!failed)
+            break;
+        assert_int_equal(code & 0xff, SQLITE_IOERR);
+        assert_string_equal(after, before);
+        ask(db, contents, after);
+        assert_string_equal(after, before);
+    }
+    ask(db, contents, before);
+    assert_string_equal(after, before);
+    assert_true(n > 8);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {LOG_TEST(test_commits_are_whole), LOG_TEST(test_few_writes), LOG_TEST(test_fails_within)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {LOG_TEST(test_commits_are_whole), LOG_TEST(test_few_writes), LOG_TEST(test_fails_within), LOG_TEST(test_each_write_fails)};
+    return cmocka_run_group_tests(tests, be_witness, NULL);
 }
