@@ -38,7 +38,7 @@ pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err);
 /* One insert of a plain row. types: i int64_t, s const char * (NULL is NULL), n no argument, NULL. */
 pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...);
 /* Rows of integers into one table, NSYS_ROWS of them a statement: per row a statement of one costs twice as much. They reach the table in the order they were
- * put, some later than rows of other tables. All zero: not open, which the rest of these take. */
+ * put, some later than rows of other tables. All zero: not open, which flush and close take. */
 enum { NSYS_ROWS = 64 };
 #define NSYS_NULL INT64_MIN /* a value that is NULL in the table */
 
