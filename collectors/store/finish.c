@@ -164,8 +164,12 @@ static void note_left_out(struct pp_store *s)
 static void leave_log(sqlite3 *db)
 {
     enum { TRIES = 50, PAUSE_MS = 20 };
-    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++)
+    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++) {
+        int code = sqlite3_errcode(db) & 0xff;
+        if (code != SQLITE_OK && code != SQLITE_BUSY && code != SQLITE_LOCKED) /* a full disk does not pass by */
+            return;
         sqlite3_sleep(PAUSE_MS);
+    }
 }
 
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
