@@ -107,7 +107,7 @@ static void say_why(const struct judge *j, const struct pp_guard_rule *g)
         j->out->reason = "the run failed before a steady state was reached";
         j->out->next_step = "Put right what made it fail: its message says what, and errors that are listed name the files.";
     } else if (!f->has_steady_state) {
-        j->out->reason = "the run ended before a steady state was reached";
+        j->out->reason = "the recording ends before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
         j->out->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
         j->out->next_step = "Use more data, or a smaller --batch-size.";

@@ -240,7 +240,7 @@ static void test_whole_run_in_warmup(void **state)
     assert_int_equal(r->window_batches, 60);
     near(r->samples_per_s, 160, 1e-6);
     assert_string_equal(r->verdict.l0, "inconclusive");
-    assert_string_equal(r->verdict.sentence, "INCONCLUSIVE: the run ended before a steady state was reached");
+    assert_string_equal(r->verdict.sentence, "INCONCLUSIVE: the recording ends before a steady state was reached");
     assert_int_equal(pp_report_exit_code(r), 3);
     pp_report_free(r);
     fake_free(f);
