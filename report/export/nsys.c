@@ -25,11 +25,8 @@
 #define CATEGORY_NONE 0 /* NVTX: no category; no phase has this number */
 
 #define RANGES "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
-#define RANGE "(?,?,?,?,?,?,NULL,?,NULL,?,1,?)" /* 1: DOMAIN_ID */
-#define CALLS "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES"
+#define RANGE "(?,?,?,?,?,?,NULL,?,NULL,?,?,?)"
 #define CALL "(?,?,0,?,?,?,0)"
-#define COPIES "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind, copyCount) VALUES"
-#define COPY "(?,?,?,?,?,?,?,?,?,?,?,1)"
 
 struct nsys {
     struct nsys_db db;
@@ -117,9 +114,9 @@ static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
 
 static pp_status prepare_device(struct nsys *n, struct pp_err *err)
 {
-    pp_status st = nsys_rows_open(&n->db, &n->calls, CALLS, CALL, err);
+    pp_status st = nsys_rows_open(&n->db, &n->calls, NSYS_INTO_CALLS, CALL, err);
     if (st == PP_OK)
-        st = nsys_rows_open(&n->db, &n->copies, COPIES, COPY, err);
+        st = nsys_rows_open(&n->db, &n->copies, NSYS_INTO_COPIES, NSYS_COPY_ROW, err);
     if (st == PP_OK)
         st = nsys_string(&n->db, "cudaMemcpyAsync", &n->call_name, err);
     if (st == PP_OK)
@@ -256,7 +253,7 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
         return st;
     int64_t start = nsys_time(n->run, e->span->start_ns), end = nsys_time(n->run, e->end_ns);
     const int64_t range[] = {start, end, e->track ? NSYS_START_END : NSYS_PUSH_POP, e->track ? ++n->range_id : NSYS_NULL, e->span->phase,
-                             pp_nsight_colour(e->span->phase), nsys_global_tid(e->thread), *string,
+                             pp_nsight_colour(e->span->phase), nsys_global_tid(e->thread), *string, DOMAIN_ID,
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
     st = nsys_rows_put(&n->db, &n->ranges, range, err);
     if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu && !(e->span->flags & PP_SPAN_ERROR))

@@ -48,6 +48,13 @@ struct nsys_rows {
     int values, n;
 };
 
+/* Two tables are filled from spans where CUPTI recorded nothing (nsys.c), and from its records (nsys_gpu.c). */
+#define NSYS_INTO_CALLS "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES"
+#define NSYS_INTO_COPIES                                                                                                                             \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind," \
+    " copyCount) VALUES"
+#define NSYS_COPY_ROW "(?,?,?,?,?,?,?,?,?,?,?,1)"
+
 /* into: "INSERT INTO TABLE(COLUMNS) VALUES"; row: "(?,?,0)", a ? for each value. */
 pp_status nsys_rows_open(struct nsys_db *d, struct nsys_rows *r, const char *into, const char *row, struct pp_err *err);
 pp_status nsys_rows_put(struct nsys_db *d, struct nsys_rows *r, const int64_t *values, struct pp_err *err); /* values: r->values of them, copied */

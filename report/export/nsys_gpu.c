@@ -18,10 +18,10 @@ enum { DEVICE_SHARED = 7, MOST_OWN = 4 };
 static const struct {
     const char *into, *row;
 } inserts[TABLES] = {
-    [MEMCPY] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(" DEVICE_COLUMNS "bytes, copyKind, srcKind, dstKind, copyCount) VALUES", "(" DEVICE_VALUES "?,?,?,?,1)"},
+    [MEMCPY] = {NSYS_INTO_COPIES, NSYS_COPY_ROW},
     [MEMSET] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(" DEVICE_COLUMNS "bytes) VALUES", "(" DEVICE_VALUES "?)"},
     [KERNEL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(" DEVICE_COLUMNS "demangledName, shortName, mangledName) VALUES", "(" DEVICE_VALUES "?,?,?)"},
-    [CALL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES", "(?,?,?,?,?,?,?)"},
+    [CALL] = {NSYS_INTO_CALLS, "(?,?,?,?,?,?,?)"},
     [SYNC] = {"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(" DEVICE_COLUMNS "syncType) VALUES", "(" DEVICE_VALUES "?)"},
 };
 
