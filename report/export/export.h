@@ -35,6 +35,7 @@ struct pp_export_run {
     size_t n_threads;
     struct pp_export_loss *losses; /* as every report shows them, and chunks that cannot be read */
     size_t n_losses;
+    uint64_t damaged_chunks; /* one of the losses */
     char program[64];           /* what the processes are called: "pipeprobe", or the program that was run by exec */
     const char *recovery;       /* NULL, or "recovered 12 spans from the ring files of a killed run" */
     int device_rows;            /* copies went to a CUDA device, or to the fixture that stands in for one in tests */
@@ -111,6 +112,7 @@ struct pp_export_result {
     uint64_t spans, counters, errors;
     uint64_t gpu_rows;          /* what the GPU did, in formats with a place for it */
     uint64_t losses;            /* loss rows carried along or, in formats without a place for them, only counted here */
+    uint64_t damaged_chunks;    /* of the recording: their spans are missing; one more of the losses, and not a row of the recording's own */
     uint64_t overlapping;       /* spans that went to a track of their own */
 };
 

@@ -176,11 +176,10 @@ static pp_status declared_threads(struct scan *s, struct pp_err *err)
 pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct pp_err *err)
 {
     struct scan s = {.run = run};
-    uint64_t bad_chunks = 0;
     *run = (struct pp_export_run){.source = src, .origin_ns = UINT64_MAX, .pinned = -1};
     pp_status st = declared_threads(&s, err);
     if (st == PP_OK)
-        st = src->each_chunk(src->ctx, NULL, on_chunk, &s, &bad_chunks, err);
+        st = src->each_chunk(src->ctx, NULL, on_chunk, &s, &run->damaged_chunks, err);
     if (st == PP_OK)
         st = src->each_error(src->ctx, on_error, &s, err);
     if (st == PP_OK)
@@ -189,8 +188,8 @@ pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct
         st = src->each_gpu(src->ctx, on_gpu, &s, err);
     if (st == PP_OK)
         st = src->each_loss(src->ctx, on_loss, &s, err);
-    if (st == PP_OK && bad_chunks)
-        on_loss(&s, "chunks of spans", bad_chunks, "their checksums do not match: the file is damaged there");
+    if (st == PP_OK && run->damaged_chunks)
+        on_loss(&s, "chunks of spans", run->damaged_chunks, "their checksums do not match: the file is damaged there");
     if (st == PP_OK && s.out_of_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory", src->path);
     if (st != PP_OK)

@@ -165,6 +165,7 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
     if (st != PP_OK)
         goto out;
     w.done.losses = w.run.n_losses;
+    w.done.damaged_chunks = w.run.damaged_chunks;
     w.tracks = calloc(w.run.n_threads + 1, sizeof(*w.tracks));
     if (!w.tracks) {
         st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory", source->path);

@@ -18,6 +18,12 @@ for to in nsys:run.nsys.sqlite nvtxt:run.nvtxt perfetto:run.pftrace chrome:run.j
     like "${to%%:*}: says how many" "$(cat "$ERR")" '350 spans to '
     like "${to%%:*}: says what the recording lacks" "$(cat "$ERR")" 'lacks 12 spans: the ring of pp-worker-1 was full'
 done
+cp "$R" "$T/damaged.sqlite"
+sqlite3 "$T/damaged.sqlite" "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = (SELECT min(id) FROM chunk)"
+run "$PP" export "$T/damaged.sqlite" --to csv -o "$T/damaged.csv"
+is "a damaged chunk: the others are exported" "$rc" 0
+like "and it is said" "$(cat "$ERR")" '^note: 1 chunk of the recording is damaged .checksum.: those spans are missing'
+rm -f "$T"/damaged.*
 check "nothing temporary is left" test -z "$(ls "$T" | grep partial)"
 
 is "csv: a header and a row per span" "$(wc -l <"$T/run.csv")" 351

@@ -304,6 +304,7 @@ static void what_is_unknown_still_goes_through(void **state)
     assert_int_equal(seen.threads, 4);
     assert_string_equal(seen.thread_name[3], "thread 40");
     assert_int_equal(r.losses, 2);
+    assert_int_equal(r.damaged_chunks, 2);
     assert_string_equal(seen.loss[0], "12 spans: the ring was full");
     assert_string_equal(seen.loss[1], "2 chunks of spans: their checksums do not match: ");
     assert_string_equal(seen.run.recovery, "recovered 5 spans");

@@ -129,6 +129,9 @@ static void say_done(const struct pp_source *source, const struct pp_exporter *t
     if (r->gpu_rows)
         fprintf(stderr, "%s rows of what the GPU did with them\n", pp_text_count(text, sizeof(text), (double)r->gpu_rows));
     say_losses(source);
+    if (r->damaged_chunks)
+        fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
+                pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is", "chunks of the recording are"));
     if (to->next && !to_stdout) {
         fputs("next: ", stderr);
         fprintf(stderr, to->next, out);
