@@ -44,7 +44,8 @@ int pp_cgroup_path(const char *text, const char *controller, char *out, size_t s
         const char *path = list ? memchr(list + 1, ':', n - (size_t)(list + 1 - line)) : NULL;
         if (path) {
             size_t list_n = (size_t)(path - list - 1), path_n = n - (size_t)(path + 1 - line);
-            int found = controller ? in_list(list + 1, list_n, controller) : list_n == 0 && strncmp(line, "0:", 2) == 0;
+            int found = controller ? in_list(list + 1, list_n, controller)
+                                   : list_n == 0 && strncmp(line, "0:", 2) == 0;
             if (found && path_n < size) {
                 memcpy(out, path + 1, path_n);
                 out[path_n] = '\0';
@@ -75,9 +76,11 @@ struct place {
 static int place_of(const char *controller, struct place *p)
 {
     static const char *const v2_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    static const char *const v1_roots[] = {"/sys/fs/cgroup/%s", "/sys/fs/cgroup/%s,cpuacct", "/sys/fs/cgroup/cpuacct,%s"};
+    static const char *const v1_roots[] = {"/sys/fs/cgroup/%s", "/sys/fs/cgroup/%s,cpuacct",
+                                           "/sys/fs/cgroup/cpuacct,%s"};
     char text[8192], probe[PATH_MAX + 32];
-    if (!read_text("/proc/self/cgroup", text, sizeof(text)) || !pp_cgroup_path(text, controller, p->group, sizeof(p->group)))
+    if (!read_text("/proc/self/cgroup", text, sizeof(text)) ||
+        !pp_cgroup_path(text, controller, p->group, sizeof(p->group)))
         return 0;
     for (size_t i = 0; i < (controller ? 3 : 2); i++) {
         if (controller)
@@ -91,8 +94,8 @@ static int place_of(const char *controller, struct place *p)
     return 0;
 }
 
-/* Calls try(path of file) for our group and each one above it, up to the root of the mount. A group that is not visible under
- * the mount (a container's) is passed over. */
+/* Calls try(path of file) for our group and each one above it, up to the root of the mount. A group that is
+ * not visible under the mount (a container's) is passed over. */
 static int climb(const char *controller, const char *file, int (*try)(void *ctx, const char *path), void *ctx)
 {
     struct place p;
@@ -128,7 +131,8 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
 {
     struct first f = {.out = out, .size = size};
     out[0] = '\0';
-    /* v1 first: a controller belongs to one hierarchy, and beside a v1 one the v2 root still has a cpu.stat, which knows of no quota */
+    /* v1 first: a controller belongs to one hierarchy, and beside a v1 one the v2 root still has a cpu.stat,
+     * which knows of no quota */
     if (!climb(controller, file, take_first, &f))
         climb(NULL, file, take_first, &f);
     return out[0] != '\0';
@@ -177,7 +181,8 @@ static int try_memory(void *ctx, const char *path)
     char limit[64], used[64], other[2 * PATH_MAX + 96];
     size_t dir = (size_t)(strrchr(path, '/') - path);
     snprintf(other, sizeof(other), "%.*s/%s", (int)dir, path, m->usage_file);
-    if (!read_text(path, limit, sizeof(limit)) || limit[0] < '0' || limit[0] > '9' || !read_text(other, used, sizeof(used)))
+    if (!read_text(path, limit, sizeof(limit)) || limit[0] < '0' || limit[0] > '9' ||
+        !read_text(other, used, sizeof(used)))
         return 0; /* "max" */
     uint64_t bytes = strtoull(limit, NULL, 10);
     if (bytes >= UNLIMITED_BYTES || bytes >= m->limit)

@@ -44,7 +44,8 @@ static void store_start(const struct collect *c)
     pp_store_meta_text(c->store, "run", "version", PP_VERSION);
     store_command_line(c->store, pp_session_owner_pid(c->session));
     pp_store_meta_num(c->store, "run", "started_mono_ns", (double)created, "ns");
-    pp_store_meta_num(c->store, "run", "started_utc_ns", (double)(pp_clock_of(CLOCK_REALTIME) - (now - created)), "ns");
+    pp_store_meta_num(c->store, "run", "started_utc_ns",
+                      (double)(pp_clock_of(CLOCK_REALTIME) - (now - created)), "ns");
 }
 
 static pp_status begin(struct collect *c, const char *path, int lock_fd, struct pp_err *err)
@@ -56,13 +57,15 @@ static pp_status begin(struct collect *c, const char *path, int lock_fd, struct 
     }
     pp_status st = pp_session_adopt(dir, lock_fd, &c->session, err);
     if (st == PP_OK)
-        st = pp_store_create(&(struct pp_store_opts){.path = path, .session_id = pp_session_id(c->session)}, &c->store, err);
+        st = pp_store_create(&(struct pp_store_opts){.path = path, .session_id = pp_session_id(c->session)},
+                             &c->store, err);
     if (st != PP_OK)
         return st;
     store_start(c);
     st = pp_environment_store(c->store, NULL, err);
     if (st == PP_OK)
-        st = pp_drain_start(&(struct pp_drain_opts){.session = c->session, .store = c->store}, &c->drain, err);
+        st = pp_drain_start(&(struct pp_drain_opts){.session = c->session, .store = c->store}, &c->drain,
+                            err);
     return st;
 }
 
@@ -75,7 +78,8 @@ static int wait_for_all(const struct collect *c)
     return fd;
 }
 
-/* A process that closes retires its threads; one that ends without closing does not, nor does one that is killed. */
+/* A process that closes retires its threads; one that ends without closing does not, nor does one that is
+ * killed. */
 static int all_retired(const struct pp_session *s)
 {
     uint32_t n = pp_session_threads(s);

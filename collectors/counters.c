@@ -12,7 +12,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum source { SRC_IO, SRC_STATM, SRC_STAT, SRC_LOADAVG, SRC_PSI_CPU, SRC_PSI_IO, SRC_PSI_MEMORY, SRC_CGROUP_CPU, SRC_COUNT };
+enum source {
+    SRC_IO,
+    SRC_STATM,
+    SRC_STAT,
+    SRC_LOADAVG,
+    SRC_PSI_CPU,
+    SRC_PSI_IO,
+    SRC_PSI_MEMORY,
+    SRC_CGROUP_CPU,
+    SRC_COUNT
+};
 
 static const char *const source_path[SRC_COUNT] = {
     [SRC_IO] = "/proc/self/io",
@@ -27,7 +37,8 @@ static const char *const source_path[SRC_COUNT] = {
 
 enum unit { UNIT_ONE, UNIT_US, UNIT_PAGES, UNIT_CLOCK_TICKS };
 
-/* line and key as pp_counters_find takes them; key NULL: word number `word` of the first line that starts with line. */
+/* line and key as pp_counters_find takes them; key NULL: word number `word` of the first line that starts
+ * with line. */
 static const struct counter {
     const char *name;
     enum source source;
@@ -40,7 +51,8 @@ static const struct counter {
     {"process_write_bytes_total", SRC_IO, NULL, "write_bytes:", 0, UNIT_ONE},
     {"rss_bytes", SRC_STATM, NULL, NULL, 1, UNIT_PAGES},
     {"machine_cpu_user_ns_total", SRC_STAT, "cpu", NULL, 1, UNIT_CLOCK_TICKS},
-    {"machine_cpu_nice_ns_total", SRC_STAT, "cpu", NULL, 2, UNIT_CLOCK_TICKS}, /* in user's place for threads of lowered priority */
+    {"machine_cpu_nice_ns_total", SRC_STAT, "cpu", NULL, 2,
+     UNIT_CLOCK_TICKS}, /* in user's place for threads of lowered priority */
     {"machine_cpu_system_ns_total", SRC_STAT, "cpu", NULL, 3, UNIT_CLOCK_TICKS},
     {"machine_cpu_idle_ns_total", SRC_STAT, "cpu", NULL, 4, UNIT_CLOCK_TICKS},
     {"machine_cpu_iowait_ns_total", SRC_STAT, "cpu", NULL, 5, UNIT_CLOCK_TICKS},
@@ -155,7 +167,8 @@ void pp_counters_sample(struct pp_counters *c, pp_counters_fn *fn, void *ctx)
     for (size_t i = 0; i < COUNTERS; i++) {
         const struct counter *k = &counters[i];
         double v;
-        if (k->key ? pp_counters_find(text[k->source], k->line, k->key, &v) : nth_word(text[k->source], k->line, k->word, &v))
+        if (k->key ? pp_counters_find(text[k->source], k->line, k->key, &v)
+                   : nth_word(text[k->source], k->line, k->word, &v))
             fn(ctx, k->name, v * scale(k->unit));
     }
 }

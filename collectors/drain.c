@@ -17,11 +17,16 @@
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u
 #define HALF_FULL 0.5
-#define QUARTER_FULL 0.25 /* after a commit: sleeping until it is half would leave the producers waiting next time */
-#define WARM_BYTES (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's cache */
-#define LOWER_NS 1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
+#define QUARTER_FULL \
+    0.25 /* after a commit: sleeping until it is half would leave the producers waiting next time */
+#define WARM_BYTES \
+    (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's \
+                  cache */
+#define LOWER_NS \
+    1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
 
-/* A thread that had retired when its row was written writes no more: once that is committed with its spans, nothing of it is looked at again. */
+/* A thread that had retired when its row was written writes no more: once that is committed with its spans,
+ * nothing of it is looked at again. */
 enum stage { RECORDS, ROW_IS_LAST, STORED };
 
 struct pp_drain {
@@ -29,7 +34,7 @@ struct pp_drain {
     pthread_t thread;
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
     struct pp_counters *counters;
-    uint32_t named;    /* names 1..named are stored */
+    uint32_t named;                   /* names 1..named are stored */
     uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
     uint64_t lowered_ns;              /* when detail was last turned down */
     uint8_t stage[PP_THREADS_MAX];    /* enum stage */
@@ -41,7 +46,8 @@ static void note_failure(struct pp_drain *d, pp_status status, const struct pp_e
     if (!status || d->stats.first_failure)
         return;
     d->stats.first_failure = status;
-    snprintf(d->stats.err_text, sizeof(d->stats.err_text), "%s", err->text[0] ? err->text : pp_status_text(status));
+    snprintf(d->stats.err_text, sizeof(d->stats.err_text), "%s",
+             err->text[0] ? err->text : pp_status_text(status));
 }
 
 static pp_status put_thread(struct pp_drain *d, uint32_t id)
@@ -54,20 +60,28 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
     if (!info.pid || d->stage[id] == STORED) /* its ring is being made, or could not be */
         return PP_OK;
     return pp_store_thread(d->opts.store, &(struct pp_store_thread){
-        .id = id, .lane = info.lane, .name = info.name, .pid = info.pid, .tid = info.tid, .recorded = info.recorded, .dropped = info.dropped,
-    });
+                                              .id = id,
+                                              .lane = info.lane,
+                                              .name = info.name,
+                                              .pid = info.pid,
+                                              .tid = info.tid,
+                                              .recorded = info.recorded,
+                                              .dropped = info.dropped,
+                                          });
 }
 
 static pp_status put_new_names(struct pp_drain *d)
 {
     pp_status status = PP_OK;
     const char *name;
-    while (!status && d->named + 1 < PP_NAMES_MAX && (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
+    while (!status && d->named + 1 < PP_NAMES_MAX &&
+           (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
         status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
     return status;
 }
 
-/* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says so. */
+/* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says
+ * so. */
 static void keep_up(struct pp_drain *d)
 {
     uint64_t now = pp_now_ns();
@@ -84,8 +98,8 @@ static size_t read_ring(void *ctx, struct pp_span *out, size_t max)
     return pp_ring_read(ctx, out, max);
 }
 
-/* What the ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have the producer wait for this one
- * before it can go on, and then the drain for the producer. */
+/* What the ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have
+ * the producer wait for this one before it can go on, and then the drain for the producer. */
 static pp_status move_ring(struct pp_drain *d, uint32_t thread, uint64_t *moved)
 {
     struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
@@ -103,8 +117,9 @@ static void release(struct pp_drain *d, uint32_t thread)
     pp_store_thread_ended(d->opts.store, thread);
 }
 
-/* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure nothing moves any more: what
- * the rings hold can still be recovered, what comes beyond is dropped and counted by its producer. */
+/* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure
+ * nothing moves any more: what the rings hold can still be recovered, what comes beyond is dropped and
+ * counted by its producer. */
 static void drain_and_commit(struct pp_drain *d)
 {
     struct pp_err err = {.code = PP_OK};
@@ -143,10 +158,17 @@ static void put_open_phases(struct pp_drain *d, uint64_t now)
     char path[512];
     for (uint32_t i = 0; i < threads && !d->stats.first_failure; i++)
         if (pp_ring_open_now(o->session, i, now, &open)) {
-            int named = o->sample_path && open.sample != PP_NO_SAMPLE && !(open.flags & PP_SPAN_COUNT) && o->sample_path(o->sample_ctx, open.sample, path, sizeof(path));
+            int named = o->sample_path && open.sample != PP_NO_SAMPLE && !(open.flags & PP_SPAN_COUNT) &&
+                        o->sample_path(o->sample_ctx, open.sample, path, sizeof(path));
             pp_store_open_phase(o->store, &(struct pp_store_open_phase){
-                .t_ns = now, .thread = i, .phase = open.phase, .batch = open.batch, .sample = open.sample, .since_ns = open.start_ns, .path = named ? path : NULL,
-            });
+                                              .t_ns = now,
+                                              .thread = i,
+                                              .phase = open.phase,
+                                              .batch = open.batch,
+                                              .sample = open.sample,
+                                              .since_ns = open.start_ns,
+                                              .path = named ? path : NULL,
+                                          });
         }
 }
 
@@ -156,7 +178,8 @@ static void put_counter(void *ctx, const char *name, double value)
     pp_store_counter(d->opts.store, pp_now_ns(), name, value);
 }
 
-/* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the system, ever again. */
+/* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the
+ * system, ever again. */
 static void wait_for_work(struct pp_drain *d)
 {
     if (d->stats.first_failure)
@@ -179,7 +202,8 @@ static void *drain_main(void *arg)
     pthread_setname_np(pthread_self(), "pp-drain");
     pp_heap_warm(WARM_BYTES);
     uint64_t faults = thread_faults();
-    pp_counters_sample(d->counters, put_counter, d); /* the shortest run has two readings: a beginning and an end */
+    pp_counters_sample(d->counters, put_counter,
+                       d); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
         int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
         if (!behind)
@@ -266,7 +290,8 @@ static void put_totals(struct pp_drain *d)
     d->stats.cpu_ns += cost.checkpoint_cpu_ns;
     uint64_t unregistered = pp_session_unregistered(d->opts.session);
     if (unregistered)
-        pp_store_loss(d->opts.store, "threads", unregistered, "no ring could be made for them: nothing they did is recorded");
+        pp_store_loss(d->opts.store, "threads", unregistered,
+                      "no ring could be made for them: nothing they did is recorded");
     pp_store_meta_num(d->opts.store, "result", "recorder_cpu_ns", (double)d->stats.cpu_ns, "ns");
     pp_store_meta_num(d->opts.store, "result", "recorder_page_faults", (double)d->stats.faults, "faults");
     pp_store_meta_num(d->opts.store, "result", "recorded_spans", (double)d->stats.spans, "spans");

@@ -86,7 +86,8 @@ uint64_t pp_memory_available(void)
     return available;
 }
 
-/* Facts are written one by one; the store remembers the first failure, and the commit at the end returns it. */
+/* Facts are written one by one; the store remembers the first failure, and the commit at the end returns it.
+ */
 static void text(struct pp_store *s, const char *key, const char *value)
 {
     if (value && *value)
@@ -114,7 +115,8 @@ static void store_machine(struct pp_store *s)
         text(s, "virtual_machine", "yes");
 }
 
-/* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with autogroups), else to threads. */
+/* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with
+ * autogroups), else to threads. */
 static int shares_by_group(void)
 {
     char path[256], on[8] = "";
@@ -123,7 +125,8 @@ static int shares_by_group(void)
         on[0] = '\0';
     if (in)
         fclose(in);
-    return on[0] == '1' || (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
+    return on[0] == '1' ||
+           (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
 }
 
 static void store_cpus(struct pp_store *s)
@@ -190,12 +193,14 @@ static void store_versions(struct pp_store *s)
 #endif
 }
 
-/* Launchers say who this process is among its ranks; SLURM_* wholesale, for what matters there differs from site to site. */
+/* Launchers say who this process is among its ranks; SLURM_* wholesale, for what matters there differs from
+ * site to site. */
 static void store_launcher(struct pp_store *s)
 {
     static const char *const names[] = {
-        "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-        "PMI_RANK", "PMI_SIZE", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
+        "RANK",      "WORLD_SIZE",  "LOCAL_RANK",           "LOCAL_WORLD_SIZE",
+        "NODE_RANK", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+        "PMI_RANK",  "PMI_SIZE",    "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
     };
     char key[96];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

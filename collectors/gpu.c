@@ -85,7 +85,8 @@ static void open_nvml(struct pp_gpu *g, const struct pp_device_info *dev)
         return;
     }
     const char *lacks = pp_nvml_lacks(g->nvml);
-    snprintf(text, sizeof(text), lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
+    snprintf(text, sizeof(text),
+             lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
     pp_store_meta_text(g->opts.store, "gpu", "counters", text);
     pp_store_meta_text(g->opts.store, "environment", "gpu_driver", pp_nvml_driver(g->nvml));
     pp_nvml_link(g->nvml, &generation, &width);
@@ -142,9 +143,11 @@ static void close_cupti(struct pp_gpu *g)
     pp_store_meta_num(s, "gpu", "records", (double)stats.rows, "records");
     pp_store_meta_num(s, "gpu", "records_dropped", (double)stats.dropped, "records");
     pp_store_meta_num(s, "gpu", "clock_error_ns", (double)stats.clock_error_ns, "ns");
-    pp_store_meta_text(s, "gpu", "clock", stats.own_clock ? "CUPTI stamped with CLOCK_MONOTONIC" : "converted, see gpu_clock");
+    pp_store_meta_text(s, "gpu", "clock",
+                       stats.own_clock ? "CUPTI stamped with CLOCK_MONOTONIC" : "converted, see gpu_clock");
     if (stats.dropped)
-        pp_store_loss(s, "gpu records", stats.dropped, "CUPTI had no free buffer: they came faster than they were stored");
+        pp_store_loss(s, "gpu records", stats.dropped,
+                      "CUPTI had no free buffer: they came faster than they were stored");
 }
 
 void pp_gpu_stop(struct pp_gpu *g)
@@ -159,7 +162,8 @@ void pp_gpu_stop(struct pp_gpu *g)
     uint64_t cpu_ns = pp_thread_cpu_ns();
     look(g);
     close_cupti(g);
-    pp_store_meta_num(g->opts.store, "gpu", "monitor_cpu_ns", (double)(g->cpu_ns + pp_thread_cpu_ns() - cpu_ns), "ns");
+    pp_store_meta_num(g->opts.store, "gpu", "monitor_cpu_ns",
+                      (double)(g->cpu_ns + pp_thread_cpu_ns() - cpu_ns), "ns");
     pp_nvml_close(g->nvml);
     pthread_cond_destroy(&g->wake);
     pthread_mutex_destroy(&g->lock);

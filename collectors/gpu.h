@@ -1,5 +1,6 @@
-/* collectors/gpu.h: the one thread that looks at the GPU while a run goes: CUPTI's records and NVML's counters into the store, once a second. Neither is needed:
- * what is absent or refused is said in the file (meta "gpu": activity, counters) and the run goes on. */
+/* collectors/gpu.h: the one thread that looks at the GPU while a run goes: CUPTI's records and NVML's
+ * counters into the store, once a second. Neither is needed: what is absent or refused is said in the file
+ * (meta "gpu": activity, counters) and the run goes on. */
 #ifndef PP_COLLECTORS_GPU_H
 #define PP_COLLECTORS_GPU_H
 
@@ -15,7 +16,8 @@ struct pp_gpu_opts {
     uint64_t period_ns;       /* 0: 1 s */
 };
 
-/* Before the loader's threads start: it watches the device for them. *out NULL with PP_OK: nothing to look at. */
+/* Before the loader's threads start: it watches the device for them. *out NULL with PP_OK: nothing to look
+ * at. */
 pp_status pp_gpu_start(const struct pp_gpu_opts *opts, struct pp_gpu **out, struct pp_err *err);
 /* "CUPTI of ..., interface 130001", or "not recorded: " and why. Belongs to g. */
 const char *pp_gpu_activity(const struct pp_gpu *g);

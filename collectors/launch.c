@@ -24,7 +24,7 @@ static void waited_for(sigset_t *set)
         sigaddset(set, passed_on[i]);
 }
 
-/* ---- finding ------------------------------------------------------------------------------------------------------------------ */
+/* ---- finding ---- */
 
 /* 0 when path can be executed, else why not. */
 static int executable(const char *path)
@@ -52,7 +52,8 @@ int pp_launch_find(const char *program, struct pp_err *err)
     } else {
         for (const char *dir = path ? path : "/bin:/usr/bin", *end; dir && e; dir = *end ? end + 1 : NULL) {
             end = strchrnul(dir, ':');
-            int fits = (size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(end - dir), dir, end == dir ? "./" : "/", program) < sizeof(candidate);
+            int fits = (size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(end - dir), dir,
+                                        end == dir ? "./" : "/", program) < sizeof(candidate);
             int this = fits ? executable(candidate) : ENOENT;
             if (!this || this == EACCES)
                 e = this; /* as execvp: one that may not be run is remembered while the search goes on */
@@ -61,13 +62,14 @@ int pp_launch_find(const char *program, struct pp_err *err)
     if (!e)
         return 0;
     if (exit_code_of(e) == PP_LAUNCH_NOT_FOUND)
-        pp_fail(err, PP_E_NOT_FOUND, "there is no program %s%s", program, strchr(program, '/') ? "" : " in PATH");
+        pp_fail(err, PP_E_NOT_FOUND, "there is no program %s%s", program,
+                strchr(program, '/') ? "" : " in PATH");
     else
         pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s", program, strerror(e));
     return exit_code_of(e);
 }
 
-/* ---- signals -------------------------------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 void pp_launch_begin(struct pp_launch *l)
 {
@@ -88,7 +90,7 @@ void pp_launch_end(struct pp_launch *l)
     l->child_default = l->blocked = 0;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
 static int same_name(const char *a, const char *b)
 {
@@ -160,7 +162,7 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
     return e == EAGAIN || e == ENOMEM ? PP_LAUNCH_FAILED : exit_code_of(e);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 /* Ctrl-C and Ctrl-\ go to the whole foreground group: the program has them already. */
 static int terminal_sent(const siginfo_t *info)

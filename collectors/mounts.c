@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end of the line. */
+/* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end
+ * of the line. */
 static const char *word(const char *p, char *out, size_t size)
 {
     size_t n = 0;
@@ -15,7 +16,8 @@ static const char *word(const char *p, char *out, size_t size)
         return NULL;
     for (; *p && *p != ' ' && *p != '\n'; p++) {
         unsigned c = (unsigned char)*p;
-        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' && p[3] <= '7') {
+        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
+            p[3] <= '7') {
             c = (unsigned)(p[1] - '0') << 6 | (unsigned)(p[2] - '0') << 3 | (unsigned)(p[3] - '0');
             p += 3;
         }
@@ -26,7 +28,8 @@ static const char *word(const char *p, char *out, size_t size)
     return p;
 }
 
-/* "36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue": optional fields end at the lone dash. */
+/* "36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue": optional fields end at
+ * the lone dash. */
 static int parse_line(const char *p, struct pp_mount *m)
 {
     char skip[256];
@@ -45,7 +48,8 @@ static int parse_line(const char *p, struct pp_mount *m)
 static int is_prefix(const char *point, const char *path)
 {
     size_t n = strlen(point);
-    return strcmp(point, "/") == 0 ? path[0] == '/' : strncmp(point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+    return strcmp(point, "/") == 0 ? path[0] == '/'
+                                   : strncmp(point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
 int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)

@@ -75,7 +75,8 @@ static void cut_comment(char *line)
     }
 }
 
-/* Cuts a line at the '=' between pattern and phase: the last one, for no phase holds one. NULL when there is none. */
+/* Cuts a line at the '=' between pattern and phase: the last one, for no phase holds one. NULL when there is
+ * none. */
 static char *cut_phase(char *line)
 {
     char *equals = strrchr(line, '=');
@@ -96,7 +97,8 @@ static int unquote(char **s)
     return strchr(*s, '"') == NULL;
 }
 
-/* The colon between domain and name: the first that is neither escaped nor inside [...] nor doubled as in C++ names (std::sort). */
+/* The colon between domain and name: the first that is neither escaped nor inside [...] nor doubled as in C++
+ * names (std::sort). */
 static char *find_colon(char *s)
 {
     int bracket = 0;
@@ -135,12 +137,17 @@ static pp_status parse_phase(const char *word, pp_phase *out, const struct place
     }
     const char *nearest = pp_nearest(word, names);
     if (nearest)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: \"%s\" is no phase; did you mean %s?", at->file, at->line, word, nearest);
-    return pp_fail(err, PP_E_USAGE, "%s:%d: \"%s\" is no phase; the phases are read, decode, transform, collate, h2d, data_wait, step, ... and ignore", at->file, at->line, word);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: \"%s\" is no phase; did you mean %s?", at->file, at->line,
+                       word, nearest);
+    return pp_fail(
+        err, PP_E_USAGE,
+        "%s:%d: \"%s\" is no phase; the phases are read, decode, transform, collate, h2d, data_wait, step, ... and ignore",
+        at->file, at->line, word);
 }
 
 /* A row of a line; *has_row is 0 for an empty one or a comment. */
-static pp_status parse_line(char *line, struct row *out, int *has_row, const struct place *at, struct pp_err *err)
+static pp_status parse_line(char *line, struct row *out, int *has_row, const struct place *at,
+                            struct pp_err *err)
 {
     cut_comment(line);
     char *phase = cut_phase(line), *pattern = trim(line);
@@ -148,7 +155,8 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     if (!phase && !*pattern)
         return PP_OK;
     if (!phase)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: a row is `pattern = phase`, and there is no '=' in \"%s\"", at->file, at->line, pattern);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: a row is `pattern = phase`, and there is no '=' in \"%s\"",
+                       at->file, at->line, pattern);
     if (!*pattern)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the pattern before '=' is missing", at->file, at->line);
     phase = trim(phase);
@@ -157,7 +165,8 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     if (!unquote(&pattern))
         return pp_fail(err, PP_E_USAGE, "%s:%d: a quote is not closed", at->file, at->line);
     if (strlen(pattern) >= PATTERN_BYTES)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: the pattern is longer than %d bytes", at->file, at->line, PATTERN_BYTES - 1);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: the pattern is longer than %d bytes", at->file, at->line,
+                       PATTERN_BYTES - 1);
     *out = (struct row){.any_domain = 1};
     char *colon = find_colon(pattern);
     if (colon) {
@@ -207,7 +216,8 @@ pp_status pp_namemap_add_text(struct pp_namemap *m, const char *text, const char
     return status;
 }
 
-/* Own reading, not base/io: this file is part of the injection library, which takes as little as it can into a foreign process. */
+/* Own reading, not base/io: this file is part of the injection library, which takes as little as it can into
+ * a foreign process. */
 pp_status pp_namemap_add_file(struct pp_namemap *m, const char *path, struct pp_err *err)
 {
     struct stat st;
@@ -234,7 +244,8 @@ pp_status pp_namemap_add_file(struct pp_namemap *m, const char *path, struct pp_
         goto out;
     }
     text[n] = '\0';
-    status = strlen(text) == n ? pp_namemap_add_text(m, text, path, err) : pp_fail(err, PP_E_CORRUPT, "the map %s is not text", path);
+    status = strlen(text) == n ? pp_namemap_add_text(m, text, path, err)
+                               : pp_fail(err, PP_E_CORRUPT, "the map %s is not text", path);
 out:
     free(text);
     close(fd);

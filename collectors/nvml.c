@@ -19,6 +19,7 @@ struct memory {
 };
 
 /* Our own prototypes; NVML's binary interface keeps a name's meaning and adds "_v2" for a new one. */
+/* clang-format off */
 #define CALLS(X)                                                             \
     X(nvmlInit_v2, (void))                                                   \
     X(nvmlShutdown, (void))                                                  \
@@ -32,6 +33,7 @@ struct memory {
     X(nvmlDeviceGetPowerUsage, (nvml_device d, unsigned *mw))                \
     X(nvmlDeviceGetCurrPcieLinkGeneration, (nvml_device d, unsigned *n))     \
     X(nvmlDeviceGetCurrPcieLinkWidth, (nvml_device d, unsigned *n))
+/* clang-format on */
 
 struct pp_nvml {
 #define MEMBER(name, args) int(*name) args;
@@ -48,14 +50,15 @@ static pp_status bind(struct pp_nvml *n, struct pp_err *err)
     const char *missing = NULL;
     if (!lib)
         return pp_fail(err, PP_E_NOT_FOUND, "there is no NVML here (%s)", dlerror());
-#define FIND(name, args)                              \
-    if (!(*(void **)&n->name = dlsym(lib, #name)))    \
+#define FIND(name, args) \
+    if (!(*(void **)&n->name = dlsym(lib, #name))) \
         missing = #name;
     CALLS(FIND)
     if (!(*(void **)&n->nvmlErrorString = dlsym(lib, "nvmlErrorString")))
         missing = "nvmlErrorString";
 #undef FIND
-    return missing ? pp_fail(err, PP_E_UNSUPPORTED, "the driver's NVML is too old: it has no %s", missing) : PP_OK;
+    return missing ? pp_fail(err, PP_E_UNSUPPORTED, "the driver's NVML is too old: it has no %s", missing)
+                   : PP_OK;
 }
 
 /* Asked once: a device that does not tell now never will. */
@@ -63,9 +66,12 @@ static void ask_what_it_lacks(struct pp_nvml *n)
 {
     struct utilization u;
     unsigned kib;
-    int busy = n->nvmlDeviceGetUtilizationRates(n->device, &u), link = n->nvmlDeviceGetPcieThroughput(n->device, PCIE_RX, &kib);
+    int busy = n->nvmlDeviceGetUtilizationRates(n->device, &u),
+        link = n->nvmlDeviceGetPcieThroughput(n->device, PCIE_RX, &kib);
     if (busy || link)
-        snprintf(n->lacks, sizeof(n->lacks), "%s%s%s: %s", busy ? "utilisation" : "", busy && link ? " and " : "", link ? "PCIe traffic" : "", n->nvmlErrorString(busy ? busy : link));
+        snprintf(n->lacks, sizeof(n->lacks), "%s%s%s: %s", busy ? "utilisation" : "",
+                 busy && link ? " and " : "", link ? "PCIe traffic" : "",
+                 n->nvmlErrorString(busy ? busy : link));
 }
 
 pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_err *err)
@@ -78,9 +84,11 @@ pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_e
     int rc = st == PP_OK ? n->nvmlInit_v2() : 0;
     int initialised = st == PP_OK && rc == 0;
     if (initialised)
-        rc = pci_bus_id ? n->nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id, &n->device) : n->nvmlDeviceGetHandleByIndex_v2(0, &n->device);
+        rc = pci_bus_id ? n->nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id, &n->device)
+                        : n->nvmlDeviceGetHandleByIndex_v2(0, &n->device);
     if (rc != 0)
-        st = pp_fail(err, PP_E_UNSUPPORTED, "NVML does not know the device: %s (%d)", n->nvmlErrorString(rc), rc);
+        st = pp_fail(err, PP_E_UNSUPPORTED, "NVML does not know the device: %s (%d)", n->nvmlErrorString(rc),
+                     rc);
     if (st != PP_OK) {
         if (initialised)
             n->nvmlShutdown();

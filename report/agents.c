@@ -44,7 +44,9 @@ static int pop(struct pp_moment *heap, size_t *n)
 
 int pp_agents_init(struct pp_agents *a, int n, const struct pp_cpus *cpus)
 {
-    *a = (struct pp_agents){.cpus = *cpus, .sleeping = calloc((size_t)n, sizeof(*a->sleeping)), .running = calloc((size_t)n, sizeof(*a->running))};
+    *a = (struct pp_agents){.cpus = *cpus,
+                            .sleeping = calloc((size_t)n, sizeof(*a->sleeping)),
+                            .running = calloc((size_t)n, sizeof(*a->running))};
     return a->sleeping && a->running;
 }
 

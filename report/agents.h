@@ -1,9 +1,11 @@
-/* report/agents.h: threads in simulated time, for the replay (replay.h). An agent sleeps until a known moment, wants CPU time, or rests.
+/* report/agents.h: threads in simulated time, for the replay (replay.h). An agent sleeps until a known
+ * moment, wants CPU time, or rests.
  *
- * CPU time is served by processor sharing: all who want some advance at the same rate, which depends on how many they are. So an agent is done when the
- * service that one thread gets, summed up since the beginning, has grown by what it wanted; that sum is its key in one heap, the moment of waking the key of
- * sleepers in another (virtual time; Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989). An event
- * costs O(log n), however many sleep or run.
+ * CPU time is served by processor sharing: all who want some advance at the same rate, which depends on how
+ * many they are. So an agent is done when the service that one thread gets, summed up since the beginning,
+ * has grown by what it wanted; that sum is its key in one heap, the moment of waking the key of sleepers in
+ * another (virtual time; Demers, Keshav, Shenker, "Analysis and simulation of a fair queueing algorithm",
+ * SIGCOMM 1989). An event costs O(log n), however many sleep or run.
  *
  * No I/O, no clock, no randomness. What ends at the same moment ends in the order of agents. Times in ns. */
 #ifndef PP_REPORT_AGENTS_H

@@ -59,7 +59,8 @@ char *pp_report_arena_printf(struct pp_report_arena *a, const char *fmt, ...)
     return text;
 }
 
-/* Capacities are powers of two, so the count alone tells when an array is full. The outgrown copy stays in the arena. */
+/* Capacities are powers of two, so the count alone tells when an array is full. The outgrown copy stays in
+ * the arena. */
 void *pp_report_arena_push(struct pp_report_arena *a, void **array, size_t *n, size_t size)
 {
     size_t have = *n;

@@ -1,6 +1,7 @@
 /* report/arena.h: memory that is freed in one call. A report and everything it points to live in one arena.
  *
- * A failed allocation is remembered: later calls return NULL too, so that a builder may check once, with pp_report_arena_failed. */
+ * A failed allocation is remembered: later calls return NULL too, so that a builder may check once, with
+ * pp_report_arena_failed. */
 #ifndef PP_REPORT_ARENA_H
 #define PP_REPORT_ARENA_H
 
@@ -14,11 +15,13 @@ struct pp_report_arena {
 
 void *pp_report_arena_alloc(struct pp_report_arena *a, size_t size); /* zero-filled, aligned for any type */
 char *pp_report_arena_copy(struct pp_report_arena *a, const char *text); /* NULL for NULL */
-char *pp_report_arena_printf(struct pp_report_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *pp_report_arena_printf(struct pp_report_arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 int pp_report_arena_failed(const struct pp_report_arena *a);
 void pp_report_arena_free(struct pp_report_arena *a);
 
-/* Makes room for one more of size bytes in an array that grows by doubling; returns the new last element, or NULL. */
+/* Makes room for one more of size bytes in an array that grows by doubling; returns the new last element, or
+ * NULL. */
 void *pp_report_arena_push(struct pp_report_arena *a, void **array, size_t *n, size_t size);
 
 #endif

@@ -22,7 +22,8 @@ static double share_of_lane(const struct pp_timeline *tl, const struct pp_tally 
     return all > 0 ? ns / all : NAN;
 }
 
-static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane, pp_phase phase)
+static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane,
+                pp_phase phase)
 {
     o->known = 1;
     o->lane = lane;
@@ -32,7 +33,8 @@ static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct p
 }
 
 /* The trainer's own waiting, of all that it waits for. */
-static void own_trainer(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t, pp_phase phase, uint64_t ns)
+static void own_trainer(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t,
+                        pp_phase phase, uint64_t ns)
 {
     const struct pp_tally_phase *waited = t->phase[PP_LANE_TRAINER][phase];
     o->known = 1;
@@ -45,7 +47,8 @@ static void own_trainer(struct pp_owner *o, const struct pp_timeline *tl, const 
 
 static pp_phase largest_of_workers(const struct pp_tally *t)
 {
-    static const pp_phase stages[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_SAMPLER, PP_PHASE_RETRY};
+    static const pp_phase stages[] = {PP_PHASE_READ,    PP_PHASE_DECODE,  PP_PHASE_TRANSFORM,
+                                      PP_PHASE_COLLATE, PP_PHASE_SAMPLER, PP_PHASE_RETRY};
     pp_phase best = PP_PHASE_NONE;
     double most = 0;
     for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
@@ -65,12 +68,14 @@ static int mostly(double share)
 
 void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct pp_owner *out)
 {
-    double idle_ns = stalled(t, PP_LANE_WORKER, PP_PHASE_SLOT_WAIT)->total_ns + stalled(t, PP_LANE_WORKER, PP_PHASE_DISPATCH_WAIT)->total_ns;
+    double idle_ns = stalled(t, PP_LANE_WORKER, PP_PHASE_SLOT_WAIT)->total_ns +
+                     stalled(t, PP_LANE_WORKER, PP_PHASE_DISPATCH_WAIT)->total_ns;
     memset(out, 0, sizeof(*out));
     out->share = NAN;
     out->worker_idle = share_of_lane(tl, t, PP_LANE_WORKER, idle_ns);
     out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
-    double reader_busy = share_of_lane(tl, t, PP_LANE_READER, stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
+    double reader_busy = share_of_lane(tl, t, PP_LANE_READER,
+                                       stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
 
     if (tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns) {
         own_trainer(out, tl, t, PP_PHASE_COLLECTIVE, tl->collective_ns);

@@ -17,8 +17,10 @@ static double throughput(const struct pp_replay_result *r)
     return r->samples_per_s;
 }
 
-/* The value of *much, c->others or c->groups, from 0 to most, at which what the replay gives is what was recorded. What is looked at falls as it grows. */
-static pp_status fit(struct pp_costs *c, double *much, double most, double (*look)(const struct pp_replay_result *), double recorded, struct pp_err *err)
+/* The value of *much, c->others or c->groups, from 0 to most, at which what the replay gives is what was
+ * recorded. What is looked at falls as it grows. */
+static pp_status fit(struct pp_costs *c, double *much, double most,
+                     double (*look)(const struct pp_replay_result *), double recorded, struct pp_err *err)
 {
     struct pp_knobs none = pp_knobs_none();
     double low = 0, high = most;
@@ -43,18 +45,20 @@ static double recorded_rate(const struct pp_costs *c)
     return c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
 }
 
-/* The competition there can have been. While CPUs were idle the others had what they wanted: processor sharing at utilisation rho holds
- * others' load / (1 - rho) of their threads on average (Kleinrock, Queueing Systems 2, 1976, 4.4). Without this bound a single worker, which waits the same hardly at all
- * for anything from nobody to all CPUs but its own being taken, would be told that a second one finds no CPU. */
+/* The competition there can have been. While CPUs were idle the others had what they wanted: processor
+ * sharing at utilisation rho holds others' load / (1 - rho) of their threads on average (Kleinrock, Queueing
+ * Systems 2, 1976, 4.4). Without this bound a single worker, which waits the same hardly at all for anything
+ * from nobody to all CPUs but its own being taken, would be told that a second one finds no CPU. */
 static double most_competition(const struct pp_costs *c)
 {
     double most = 4 * (c->cpus + c->workers), idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
     return idle > 0 ? fmin(most, c->outside_cpus / idle) : most; /* NAN: not counted */
 }
 
-/* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too slow with that, some of the delays were beside the critical
- * path (a thread that wakes up for a lock another has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does
- * come out. The two are the ends of what it may be. */
+/* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too
+ * slow with that, some of the delays were beside the critical path (a thread that wakes up for a lock another
+ * has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does come
+ * out. The two are the ends of what it may be. */
 static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_range *range, struct pp_err *err)
 {
     double error = 0, after = 0;

@@ -7,7 +7,9 @@
 #include <string.h>
 
 enum truth { NO, YES, UNKNOWN };
-enum { MOST_CONDITIONS = sizeof(((struct pp_cause_rule *)0)->when) / sizeof(((struct pp_cause_rule *)0)->when[0]) };
+enum {
+    MOST_CONDITIONS = sizeof(((struct pp_cause_rule *)0)->when) / sizeof(((struct pp_cause_rule *)0)->when[0])
+};
 
 const char *pp_unit_text(enum pp_unit unit, double v, char *buf, size_t size)
 {
@@ -28,7 +30,8 @@ static enum truth holds(const struct pp_facts *f, enum pp_condition_id id)
     return isnan(v) ? UNKNOWN : v >= pp_conditions[id].at_least ? YES : NO;
 }
 
-/* A rule for any owner needs none; one for the hand-off (PP_PHASE_NONE) needs to know that it is the hand-off. */
+/* A rule for any owner needs none; one for the hand-off (PP_PHASE_NONE) needs to know that it is the
+ * hand-off. */
 static int owner_fits(const struct pp_facts *f, const struct pp_cause_rule *rule)
 {
     return rule->owners == PP_ANY_OWNER || (f->owner_known && (rule->owners & (1u << f->owner)) != 0);
@@ -43,7 +46,8 @@ static int first_missed(const struct pp_facts *f, const struct pp_cause_rule *ru
     return MOST_CONDITIONS;
 }
 
-const struct pp_cause_rule *pp_cause_first(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n)
+const struct pp_cause_rule *pp_cause_first(const struct pp_facts *f, const struct pp_cause_rule *rules,
+                                           size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (owner_fits(f, &rules[i]) && first_missed(f, &rules[i]) == MOST_CONDITIONS)
@@ -55,13 +59,15 @@ const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f)
 {
     for (size_t i = 0; i < pp_cause_rules_n; i++) {
         const struct pp_cause_rule *rule = &pp_cause_rules[i];
-        if (rule->relief != PP_IF_END && first_missed(f, rule) == MOST_CONDITIONS && holds(f, rule->relief) == YES)
+        if (rule->relief != PP_IF_END && first_missed(f, rule) == MOST_CONDITIONS &&
+            holds(f, rule->relief) == YES)
             return rule;
     }
     return NULL;
 }
 
-static const char *why_not(const struct pp_facts *f, const struct pp_cause_rule *rule, struct pp_report_arena *arena)
+static const char *why_not(const struct pp_facts *f, const struct pp_cause_rule *rule,
+                           struct pp_report_arena *arena)
 {
     int k = first_missed(f, rule);
     if (!owner_fits(f, rule))
@@ -71,8 +77,12 @@ static const char *why_not(const struct pp_facts *f, const struct pp_cause_rule 
     const struct pp_condition *c = &pp_conditions[rule->when[k].id];
     const struct pp_metric_info *m = &pp_metric_infos[c->metric];
     char value[48], limit[48];
-    return pp_report_arena_printf(arena, "%s is %s, not %s %s", m->text, isnan(f->metric[c->metric]) ? "unknown" : pp_unit_text(m->unit, f->metric[c->metric], value, sizeof(value)),
-                                  rule->when[k].holds ? ">=" : "<", pp_unit_text(m->unit, c->at_least, limit, sizeof(limit)));
+    return pp_report_arena_printf(arena, "%s is %s, not %s %s", m->text,
+                                  isnan(f->metric[c->metric])
+                                      ? "unknown"
+                                      : pp_unit_text(m->unit, f->metric[c->metric], value, sizeof(value)),
+                                  rule->when[k].holds ? ">=" : "<",
+                                  pp_unit_text(m->unit, c->at_least, limit, sizeof(limit)));
 }
 
 /* A cause may have several rows; the first is the one that needs a replay. */
@@ -89,14 +99,16 @@ static int is_verdict(const struct pp_report_verdict *v, const struct pp_cause_r
     return v->l1 && v->l2 && strcmp(v->l1, r->l1) == 0 && strcmp(v->l2, r->l2) == 0;
 }
 
-static void reject(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n, struct pp_report_arena *arena, struct pp_report_verdict *v)
+static void reject(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n,
+                   struct pp_report_arena *arena, struct pp_report_verdict *v)
 {
     struct pp_report_rejected *all = v->rejected;
     for (size_t i = 0; i < n; i++) {
         const struct pp_cause_rule *r = &rules[i];
         if (!r->l2 || is_verdict(v, r) || named_already(v, r->l1, r->l2))
             continue;
-        struct pp_report_rejected *to = pp_report_arena_push(arena, (void **)&all, &v->n_rejected, sizeof(*to));
+        struct pp_report_rejected *to = pp_report_arena_push(arena, (void **)&all, &v->n_rejected,
+                                                             sizeof(*to));
         if (!to)
             return;
         *to = (struct pp_report_rejected){.l1 = r->l1, .l2 = r->l2, .why = why_not(f, r, arena)};

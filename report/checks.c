@@ -19,7 +19,11 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
     struct pp_checks_pass *p = malloc(sizeof(*p));
     if (!p)
         return NULL;
-    *p = (struct pp_checks_pass){source, timeline, pp_laws_begin(source, timeline), pp_periodic_begin(source, timeline), pp_visits_begin(source, timeline),
+    *p = (struct pp_checks_pass){source,
+                                 timeline,
+                                 pp_laws_begin(source, timeline),
+                                 pp_periodic_begin(source, timeline),
+                                 pp_visits_begin(source, timeline),
                                  pp_ranks_begin(source, timeline)};
     return p;
 }
@@ -31,12 +35,14 @@ static int is_whole(const struct pp_checks_pass *p)
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    return !is_whole(p) || pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) || pp_visits_chunk(p->visits, thread, spans, n) ||
+    return !is_whole(p) || pp_laws_chunk(p->laws, thread, spans, n) ||
+           pp_periodic_chunk(p->periodic, thread, spans, n) || pp_visits_chunk(p->visits, thread, spans, n) ||
            pp_ranks_chunk(p->ranks, thread, spans, n);
 }
 
 /* Whether spans are missing from the recording. */
-static int is_lossy(const struct pp_source *source, const struct pp_timeline *timeline, const struct pp_report *r)
+static int is_lossy(const struct pp_source *source, const struct pp_timeline *timeline,
+                    const struct pp_report *r)
 {
     const struct pp_thread_row *threads;
     size_t n = source->threads(source->ctx, &threads);
@@ -48,7 +54,8 @@ static int is_lossy(const struct pp_source *source, const struct pp_timeline *ti
     return lossy;
 }
 
-pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r, struct pp_report_arena *arena, struct pp_checks *out, struct pp_err *err)
+pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
+                        struct pp_report_arena *arena, struct pp_checks *out, struct pp_err *err)
 {
     pp_status status = is_whole(p) ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to check %s", r->path);
     if (!p)

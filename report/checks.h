@@ -1,5 +1,6 @@
-/* report/checks.h: what is looked at besides the wait: whether the recording obeys the operational laws (laws.h), what comes
- * again at a fixed interval (periodic.h), which samples came in which order (visits.h), and which rank came last (ranks.h). */
+/* report/checks.h: what is looked at besides the wait: whether the recording obeys the operational laws
+ * (laws.h), what comes again at a fixed interval (periodic.h), which samples came in which order (visits.h),
+ * and which rank came last (ranks.h). */
 #ifndef PP_REPORT_CHECKS_H
 #define PP_REPORT_CHECKS_H
 
@@ -17,10 +18,13 @@ struct pp_checks {
 
 struct pp_checks_pass;
 
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory. end comes after that of the tally, and after the rows
- * of r are there; it accepts NULL and frees the pass. */
+/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory.
+ * end comes after that of the tally, and after the rows of r are there; it accepts NULL and frees the pass.
+ */
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n); /* non-zero: no memory */
-pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r, struct pp_report_arena *arena, struct pp_checks *out, struct pp_err *err);
+int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans,
+                    size_t n); /* non-zero: no memory */
+pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
+                        struct pp_report_arena *arena, struct pp_checks *out, struct pp_err *err);
 
 #endif

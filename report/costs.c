@@ -8,17 +8,27 @@
 static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
 {
     if (c->streaming)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is a streamed run (--stream): its samples come from a reader thread, which the replay does not model", path);
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "%s is a streamed run (--stream): its samples come from a reader thread, which the replay does not model",
+            path);
     if (c->n < 8)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s holds %zu samples of a steady state, too few to replay; record longer", path, c->n);
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "%s holds %zu samples of a steady state, too few to replay; record longer", path,
+                       c->n);
     if (!c->has_resources)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s has no CPU time and run-queue delay with its spans (no /proc/thread-self/schedstat?), and wall times alone predict wrongly", path);
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "%s has no CPU time and run-queue delay with its spans (no /proc/thread-self/schedstat?), and wall times alone predict wrongly",
+            path);
     if (c->workers < 1 || c->batch_size < 1)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s does not say how many workers it ran with, or its batch size", path);
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "%s does not say how many workers it ran with, or its batch size", path);
     return PP_OK;
 }
 
-struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out)
+struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *tl,
+                                     struct pp_costs *out)
 {
     struct pp_costs_pass *p = calloc(1, sizeof(*p));
     memset(out, 0, sizeof(*out));
@@ -37,7 +47,8 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     for (size_t i = 0; i < p->n_threads; i++)
         p->workers[i].thread = p->threads[i].id;
     out->glance = source->glance;
-    out->base = calloc(PP_BASE_RATES, sizeof(*out->base)); /* without memory for it everything takes longer, no more */
+    out->base = calloc(PP_BASE_RATES,
+                       sizeof(*out->base)); /* without memory for it everything takes longer, no more */
     return p;
 }
 
@@ -68,7 +79,8 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return pp_costs_chunk(ctx, thread, spans, n);
 }
 
-pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out, struct pp_err *err)
+pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out,
+                        struct pp_err *err)
 {
     struct pp_costs_pass *p = pp_costs_begin(source, tl, out);
     pp_status st = p ? source->each_chunk(source->ctx, NULL, each_chunk, p, NULL, err) : PP_OK;

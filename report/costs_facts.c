@@ -16,7 +16,8 @@ enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE };
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
-    static const char *const names[] = {"machine_cpu_user_ns_total", "machine_cpu_system_ns_total", "process_cpu_ns_total", "cgroup_throttled_ns_total",
+    static const char *const names[] = {"machine_cpu_user_ns_total",  "machine_cpu_system_ns_total",
+                                        "process_cpu_ns_total",       "cgroup_throttled_ns_total",
                                         "process_major_faults_total", "machine_cpu_nice_ns_total"};
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -45,7 +46,8 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
     pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
     c->process_cpus = growth(&k, PROCESS);
     double nice = growth(&k, NICE); /* older recordings have none */
-    c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus, 0);
+    c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus,
+                           0);
     c->throttled_share = growth(&k, THROTTLED);
     c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
     return st;

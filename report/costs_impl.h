@@ -1,5 +1,5 @@
-/* report/costs_impl.h: what the rooms of report/costs.h share: spans (costs_spans.c), what the file says beside them (costs_facts.c), and what follows from both
- * (costs_sum.c). */
+/* report/costs_impl.h: what the rooms of report/costs.h share: spans (costs_spans.c), what the file says
+ * beside them (costs_facts.c), and what follows from both (costs_sum.c). */
 #ifndef PP_REPORT_COSTS_IMPL_H
 #define PP_REPORT_COSTS_IMPL_H
 
@@ -16,7 +16,7 @@ struct pp_costs_worker {
 struct pp_stretches {
     struct {
         uint64_t start_ns, end_ns;
-    } *at;
+    } * at;
     size_t n, room;
 };
 
@@ -31,9 +31,10 @@ struct pp_costs_pass {
     const struct pp_thread_row *threads;
     size_t n_threads;
     struct pp_costs_worker *workers; /* by place in threads */
-    double collates, copies, steps, copy_delay_ns, sync_delay_ns, all_ns; /* all_ns: CPU time and run-queue delay of all threads */
+    double collates, copies, steps, copy_delay_ns, sync_delay_ns,
+        all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
-    float *step_ns; /* of every step, for the quota's part */
+    float *step_ns;                                    /* of every step, for the quota's part */
     size_t n_steps, step_room;
     struct pp_stretches copy, sync; /* of every copy and device sync: what a sync waited for */
     const struct pp_source *source;
@@ -48,7 +49,8 @@ void pp_costs_finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w);
 /* Counters and configuration: CPUs of others, quota, faults, how the loader was set up. */
 pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, struct pp_err *err);
 
-/* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are there. */
+/* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
+ * there. */
 void pp_costs_sum_up(struct pp_costs_pass *p);
 
 #endif

@@ -28,7 +28,8 @@ static double delay_of(const struct pp_span *s)
 /* When what it slept for had come, and waking up began. */
 static uint64_t answered_ns(const struct pp_span *s)
 {
-    return s->start_ns + s->dur_ns - ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
+    return s->start_ns + s->dur_ns -
+           ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
 }
 
 /* More than it computed: its run-queue delay is one of waking up. */
@@ -80,7 +81,11 @@ static void add_read(struct pp_costs_pass *p, struct pp_costs_worker *w, const s
     if (!(s->flags & PP_SPAN_RETRY)) {
         pp_costs_finish_sample(p, w);
         w->busy = 1;
-        w->hand = (struct pp_cost_sample){.sample = s->sample, .read_start_ns = s->start_ns, .batch = s->batch, .worker = w->thread, .epoch = s->epoch};
+        w->hand = (struct pp_cost_sample){.sample = s->sample,
+                                          .read_start_ns = s->start_ns,
+                                          .batch = s->batch,
+                                          .worker = w->thread,
+                                          .epoch = s->epoch};
     }
     w->hand.read_end_ns = answered_ns(s);
     if (slept(s)) {
@@ -123,7 +128,8 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
     }
     p->all_ns += cpu + delay_of(s);
-    if ((s->phase == PP_PHASE_READ && !slept(s)) || s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
+    if ((s->phase == PP_PHASE_READ && !slept(s)) || s->phase == PP_PHASE_DECODE ||
+        s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
         c->cpu_ns += cpu;
         c->delay_ns += delay_of(s);
     }
@@ -191,7 +197,8 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
         p->copies++;
         if (slept(s))
             add_wake(&p->sleeps, s);
-        keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s)); /* on the link: behind the staging, until the lane was woken */
+        keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s),
+                     answered_ns(s)); /* on the link: behind the staging, until the lane was woken */
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);
         c->step_blocked_ns += blocked_of(s);

@@ -21,7 +21,8 @@ static double per(double sum, double n)
     return n > 0 ? sum / n : 0;
 }
 
-/* A throttled thread is in no run queue, so a quota shows as time blocked. What a step took beyond the quickest tenth is charged to it. */
+/* A throttled thread is in no run queue, so a quota shows as time blocked. What a step took beyond the
+ * quickest tenth is charged to it. */
 static void charge_quota(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -38,7 +39,8 @@ static void charge_quota(struct pp_costs_pass *p)
     }
 }
 
-/* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing once the sync is left out; its own time is the rest. */
+/* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing
+ * once the sync is left out; its own time is the rest. */
 static double own_sync_ns(const struct pp_costs_pass *p)
 {
     double own = 0;
@@ -67,21 +69,26 @@ static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
     return sqrt(off / (PARTS - 1) / PARTS) / mean;
 }
 
-/* Where this thread hardly ever waited, as when the trainer is never short of batches, waking up would take it what it takes the others. */
+/* Where this thread hardly ever waited, as when the trainer is never short of batches, waking up would take
+ * it what it takes the others. */
 static double mean_wake(const struct pp_costs_pass *p, const struct pp_wakes *w)
 {
     return w->n >= 10 ? per(w->ns, w->n) : per(p->sleeps.ns + w->ns, p->sleeps.n + w->n);
 }
 
-/* What an epoch hands out to this rank. The mean batch of the recording has to agree: a sampler may have its own idea of an epoch. */
-static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *c, const struct pp_timeline *tl)
+/* What an epoch hands out to this rank. The mean batch of the recording has to agree: a sampler may have its
+ * own idea of an epoch. */
+static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *c,
+                              const struct pp_timeline *tl)
 {
-    double world = fmax(pp_source_number(s, "config", "world_size", 1), 1), n = ceil((double)c->dataset_samples / world);
+    double world = fmax(pp_source_number(s, "config", "world_size", 1), 1),
+           n = ceil((double)c->dataset_samples / world);
     if (pp_source_yes(s, "config", "drop_last"))
         n -= fmod(n, c->batch_size);
     if (!(n >= 1) || !tl->window_batches)
         return 0;
-    double expected = n / ceil(n / c->batch_size), seen = (double)tl->window_samples / (double)tl->window_batches;
+    double expected = n / ceil(n / c->batch_size),
+           seen = (double)tl->window_samples / (double)tl->window_batches;
     return fabs(seen / expected - 1) < 0.03 ? (uint64_t)n : 0;
 }
 
@@ -90,7 +97,8 @@ static void average(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     c->wanting_cpus = per(c->cpu_ns + c->delay_ns, c->window_ns);
-    /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on one is asked for. */
+    /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on
+     * one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns))
         c->cpu_ns += c->copy_cpu_ns, c->delay_ns += p->copy_delay_ns;
     else
@@ -116,8 +124,10 @@ static void average(struct pp_costs_pass *p)
     if (c->batch_size <= 0)
         c->batch_size = per((double)p->tl->window_samples, (double)p->tl->window_batches);
     charge_quota(p);
-    /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them nearly all the time. */
-    c->locked = c->workers > 1 && !(c->throttled_share > 0.05) && c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns;
+    /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
+     * nearly all the time. */
+    c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&
+                c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns;
 }
 
 void pp_costs_sum_up(struct pp_costs_pass *p)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How far the replay of the run as it was may be from it before its answers are not used: three times the median error of predictions. */
+/* How far the replay of the run as it was may be from it before its answers are not used: three times the
+ * median error of predictions. */
 #define MOST_REPLAY_ERROR 0.25
 
 static void forget(struct pp_facts *f)
@@ -35,7 +36,10 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
     m[PP_METRIC_G_WORK] = gain_of(s, "work");
-    double less_work = isnan(s->weight[PP_CAUSE_WORK]) ? 0 : s->weight[PP_CAUSE_WORK] * s->sensitivity; /* weights are unknown where no cause gains anything */
+    double less_work = isnan(s->weight[PP_CAUSE_WORK])
+                           ? 0
+                           : s->weight[PP_CAUSE_WORK] *
+                                 s->sensitivity; /* weights are unknown where no cause gains anything */
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + less_work) - 1;
     m[PP_METRIC_G_CPUS_WORKERS] = s->cpus_workers;
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
@@ -61,14 +65,18 @@ static void fill_metrics(const struct pp_diagnosis *d, struct pp_facts *f)
 /* CPU contention stretches the trainer's own step instead of its wait. */
 static void measure_stretch(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
 {
-    double stretch = c->step_stretch_ns * (double)tl->judged_batches, all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
+    double stretch = c->step_stretch_ns * (double)tl->judged_batches,
+           all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
     f->metric[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(tl);
-    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0 ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads) : NAN;
+    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0
+                                         ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads)
+                                         : NAN;
 }
 
-/* That is exposed time too, but where the trainer hardly waits it has to be one that something can be done about: a step that sleeps wakes up late on any
- * machine that others use, and no change to the pipeline or to who else runs gains from that what a fix has to. Without a replay nobody knows. */
+/* That is exposed time too, but where the trainer hardly waits it has to be one that something can be done
+ * about: a step that sleeps wakes up late on any machine that others use, and no change to the pipeline or to
+ * who else runs gains from that what a fix has to. Without a replay nobody knows. */
 static void expose_stretch(struct pp_facts *f, int replayed)
 {
     double *m = f->metric;
@@ -81,7 +89,8 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-void pp_diagnose(struct pp_gathered *gathered, const struct pp_timeline *tl, struct pp_facts *facts, struct pp_diagnosis *out)
+void pp_diagnose(struct pp_gathered *gathered, const struct pp_timeline *tl, struct pp_facts *facts,
+                 struct pp_diagnosis *out)
 {
     struct pp_costs *costs = &gathered->costs;
     pp_status st = gathered->costs_status;
@@ -97,22 +106,29 @@ void pp_diagnose(struct pp_gathered *gathered, const struct pp_timeline *tl, str
     if (out->replayed)
         fill_metrics(out, facts);
     else if (st == PP_OK)
-        snprintf(out->why_not.text, sizeof(out->why_not.text), "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
+        snprintf(out->why_not.text, sizeof(out->why_not.text),
+                 "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
     expose_stretch(facts, out->replayed);
     out->starved_ns = facts->starved ? costs->step_stretch_ns * (double)tl->judged_batches : 0;
 }
 
-static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
+static void show_ruled_out(const struct pp_diagnosis *d, struct pp_report_arena *arena,
+                           struct pp_report_verdict *v)
 {
-    static const char *const names[PP_CAUSES] = {"storage", "failed reads", "a lock", "CPU work", "copies to the device", "device synchronisation", "the other ranks"};
+    static const char *const names[PP_CAUSES] = {
+        "storage",        "failed reads",         "a lock",
+        "CPU work",       "copies to the device", "device synchronisation",
+        "the other ranks"};
     for (int i = 0; i < PP_CAUSES; i++) {
         double gain = d->signals.weight[i] * d->signals.sensitivity;
         if (d->signals.weight[i] < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
-            v->ruled_out[v->n_ruled_out++] = pp_report_arena_printf(arena, "%s: made a quarter better it gains %.1f %% in the replay", names[i], 100 * gain);
+            v->ruled_out[v->n_ruled_out++] = pp_report_arena_printf(
+                arena, "%s: made a quarter better it gains %.1f %% in the replay", names[i], 100 * gain);
     }
 }
 
-void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *arena, struct pp_report_verdict *v)
+void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *arena,
+                       struct pp_report_verdict *v)
 {
     v->replay_error = d->replayed ? d->signals.replay_error : NAN;
     if (!d->replayed) {
@@ -127,8 +143,13 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_report_arena *are
         struct pp_report_fix *to = pp_report_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
         if (!to)
             return;
-        *to = (struct pp_report_fix){.knob = f->knob, .to = pp_report_arena_copy(arena, f->to), .text = f->text, .gain = f->p.gain, .low = f->p.gain_low,
-                                     .high = f->p.gain_high, .samples_per_s = f->p.samples_per_s};
+        *to = (struct pp_report_fix){.knob = f->knob,
+                                     .to = pp_report_arena_copy(arena, f->to),
+                                     .text = f->text,
+                                     .gain = f->p.gain,
+                                     .low = f->p.gain_low,
+                                     .high = f->p.gain_high,
+                                     .samples_per_s = f->p.samples_per_s};
         v->fixes = fixes;
     }
 }

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#define KEEPS_UP 0.02 /* of the trainer's time may go on waiting for data: a wait that no report would mention */
+#define KEEPS_UP \
+    0.02 /* of the trainer's time may go on waiting for data: a wait that no report would mention */
 enum { TRIES = 6, MOST_WORKERS = 256 };
 
 /* The tightest of what bounds the throughput however many workers there are. */
@@ -16,8 +17,12 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
     } bound[] = {
         {"the CPUs", d->setup.cpus * 1e9 / d->cpu_ns},
         {"the copies to the device", d->copy_ns > 0 ? out->batch_size * 1e9 / d->copy_ns : INFINITY},
-        {"the storage's bandwidth", d->setup.storage_bytes_per_s > 0 && d->bytes > 0 ? d->setup.storage_bytes_per_s / d->bytes : INFINITY},
-        {"the storage's reads a second", d->setup.storage_reads_per_s > 0 && d->reads > 0 ? d->setup.storage_reads_per_s / d->reads : INFINITY},
+        {"the storage's bandwidth", d->setup.storage_bytes_per_s > 0 && d->bytes > 0
+                                        ? d->setup.storage_bytes_per_s / d->bytes
+                                        : INFINITY},
+        {"the storage's reads a second", d->setup.storage_reads_per_s > 0 && d->reads > 0
+                                             ? d->setup.storage_reads_per_s / d->reads
+                                             : INFINITY},
         {"a lock that the workers share", d->serial_ns > 0 ? 1e9 / d->serial_ns : INFINITY},
     };
     out->most_per_s = INFINITY;
@@ -28,8 +33,10 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         }
 }
 
-/* As many workers as are busy on average would have to be busy all the time; what is more than that is found by trying. */
-static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, struct pp_estimate *out, struct pp_err *err)
+/* As many workers as are busy on average would have to be busy all the time; what is more than that is found
+ * by trying. */
+static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, struct pp_estimate *out,
+                              struct pp_err *err)
 {
     pp_status st = PP_OK;
     double rate, wait = 1, least = fmax(ceil(out->busy_workers - 1e-9), 1);
@@ -43,7 +50,8 @@ static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, stru
     return st == PP_OK ? pp_whatif(c, k, &out->with_workers, err) : st;
 }
 
-pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, double step_ns, struct pp_estimate *out, struct pp_err *err)
+pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, double step_ns,
+                      struct pp_estimate *out, struct pp_err *err)
 {
     struct pp_knobs k = *knobs;
     struct pp_demand d;
@@ -53,9 +61,18 @@ pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, do
     pp_whatif_demand(c, &k, &d);
     double batch = (double)d.setup.batch_size, rate = batch * 1e9 / step_ns;
     *out = (struct pp_estimate){
-        .step_ns = step_ns, .batch_size = batch, .samples_per_s = rate, .bytes_per_s = rate * d.bytes, .read_bytes = d.bytes, .read_blocked_ns = d.read_blocked_ns,
-        .cpu_ns = d.cpu_ns, .cores = rate * d.cpu_ns / 1e9, .usable_cores = d.setup.cpus, .reads_waiting = rate * d.read_blocked_ns / 1e9,
-        .busy_workers = rate * d.worker_ns / 1e9, .copy_share = d.copy_ns / step_ns,
+        .step_ns = step_ns,
+        .batch_size = batch,
+        .samples_per_s = rate,
+        .bytes_per_s = rate * d.bytes,
+        .read_bytes = d.bytes,
+        .read_blocked_ns = d.read_blocked_ns,
+        .cpu_ns = d.cpu_ns,
+        .cores = rate * d.cpu_ns / 1e9,
+        .usable_cores = d.setup.cpus,
+        .reads_waiting = rate * d.read_blocked_ns / 1e9,
+        .busy_workers = rate * d.worker_ns / 1e9,
+        .copy_share = d.copy_ns / step_ns,
     };
     find_most(&d, out);
     return find_workers(c, &k, out, err);

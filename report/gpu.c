@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DROPPED 0.01 /* of the records, as of spans: a fifth of the smallest share that decides (5 %) */
+#define MOST_DROPPED \
+    0.01 /* of the records, as of spans: a fifth of the smallest share that decides (5 %) \
+          */
 
 struct split {
     const struct pp_gpu_rows *rows;
-    uint64_t from_ns, to_ns;  /* the window */
+    uint64_t from_ns, to_ns; /* the window */
     double idle_ns[PP_GPU_IDLES], busy_ns;
     size_t next_sync, next_blocking; /* what is before them ended before the stretch in hand */
 };
@@ -33,7 +35,8 @@ static double length(uint64_t from, uint64_t to)
 
 /* ---- one idle stretch ---- */
 
-/* Of [from, to], the part in which that thread blocked in a synchronising call. A thread makes one call at a time, so parts do not overlap. */
+/* Of [from, to], the part in which that thread blocked in a synchronising call. A thread makes one call at a
+ * time, so parts do not overlap. */
 static double synchronised(const struct split *s, uint32_t thread, uint64_t from, uint64_t to)
 {
     double ns = 0;
@@ -56,7 +59,8 @@ static void add_launched(struct split *s, uint64_t from, uint64_t to)
 {
     double copying = 0;
     for (size_t i = s->next_blocking; i < s->rows->n_blocking && s->rows->blocking[i].start_ns < to; i++)
-        copying += length(later(from, s->rows->blocking[i].start_ns), earlier(to, s->rows->blocking[i].end_ns));
+        copying += length(later(from, s->rows->blocking[i].start_ns),
+                          earlier(to, s->rows->blocking[i].end_ns));
     s->idle_ns[PP_GPU_IDLE_COPY] += copying;
     s->idle_ns[PP_GPU_IDLE_LAUNCH] += length(from, to) - copying;
 }
@@ -78,7 +82,8 @@ static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_
     }
     copy_from = earlier(later(copy_from, from), to);
     copy_to = earlier(later(copy_to, copy_from), to);
-    launch = later(launch, copy_to); /* a launch before its data is there is one that waits for it in its stream */
+    launch = later(launch,
+                   copy_to); /* a launch before its data is there is one that waits for it in its stream */
     add_part(s, PP_GPU_IDLE_DATA, k->thread, from, copy_from);
     s->idle_ns[PP_GPU_IDLE_COPY] += length(copy_from, copy_to);
     add_part(s, PP_GPU_IDLE_LAUNCH, k->thread, copy_to, launch);
@@ -90,7 +95,8 @@ static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_
 /* The trainer's first kernel from t on; *cursor moves on with t. */
 static const struct pp_gpu_kernel *awaited(const struct pp_gpu_rows *rows, size_t *cursor, uint64_t t)
 {
-    while (*cursor < rows->n_kernels && (!rows->kernels[*cursor].trainer || rows->kernels[*cursor].start_ns < t))
+    while (*cursor < rows->n_kernels &&
+           (!rows->kernels[*cursor].trainer || rows->kernels[*cursor].start_ns < t))
         ++*cursor;
     return *cursor < rows->n_kernels ? &rows->kernels[*cursor] : NULL;
 }
@@ -138,7 +144,8 @@ static double overlapped(const struct pp_gpu_rows *rows, const struct pp_gpu_cop
         while (first < rows->n_kernels && rows->kernels[first].end_ns <= copies[i].start_ns)
             first++;
         for (size_t k = first; k < rows->n_kernels && rows->kernels[k].start_ns < copies[i].end_ns; k++)
-            ns += length(later(copies[i].start_ns, rows->kernels[k].start_ns), earlier(copies[i].end_ns, rows->kernels[k].end_ns));
+            ns += length(later(copies[i].start_ns, rows->kernels[k].start_ns),
+                         earlier(copies[i].end_ns, rows->kernels[k].end_ns));
     }
     return ns;
 }
@@ -158,7 +165,8 @@ static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct
         blocking += copies[i].blocking;
     }
     g->copies = n;
-    double under = fmin(overlapped(s->rows, copies, n), ns), window = length(s->from_ns, s->to_ns), hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
+    double under = fmin(overlapped(s->rows, copies, n), ns), window = length(s->from_ns, s->to_ns),
+           hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
     g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;
     g->overlap_share = ns > 0 ? under / ns : NAN;
     g->overlap_gain = hidden < window ? window / (window - hidden) - 1 : NAN;
@@ -211,24 +219,30 @@ static double meta_num(const struct pp_source *source, const char *key)
     return source->meta_num(source->ctx, "gpu", key, &v) ? v : NAN;
 }
 
-static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl, const struct pp_gpu_rows *rows, const char *activity, struct pp_report_arena *arena)
+static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl,
+                           const struct pp_gpu_rows *rows, const char *activity,
+                           struct pp_report_arena *arena)
 {
     double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
     size_t kernels = 0;
     for (size_t i = 0; i < rows->n_kernels; i++)
-        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns && rows->kernels[i].start_ns < tl->end_ns;
+        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns &&
+                   rows->kernels[i].start_ns < tl->end_ns;
     if (!activity)
         return "the recording does not say whether the GPU was looked at";
     if (strncmp(activity, "not recorded", 12) == 0)
         return activity;
     if (dropped > MOST_DROPPED * (kept + dropped))
-        return pp_report_arena_printf(arena, "%.0f of %.0f records were dropped, more than the 1 %% that leaves shares intact", dropped, kept + dropped);
+        return pp_report_arena_printf(
+            arena, "%.0f of %.0f records were dropped, more than the 1 %% that leaves shares intact", dropped,
+            kept + dropped);
     if (!tl->has_trainer || tl->end_ns <= tl->start_ns || !kernels)
         return "no kernel of a step ran in the steady state (--step cuda runs one)";
     return NULL;
 }
 
-static void measure(const struct pp_timeline *tl, const struct pp_gpu_rows *rows, struct pp_gpu_copy *copies, struct pp_report_gpu *g)
+static void measure(const struct pp_timeline *tl, const struct pp_gpu_rows *rows, struct pp_gpu_copy *copies,
+                    struct pp_report_gpu *g)
 {
     struct split s = {.rows = rows, .from_ns = tl->start_ns, .to_ns = tl->end_ns};
     double window = length(s.from_ns, s.to_ns);
@@ -240,21 +254,33 @@ static void measure(const struct pp_timeline *tl, const struct pp_gpu_rows *rows
     sum_steps(&s, g);
 }
 
-pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline *tl, struct pp_report_arena *arena, const struct pp_report_gpu **out, struct pp_err *err)
+pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline *tl,
+                       struct pp_report_arena *arena, const struct pp_report_gpu **out, struct pp_err *err)
 {
-    const char *kind = source->meta(source->ctx, "config", "device_kind"), *activity = source->meta(source->ctx, "gpu", "activity");
+    const char *kind = source->meta(source->ctx, "config", "device_kind"),
+               *activity = source->meta(source->ctx, "gpu", "activity");
     struct pp_gpu_rows rows;
     *out = NULL;
     if (!activity && !(kind && strcmp(kind, "cuda") == 0))
         return PP_OK;
     struct pp_report_gpu *g = pp_report_arena_alloc(arena, sizeof(*g));
     pp_status st = pp_gpu_rows_read(source, tl->start_ns, tl->end_ns, &rows, err);
-    struct pp_gpu_copy *copies = st == PP_OK ? pp_report_arena_alloc(arena, (rows.n_copies + 1) * sizeof(*copies)) : NULL;
+    struct pp_gpu_copy *copies = st == PP_OK
+                                     ? pp_report_arena_alloc(arena, (rows.n_copies + 1) * sizeof(*copies))
+                                     : NULL;
     if (st == PP_OK && g && copies) { /* an arena without memory fails the report as a whole */
-        *g = (struct pp_report_gpu){.name = pp_report_arena_copy(arena, source->meta(source->ctx, "config", "device_name")),
-                                    .activity = pp_report_arena_copy(arena, activity ? activity : "not recorded"), .busy_share = NAN, .copy_bytes_per_s = NAN,
-                                    .overlap_share = NAN, .overlap_gain = NAN, .pageable_share = NAN, .blocking_share = NAN, .syncs_per_step = NAN, .kernel_ns = NAN,
-                                    .clock_error_ns = meta_num(source, "clock_error_ns")};
+        *g = (struct pp_report_gpu){
+            .name = pp_report_arena_copy(arena, source->meta(source->ctx, "config", "device_name")),
+            .activity = pp_report_arena_copy(arena, activity ? activity : "not recorded"),
+            .busy_share = NAN,
+            .copy_bytes_per_s = NAN,
+            .overlap_share = NAN,
+            .overlap_gain = NAN,
+            .pageable_share = NAN,
+            .blocking_share = NAN,
+            .syncs_per_step = NAN,
+            .kernel_ns = NAN,
+            .clock_error_ns = meta_num(source, "clock_error_ns")};
         for (int i = 0; i < PP_GPU_IDLES; i++)
             g->idle_share[i] = NAN;
         g->not_measured = pp_report_arena_copy(arena, why_not(source, tl, &rows, activity, arena));

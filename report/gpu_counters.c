@@ -4,7 +4,8 @@
 #include <string.h>
 
 enum { UTILIZATION, MEMORY, RX, TX, COUNTERS };
-static const char *const names[COUNTERS] = {"gpu_utilization_percent", "gpu_memory_used_bytes", "gpu_pcie_rx_bytes_per_s", "gpu_pcie_tx_bytes_per_s"};
+static const char *const names[COUNTERS] = {"gpu_utilization_percent", "gpu_memory_used_bytes",
+                                            "gpu_pcie_rx_bytes_per_s", "gpu_pcie_tx_bytes_per_s"};
 
 struct readings {
     uint64_t from_ns, to_ns;
@@ -31,7 +32,8 @@ static double mean(const struct readings *r, int i)
     return r->n[i] ? r->sum[i] / (double)r->n[i] : NAN;
 }
 
-pp_status pp_gpu_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns, struct pp_report_arena *arena, struct pp_report_gpu *g, struct pp_err *err)
+pp_status pp_gpu_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
+                          struct pp_report_arena *arena, struct pp_report_gpu *g, struct pp_err *err)
 {
     struct readings r = {.from_ns = from_ns, .to_ns = to_ns};
     const char *told = source->meta(source->ctx, "gpu", "counters");

@@ -5,6 +5,7 @@
 #include "report/gpu.h"
 
 /* Fills the counters of *g and why they are missing, when they are. */
-pp_status pp_gpu_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns, struct pp_report_arena *arena, struct pp_report_gpu *g, struct pp_err *err);
+pp_status pp_gpu_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
+                          struct pp_report_arena *arena, struct pp_report_gpu *g, struct pp_err *err);
 
 #endif

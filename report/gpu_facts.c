@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the CPU is known to owe. */
+/* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the CPU
+ * is known to owe. */
 static double step_overhead(const struct pp_report_gpu *g, const struct pp_timeline *tl, double stretch)
 {
     double all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns), judged = (double)tl->judged_batches;

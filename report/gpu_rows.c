@@ -42,7 +42,11 @@ static void add_kernel(struct reading *r, const struct pp_gpu_row *g)
     struct pp_gpu_kernel *k = more(r, &r->rows->kernels, r->rows->n_kernels, &r->cap_kernels, sizeof(*k));
     if (!k)
         return;
-    *k = (struct pp_gpu_kernel){.start_ns = g->start_ns, .end_ns = g->start_ns + g->dur_ns, .batch = g->batch, .correlation = g->correlation, .thread = NONE};
+    *k = (struct pp_gpu_kernel){.start_ns = g->start_ns,
+                                .end_ns = g->start_ns + g->dur_ns,
+                                .batch = g->batch,
+                                .correlation = g->correlation,
+                                .thread = NONE};
     r->rows->n_kernels++;
 }
 
@@ -51,8 +55,12 @@ static void add_copy(struct reading *r, const struct pp_gpu_row *g)
     struct pp_gpu_copy *c = more(r, &r->rows->copies, r->rows->n_copies, &r->cap_copies, sizeof(*c));
     if (!c)
         return;
-    *c = (struct pp_gpu_copy){.start_ns = g->start_ns, .end_ns = g->start_ns + g->dur_ns, .bytes = g->bytes, .batch = g->batch,
-                              .pageable = is(g->source, "pageable"), .blocking = g->asynchronous == 0};
+    *c = (struct pp_gpu_copy){.start_ns = g->start_ns,
+                              .end_ns = g->start_ns + g->dur_ns,
+                              .bytes = g->bytes,
+                              .batch = g->batch,
+                              .pageable = is(g->source, "pageable"),
+                              .blocking = g->asynchronous == 0};
     r->rows->n_copies++;
 }
 
@@ -61,8 +69,12 @@ static void add_sync(struct reading *r, const struct pp_gpu_row *g)
     struct pp_gpu_sync *s = more(r, &r->rows->syncs, r->rows->n_syncs, &r->cap_syncs, sizeof(*s));
     if (!s)
         return;
-    *s = (struct pp_gpu_sync){.start_ns = g->start_ns, .end_ns = g->start_ns + g->dur_ns, .correlation = g->correlation, .thread = NONE,
-                              .whole = is(g->name, "context synchronize") || is(g->name, "stream synchronize")};
+    *s = (struct pp_gpu_sync){.start_ns = g->start_ns,
+                              .end_ns = g->start_ns + g->dur_ns,
+                              .correlation = g->correlation,
+                              .thread = NONE,
+                              .whole = is(g->name, "context synchronize") ||
+                                       is(g->name, "stream synchronize")};
     r->rows->n_syncs++;
 }
 
@@ -106,7 +118,8 @@ static int by_sync_start(const void *a, const void *b)
 
 static int by_correlation(const void *a, const void *b)
 {
-    return COMPARE(((const struct pp_gpu_call *)a)->correlation, ((const struct pp_gpu_call *)b)->correlation);
+    return COMPARE(((const struct pp_gpu_call *)a)->correlation,
+                   ((const struct pp_gpu_call *)b)->correlation);
 }
 
 static int by_batch(const void *a, const void *b)
@@ -129,7 +142,9 @@ static void sort(void *array, size_t n, size_t size, int (*compare)(const void *
 static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_t correlation)
 {
     const struct pp_gpu_call key = {.correlation = correlation};
-    return rows->n_calls && correlation != NONE ? bsearch(&key, rows->calls, rows->n_calls, sizeof(key), by_correlation) : NULL;
+    return rows->n_calls && correlation != NONE
+               ? bsearch(&key, rows->calls, rows->n_calls, sizeof(key), by_correlation)
+               : NULL;
 }
 
 static int is_trainer(const struct pp_thread_row *rows, size_t n, uint32_t os_thread)
@@ -171,7 +186,8 @@ static int keep_blocking(struct pp_gpu_rows *rows)
     return rows->blocking != NULL;
 }
 
-pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns, struct pp_gpu_rows *out, struct pp_err *err)
+pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
+                           struct pp_gpu_rows *out, struct pp_err *err)
 {
     struct reading r = {.rows = out, .from_ns = from_ns, .to_ns = to_ns};
     memset(out, 0, sizeof(*out));

@@ -1,4 +1,5 @@
-/* report/gpu_rows.h: the rows of table gpu that the idle split needs, in memory and sorted. Private to report/gpu*.c. */
+/* report/gpu_rows.h: the rows of table gpu that the idle split needs, in memory and sorted. Private to
+ * report/gpu*.c. */
 #ifndef PP_REPORT_GPU_ROWS_H
 #define PP_REPORT_GPU_ROWS_H
 
@@ -29,14 +30,16 @@ struct pp_gpu_call {
 struct pp_gpu_rows {
     struct pp_gpu_kernel *kernels; /* by start */
     struct pp_gpu_copy *copies;    /* by batch, then start */
-    struct pp_gpu_copy *blocking;  /* those of the copies that block their caller: on the default stream, which takes turns with kernels; by start */
-    struct pp_gpu_sync *syncs;     /* by start */
-    struct pp_gpu_call *calls;     /* by correlation */
+    struct pp_gpu_copy *blocking; /* those of the copies that block their caller: on the default stream, which
+                                     takes turns with kernels; by start */
+    struct pp_gpu_sync *syncs;    /* by start */
+    struct pp_gpu_call *calls;    /* by correlation */
     size_t n_kernels, n_copies, n_blocking, n_syncs, n_calls;
 };
 
 /* Those that touch [from_ns, to_ns]. Free with pp_gpu_rows_free, also after a failure. */
-pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns, struct pp_gpu_rows *out, struct pp_err *err);
+pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
+                           struct pp_gpu_rows *out, struct pp_err *err);
 void pp_gpu_rows_free(struct pp_gpu_rows *rows);
 
 /* When the batch's copy began and ended, all of its parts together. 0: not known. */

@@ -10,11 +10,16 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* Length of the UTF-8 sequence at s and its code point; 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
+/* Length of the UTF-8 sequence at s and its code point; 0 when it is none (RFC 3629: no overlong forms, no
+ * surrogates). */
 static int decode(const unsigned char *s, uint32_t *point)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    int n = s[0] < 0x80                   ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+            : (s[0] & 0xf0) == 0xe0       ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                          : 0;
     if (n == 0)
         return 0;
     *point = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
@@ -27,11 +32,13 @@ static int decode(const unsigned char *s, uint32_t *point)
     return bad ? 0 : n;
 }
 
-/* Controls (C0 but for tab and newline, DEL, C1), bidirectional marks and overrides, and what XML calls no character. */
+/* Controls (C0 but for tab and newline, DEL, C1), bidirectional marks and overrides, and what XML calls no
+ * character. */
 static int is_unfit(uint32_t c)
 {
-    return (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
-           (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
+    return (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || (c & 0xfffe) == 0xfffe ||
+           (c >= 0xfdd0 && c <= 0xfdef);
 }
 
 static const char *entity(uint32_t c)
@@ -143,7 +150,8 @@ void pp_svg_num(FILE *out, double v)
     long long cents = isfinite(v) ? llround(fmax(fmin(v, 1e9), -1e9) * 100) : 0;
     fprintf(out, "%s%lld", cents < 0 ? "-" : "", llabs(cents) / 100);
     if (llabs(cents) % 100)
-        fprintf(out, llabs(cents) % 10 ? ".%02lld" : ".%lld", llabs(cents) % 10 ? llabs(cents) % 100 : llabs(cents) % 100 / 10);
+        fprintf(out, llabs(cents) % 10 ? ".%02lld" : ".%lld",
+                llabs(cents) % 10 ? llabs(cents) % 100 : llabs(cents) % 100 / 10);
 }
 
 void pp_svg_attr(FILE *out, const char *name, double v)
@@ -181,7 +189,8 @@ void pp_svg_end(FILE *out)
 
 int pp_svg_time_ticks(double end_s, double at[8])
 {
-    static const double clock[] = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400};
+    static const double clock[] = {1,   2,   5,    10,   15,   30,    60,    120,  300,
+                                   600, 900, 1800, 3600, 7200, 14400, 43200, 86400};
     double step = 0;
     int n = 0;
     for (double decade = 1e-9; decade < 1 && step == 0; decade *= 10)

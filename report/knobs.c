@@ -1,4 +1,5 @@
-/* The knobs of the what-if as a table: name, values, and how text becomes numbers; and those that are refused, with the reason. */
+/* The knobs of the what-if as a table: name, values, and how text becomes numbers; and those that are
+ * refused, with the reason. */
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "report/whatif.h"
@@ -16,9 +17,18 @@ enum kind { COUNT, FACTOR, CPUS, BATCH, ORDER, PINNED, OVERLAP, CACHE, BANDWIDTH
 
 /* What a value has to be, where its name does not say it. */
 static const char *const ranges[] = {
-    [COUNT] = ", a whole number from 1 to " TEXT(MOST_COUNT), [FACTOR] = ", a number from 0 on", [CPUS] = ", a number above 0",
-    [BATCH] = ", a whole number from 1 to " TEXT(MOST_BATCH), [ORDER] = "", [PINNED] = "", [OVERLAP] = "", [CACHE] = " from 0 to 1", [BANDWIDTH] = ", such as 200M",
-    [LATENCY] = ", a number from 0 on", [STEP] = ", a number from 0 on", [STEP_MS] = ", a number above 0",
+    [COUNT] = ", a whole number from 1 to " TEXT(MOST_COUNT),
+    [FACTOR] = ", a number from 0 on",
+    [CPUS] = ", a number above 0",
+    [BATCH] = ", a whole number from 1 to " TEXT(MOST_BATCH),
+    [ORDER] = "",
+    [PINNED] = "",
+    [OVERLAP] = "",
+    [CACHE] = " from 0 to 1",
+    [BANDWIDTH] = ", such as 200M",
+    [LATENCY] = ", a number from 0 on",
+    [STEP] = ", a number from 0 on",
+    [STEP_MS] = ", a number above 0",
 };
 
 static const struct {
@@ -31,7 +41,8 @@ static const struct {
     {"prefetch", "N", "batches in flight per worker", COUNT, AT(prefetch)},
     {"copy-buffers", "N", "batches on the device", COUNT, AT(copy_buffers)},
     {"overlap", "on|off", "copies beside the steps (copy-buffers 2 or 1)", OVERLAP, 0},
-    {"batch-size", "N", "samples per batch; unless the step is given too, it is taken to grow with it", BATCH, 0},
+    {"batch-size", "N", "samples per batch; unless the step is given too, it is taken to grow with it", BATCH,
+     0},
     {"order", "in-order|out-of-order", "how batches are delivered", ORDER, 0},
     {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
@@ -43,7 +54,8 @@ static const struct {
     {"collate", "FACTOR", "times that of collating", FACTOR, AT(collate)},
     {"copy", "FACTOR", "times the recorded time of copies to the device", FACTOR, AT(copy)},
     {"sync", "FACTOR", "times the time in device syncs", FACTOR, AT(sync)},
-    {"collective", "FACTOR", "times what a step takes the other ranks; 0: nobody is waited for", FACTOR, AT(collective)},
+    {"collective", "FACTOR", "times what a step takes the other ranks; 0: nobody is waited for", FACTOR,
+     AT(collective)},
     {"retries", "FACTOR", "times the time spent backing off from failed reads", FACTOR, AT(retry)},
     {"step", "FACTOR", "times the trainer's step", STEP, 0},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
@@ -53,10 +65,14 @@ static const struct {
 static const struct {
     const char *name, *why;
 } refused[] = {
-    {"gil", "what holds an interpreter's lock, and for how long, is not in the recording; only a run without it can tell"},
-    {"gpu-decode", "how fast the device decodes, and what that takes from its steps, is not in the recording; only a run can tell"},
-    {"format", "what another file format costs to read and decode is not in the recording; convert a part of the data and record it"},
-    {"device", "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
+    {"gil",
+     "what holds an interpreter's lock, and for how long, is not in the recording; only a run without it can tell"},
+    {"gpu-decode",
+     "how fast the device decodes, and what that takes from its steps, is not in the recording; only a run can tell"},
+    {"format",
+     "what another file format costs to read and decode is not in the recording; convert a part of the data and record it"},
+    {"device",
+     "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
 };
 
 enum { KNOBS = sizeof(knobs) / sizeof(*knobs), REFUSED = sizeof(refused) / sizeof(*refused) };
@@ -78,7 +94,9 @@ static int is(const char *a, const char *b)
 /* 1 for yes, 0 for no, -1 for neither. */
 static int yes_no(const char *v)
 {
-    return is(v, "yes") || is(v, "on") || is(v, "true") ? 1 : is(v, "no") || is(v, "off") || is(v, "false") ? 0 : -1;
+    return is(v, "yes") || is(v, "on") || is(v, "true")    ? 1
+           : is(v, "no") || is(v, "off") || is(v, "false") ? 0
+                                                           : -1;
 }
 
 static int positive(const char *v, double *out)
@@ -116,7 +134,9 @@ static int set(struct pp_knobs *k, int i, const char *v)
     uint64_t bytes;
     int answer = yes_no(v);
     switch (knobs[i].kind) {
-    case COUNT: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_COUNT && (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
+    case COUNT:
+        return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_COUNT &&
+               (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
     case FACTOR: return factor(v, (double *)((char *)k + knobs[i].offset));
     case CPUS: return positive(v, &k->cpus);
     case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_BATCH && (k->batch = (double)n, 1);
@@ -125,7 +145,8 @@ static int set(struct pp_knobs *k, int i, const char *v)
     case OVERLAP: return answer >= 0 && (k->copy_buffers = answer ? 2 : 1, 1);
     case CACHE: return set_cache(k, v);
     case LATENCY: return factor(v, &k->read);
-    case BANDWIDTH: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
+    case BANDWIDTH:
+        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
     case STEP: return factor(v, &k->step) && (k->step_stated = 1);
     case STEP_MS: return set_step_ms(k, v);
     }
@@ -145,11 +166,16 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         names[i] = knobs[i].name, i++;
     if (i == KNOBS) {
         const char *near = pp_nearest(name, names);
-        return pp_fail(err, PP_E_USAGE, "no knob is called '%s'%s%s%s (pipeprobe whatif --set list shows them all)", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE,
+                       "no knob is called '%s'%s%s%s (pipeprobe whatif --set list shows them all)", name,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (!eq || !set(k, i, eq + 1))
-        return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s%s", text, name, knobs[i].values, ranges[knobs[i].kind]);
+        return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s%s", text, name, knobs[i].values,
+                       ranges[knobs[i].kind]);
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "pinned=no cannot be predicted: what bouncing through pageable memory costs here was not recorded; run with --pageable");
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "pinned=no cannot be predicted: what bouncing through pageable memory costs here was not recorded; run with --pageable");
     return PP_OK;
 }

@@ -11,7 +11,7 @@ struct account {
     pp_lane lane;
     const char *name;
     uint64_t last_start_ns, last_end_ns;
-    double twice_ns;   /* under two spans that do not nest */
+    double twice_ns;        /* under two spans that do not nest */
     double all_ns, used_ns; /* of its measured spans: length; CPU time and run-queue delay */
     double cpu_ns;
     int nested, merged, rolled_up; /* spans that stand for several, of a batch or of any, at a lower detail */
@@ -65,7 +65,8 @@ static void add_to_account(struct account *a, const struct pp_timeline *tl, cons
     if (s->start_ns < tl->start_ns || end > tl->end_ns)
         return;
     if (a->last_end_ns > s->start_ns) {
-        int inside = s->start_ns >= a->last_start_ns && end <= a->last_end_ns, around = s->start_ns <= a->last_start_ns && end >= a->last_end_ns;
+        int inside = s->start_ns >= a->last_start_ns && end <= a->last_end_ns,
+            around = s->start_ns <= a->last_start_ns && end >= a->last_end_ns;
         a->nested |= inside || around;
         if (!inside && !around && s->start_ns > a->last_start_ns)
             a->twice_ns += (double)(a->last_end_ns - s->start_ns);
@@ -119,7 +120,8 @@ static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_s
         return keep_finished(p, s->batch, end);
     if (lane == PP_LANE_COPY && s->phase == PP_PHASE_GET_WAIT)
         note(&p->ready.out_sum, &p->ready.out, end);
-    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D && end <= p->tl->end_ns) /* when the trainer has gone its queue takes no more */
+    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D &&
+        end <= p->tl->end_ns) /* when the trainer has gone its queue takes no more */
         note(&p->device.in_sum, &p->device.in, end);
     if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY))
         note(&p->device.out_sum, &p->device.out, end);
@@ -138,7 +140,8 @@ int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span 
         const struct pp_span *s = &spans[i];
         if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED))
             continue;
-        a->merged |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM;
+        a->merged |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->phase >= PP_PHASE_READ &&
+                     s->phase <= PP_PHASE_TRANSFORM;
         a->rolled_up |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH;
         add_to_account(a, p->tl, s);
         if (!add_to_queues(p, a->lane, s))
@@ -157,7 +160,8 @@ static void say(struct pp_laws *out, enum pp_law law, double off, const char *wh
     }
 }
 
-static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, struct pp_report_arena *arena, struct pp_laws *out)
+static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, struct pp_report_arena *arena,
+                              struct pp_laws *out)
 {
     double window_ns = (double)(p->tl->end_ns - p->tl->start_ns), cpu_ns = 0;
     int nested = 0, seen = 0;
@@ -168,13 +172,16 @@ static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, 
         if (a->lane == PP_LANE_MAIN || a->merged || a->rolled_up || !a->last_end_ns)
             continue;
         seen = 1;
-        say(out, PP_LAW_UTILISATION, a->twice_ns / window_ns, pp_report_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
+        say(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
+            pp_report_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
         say(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
-            pp_report_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time", a->name));
+            pp_report_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time",
+                                   a->name));
     }
     if (seen && !nested && usable_cpus > 0)
         say(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
-            pp_report_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable", cpu_ns / window_ns, usable_cpus));
+            pp_report_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable",
+                                   cpu_ns / window_ns, usable_cpus));
 }
 
 /* ---- service rate ---- */
@@ -185,11 +192,13 @@ static double number(const struct pp_report *r, const char *key)
     return pair && pair->value && pair->value[0] ? atof(pair->value) : NAN;
 }
 
-/* Samples that can be between the workers' first touch and the trainer: slots (loader.h) and device buffers. NAN: a loader whose prefetch is not known. */
+/* Samples that can be between the workers' first touch and the trainer: slots (loader.h) and device buffers.
+ * NAN: a loader whose prefetch is not known. */
 static double most_in_flight(const struct pp_report *r)
 {
     double buffers = number(r, "copy_buffers");
-    return (number(r, "workers") * number(r, "prefetch") + 1 + (isnan(buffers) ? 2 : buffers)) * number(r, "batch_size");
+    return (number(r, "workers") * number(r, "prefetch") + 1 + (isnan(buffers) ? 2 : buffers)) *
+           number(r, "batch_size");
 }
 
 static void bound(struct pp_laws *out, const char *who, double share)
@@ -200,9 +209,11 @@ static void bound(struct pp_laws *out, const char *who, double share)
     }
 }
 
-static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r, struct pp_report_arena *arena, struct pp_laws *out)
+static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r,
+                          struct pp_report_arena *arena, struct pp_laws *out)
 {
-    double got = (double)p->tl->window_samples, in_flight = most_in_flight(r), made = 0, busy_ns = 0, window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    double got = (double)p->tl->window_samples, in_flight = most_in_flight(r), made = 0, busy_ns = 0,
+           window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     int rolled_up = 0;
     for (size_t i = 0; i < p->n_threads; i++)
         rolled_up |= p->accounts[i].lane == PP_LANE_WORKER && p->accounts[i].rolled_up;
@@ -211,26 +222,41 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
             made += (double)t->threads[i].samples;
             busy_ns += t->threads[i].busy_ns;
         }
-    double trainer = (double)(p->tl->step_ns + p->tl->sync_ns) / (double)p->tl->judged_batches * (double)p->tl->window_batches / window_ns;
+    double trainer = (double)(p->tl->step_ns + p->tl->sync_ns) / (double)p->tl->judged_batches *
+                     (double)p->tl->window_batches / window_ns;
     const struct pp_tally_phase *h2d = t->phase[PP_LANE_COPY][PP_PHASE_H2D];
     if (!p->tl->has_steady_state || rolled_up)
         return; /* which samples were made in the window is not known */
     bound(out, "the trainer's step", trainer);
-    if (pp_timeline_collective_share(p->tl) >= ALLOWED) /* its own steps and the wait for another's: what the slowest rank takes */
-        bound(out, "the slowest rank", trainer + (double)p->tl->collective_ns / (double)p->tl->judged_batches * (double)p->tl->window_batches / window_ns);
-    bound(out, "the copy lane", h2d && t->lane_threads[PP_LANE_COPY] ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY] : NAN);
-    bound(out, "the workers", made > 0 && got > 0 ? got / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) : NAN);
+    if (pp_timeline_collective_share(p->tl) >=
+        ALLOWED) /* its own steps and the wait for another's: what the slowest rank takes */
+        bound(out, "the slowest rank",
+              trainer + (double)p->tl->collective_ns / (double)p->tl->judged_batches *
+                            (double)p->tl->window_batches / window_ns);
+    bound(out, "the copy lane",
+          h2d && t->lane_threads[PP_LANE_COPY]
+              ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY]
+              : NAN);
+    bound(out, "the workers",
+          made > 0 && got > 0 ? got / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns)
+                              : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;
     say(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
-        pp_report_arena_printf(arena, "the workers made %.0f samples and the trainer got %.0f, with %.0f at most in flight", made, got, in_flight));
-    say(out, PP_LAW_SERVICE, (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
-        pp_report_arena_printf(arena, "the trainer got more samples than %zu workers can make at the cost they recorded", t->lane_threads[PP_LANE_WORKER]));
+        pp_report_arena_printf(
+            arena, "the workers made %.0f samples and the trainer got %.0f, with %.0f at most in flight",
+            made, got, in_flight));
+    say(out, PP_LAW_SERVICE,
+        (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
+        pp_report_arena_printf(
+            arena, "the trainer got more samples than %zu workers can make at the cost they recorded",
+            t->lane_threads[PP_LANE_WORKER]));
 }
 
 /* ---- Little ---- */
 
-/* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no more: what a slow read still holds up then never comes. */
+/* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no
+ * more: what a slow read still holds up then never comes. */
 static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
 {
     struct passage q = p->ready;
@@ -245,18 +271,25 @@ static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
     return q;
 }
 
-static void check_queue(const struct pp_laws_pass *p, const struct pp_report_queue *measured, const struct passage *q, struct pp_report_arena *arena, struct pp_laws *out)
+static void check_queue(const struct pp_laws_pass *p, const struct pp_report_queue *measured,
+                        const struct passage *q, struct pp_report_arena *arena, struct pp_laws *out)
 {
-    double time_ns = (double)(p->ended_ns - p->begun_ns), gets = (double)measured->gets, left = (double)q->in - (double)q->out;
-    if (gets < 20 || fabs((double)q->out - gets) > ALLOWED * gets || fabs(left - ((double)measured->puts - gets)) > ALLOWED * gets)
+    double time_ns = (double)(p->ended_ns - p->begun_ns), gets = (double)measured->gets,
+           left = (double)q->in - (double)q->out;
+    if (gets < 20 || fabs((double)q->out - gets) > ALLOWED * gets ||
+        fabs(left - ((double)measured->puts - gets)) > ALLOWED * gets)
         return; /* not every batch's passage was recorded */
     double depth = (q->out_sum - q->in_sum + left * (double)p->ended_ns) / time_ns;
     /* of fewer than one batch, hand-over times are what is seen: they are taken as parts of one */
     double off = fabs(depth - measured->mean_depth) / fmax(fmax(depth, measured->mean_depth), 1);
-    say(out, PP_LAW_LITTLE, off, pp_report_arena_printf(arena, "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g", measured->name, measured->mean_depth, depth));
+    say(out, PP_LAW_LITTLE, off,
+        pp_report_arena_printf(arena,
+                               "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g",
+                               measured->name, measured->mean_depth, depth));
 }
 
-static void check_little(const struct pp_laws_pass *p, const struct pp_report *r, struct pp_report_arena *arena, struct pp_laws *out)
+static void check_little(const struct pp_laws_pass *p, const struct pp_report *r,
+                         struct pp_report_arena *arena, struct pp_laws *out)
 {
     const struct pp_report_pair *order = pp_rows_find(r->config, r->n_config, "out_of_order");
     int in_order = !(order && order->value && strcmp(order->value, "true") == 0);
@@ -271,7 +304,8 @@ static void check_little(const struct pp_laws_pass *p, const struct pp_report *r
     }
 }
 
-void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const struct pp_report *r, struct pp_report_arena *arena, struct pp_laws *out)
+void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const struct pp_report *r,
+                 struct pp_report_arena *arena, struct pp_laws *out)
 {
     *out = (struct pp_laws){.bound_share = NAN};
     for (int i = 0; i < PP_LAWS; i++) {

@@ -61,21 +61,33 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
     const struct pp_tally_phase *t = b->got.tally.phase[lane][phase];
     if (!t || t->hist.count == 0)
         return;
-    struct pp_report_phase *p = pp_report_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases, sizeof(*p));
+    struct pp_report_phase *p = pp_report_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases,
+                                                     sizeof(*p));
     if (!p)
         return;
     double lane_ns = b->r->window_s * 1e9 * (double)b->got.tally.lane_threads[lane];
     *p = (struct pp_report_phase){
-        .phase = (pp_phase)phase, .lane = lane, .count = t->hist.count, .total_ns = t->hist.sum, .mean_ns = pp_hist_mean(&t->hist),
-        .p50_ns = pp_hist_quantile(&t->hist, 0.50), .p95_ns = pp_hist_quantile(&t->hist, 0.95), .p99_ns = pp_hist_quantile(&t->hist, 0.99),
-        .max_ns = t->hist.max, .bytes = t->bytes, .share = lane_ns > 0 ? t->inside.total_ns / lane_ns : NAN,
-        .cpu_share = pp_split_cpu(&t->whole), .run_delay_share = pp_split_run_delay(&t->whole), .blocked_share = pp_split_blocked(&t->whole),
+        .phase = (pp_phase)phase,
+        .lane = lane,
+        .count = t->hist.count,
+        .total_ns = t->hist.sum,
+        .mean_ns = pp_hist_mean(&t->hist),
+        .p50_ns = pp_hist_quantile(&t->hist, 0.50),
+        .p95_ns = pp_hist_quantile(&t->hist, 0.95),
+        .p99_ns = pp_hist_quantile(&t->hist, 0.99),
+        .max_ns = t->hist.max,
+        .bytes = t->bytes,
+        .share = lane_ns > 0 ? t->inside.total_ns / lane_ns : NAN,
+        .cpu_share = pp_split_cpu(&t->whole),
+        .run_delay_share = pp_split_run_delay(&t->whole),
+        .blocked_share = pp_split_blocked(&t->whole),
     };
 }
 
 static void add_phases(struct build *b)
 {
-    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_MAIN};
+    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER,
+                                    PP_LANE_MAIN};
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
         for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
             add_phase(b, order[i], phase);
@@ -88,7 +100,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* rows come in the order of their ids. */
-static const char *thread_name(struct pp_report_arena *arena, const struct pp_thread_row *rows, size_t n, uint32_t id)
+static const char *thread_name(struct pp_report_arena *arena, const struct pp_thread_row *rows, size_t n,
+                               uint32_t id)
 {
     const struct pp_thread_row key = {.id = id}, *row = n ? bsearch(&key, rows, n, sizeof(key), by_id) : NULL;
     return row && row->name ? pp_report_arena_copy(arena, row->name) : "";
@@ -108,12 +121,18 @@ static void add_workers(struct build *b)
         const struct pp_tally_thread *t = &b->got.tally.threads[i];
         if (t->lane != PP_LANE_WORKER)
             continue;
-        struct pp_report_worker *w = pp_report_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers, sizeof(*w));
+        struct pp_report_worker *w = pp_report_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers,
+                                                          sizeof(*w));
         if (!w)
             return;
         int measured = t->inside.measured_ns > 0;
         *w = (struct pp_report_worker){
-            .thread = t->id, .name = thread_name(b->arena, rows, n_rows, t->id), .samples = t->samples, .errors = t->errors, .retries = t->retries, .bytes = t->bytes,
+            .thread = t->id,
+            .name = thread_name(b->arena, rows, n_rows, t->id),
+            .samples = t->samples,
+            .errors = t->errors,
+            .retries = t->retries,
+            .bytes = t->bytes,
             .busy_share = window_ns > 0 ? t->busy_ns / window_ns : NAN,
             .wait_share = window_ns > 0 ? t->wait_ns / window_ns : NAN,
             .cpu_share = measured && window_ns > 0 ? t->inside.cpu_ns / window_ns : NAN,
@@ -122,7 +141,8 @@ static void add_workers(struct build *b)
         };
     }
     if (b->r->n_workers && !pp_report_arena_failed(b->arena))
-        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers), by_name); /* threads are numbered as they happened to start */
+        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers),
+              by_name); /* threads are numbered as they happened to start */
 }
 
 /* ---- losses, overhead ---- */
@@ -138,25 +158,31 @@ static void add_losses(struct build *b)
     for (size_t i = 0; i < b->r->n_losses; i++) {
         told += b->r->losses[i].count;
         if (b->r->losses[i].what && strcmp(b->r->losses[i].what, "spans") == 0)
-            told_spans += b->r->losses[i].count; /* full rings, which the threads count too, and spans over the file's limit */
+            told_spans += b->r->losses[i].count; /* full rings, which the threads count too, and spans over
+                                                    the file's limit */
     }
     for (size_t i = 0; i < n; i++)
         dropped += rows[i].dropped;
     if (dropped && !told) /* a killed run could not say so itself */
         pp_rows_add_loss(b->arena, b->r, "spans", dropped, "the rings were full");
     if (b->timeline.bad_chunks)
-        pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks, "their checksum does not match: the file is damaged");
+        pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks,
+                         "their checksum does not match: the file is damaged");
     if (b->got.tally.unknown_phase)
-        pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase, "their phase is not known to this version");
+        pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase,
+                         "their phase is not known to this version");
     double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
-    double lost = (double)(dropped > told_spans ? dropped : told_spans) + (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
+    double lost = (double)(dropped > told_spans ? dropped : told_spans) +
+                  (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
     b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
 }
 
-/* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to cost. */
+/* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to
+ * cost. */
 static void set_overhead(struct build *b)
 {
-    double drain_ns = meta_num(b, "result", "recorder_cpu_ns"), span_ns = meta_num(b, "result", "span_cost_ns");
+    double drain_ns = meta_num(b, "result", "recorder_cpu_ns"),
+           span_ns = meta_num(b, "result", "span_cost_ns");
     double cpu_s = (drain_ns + (isnan(span_ns) ? 0 : span_ns * (double)b->timeline.spans)) / 1e9;
     b->r->overhead_cpu_s = cpu_s;
     b->r->overhead_share = b->r->duration_s > 0 ? cpu_s / (b->r->duration_s * b->usable_cpus) : NAN;
@@ -168,7 +194,10 @@ static void set_times(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
-    uint64_t first = started >= 0 ? (uint64_t)started : t->spans ? t->first_ns : 0, last = ended >= 0 ? (uint64_t)ended : t->last_ns;
+    uint64_t first = started >= 0 ? (uint64_t)started
+                     : t->spans   ? t->first_ns
+                                  : 0,
+             last = ended >= 0 ? (uint64_t)ended : t->last_ns;
     const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
     b->r->outcome = outcome ? pp_report_arena_copy(b->arena, outcome) : "unfinished";
     b->r->session = pp_report_arena_copy(b->arena, b->source->meta(b->source->ctx, "run", "session_id"));
@@ -193,14 +222,17 @@ static void set_totals(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
-    r->window_samples = t->window_samples ? t->window_samples : sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, samples));
+    r->window_samples = t->window_samples
+                            ? t->window_samples
+                            : sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, samples));
     r->window_batches = t->window_batches;
     r->spans = t->spans;
     r->epochs = t->epochs;
     r->samples = result_or(b, "samples", t->samples ? t->samples : r->window_samples);
     r->batches = result_or(b, "batches", t->batches);
     r->errors = result_or(b, "errors", b->counted_errors);
-    r->retries = result_or(b, "retries", sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, retries)));
+    r->retries = result_or(b, "retries",
+                           sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, retries)));
 }
 
 static void set_rates(struct build *b)
@@ -219,7 +251,8 @@ static void set_rates(struct build *b)
     }
     int timed = r->window_s > 0;
     r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
-    int counted = r->window_samples > 0 || r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
+    int counted = r->window_samples > 0 ||
+                  r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
     r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
     r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
@@ -236,7 +269,8 @@ static double rate_without(const struct pp_report *r, double s)
     return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
 }
 
-/* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of a CPU. */
+/* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
+ * a CPU. */
 static void set_headroom(struct build *b, double starved_ns)
 {
     const struct pp_timeline *t = &b->timeline;
@@ -244,13 +278,16 @@ static void set_headroom(struct build *b, double starved_ns)
     double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
     exposed_s = wait_s + r->starved_s;
-    r->headroom_if = r->collective_share > r->data_wait_share ? "nobody were waited for" : r->starved_s > 0 ? "data and CPUs were always there" : "data were always there";
+    r->headroom_if = r->collective_share > r->data_wait_share ? "nobody were waited for"
+                     : r->starved_s > 0                       ? "data and CPUs were always there"
+                                                              : "data were always there";
     r->without_waits_samples_per_s = rate_without(r, wait_s);
     r->headroom_samples_per_s = rate_without(r, exposed_s);
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the workers too. */
+/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the
+ * workers too. */
 static double cpu_saturation(const struct build *b)
 {
     double cpu_ns = 0;
@@ -275,7 +312,8 @@ static double epoch_s(const struct build *b)
     return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
 }
 
-/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while it is whatever the while made it. */
+/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while
+ * it is whatever the while made it. */
 static int ended_by_itself(const struct build *b)
 {
     const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
@@ -288,45 +326,56 @@ static void judge(struct build *b)
     struct pp_owner owner;
     pp_attribute(t, &b->got.tally, &owner);
     const struct pp_report_pair *batch_size = config(b, "batch_size");
-    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any other. */
+    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any
+     * other. */
     int has_step = b->r->has_step;
     struct pp_facts f = {
-        .data_wait_se = pp_timeline_wait_share_se(t), .has_step = has_step, .has_steady_state = t->has_steady_state,
-        .failed = strcmp(b->r->outcome, "failed") == 0, .only_first_batches = t->has_steady_state && t->judged_batches == 0,
-        .owner_known = owner.known, .owner = owner.phase,
-        .law_where = {b->got.checks.laws.where[PP_LAW_UTILISATION], b->got.checks.laws.where[PP_LAW_SERVICE], b->got.checks.laws.where[PP_LAW_LITTLE]},
+        .data_wait_se = pp_timeline_wait_share_se(t),
+        .has_step = has_step,
+        .has_steady_state = t->has_steady_state,
+        .failed = strcmp(b->r->outcome, "failed") == 0,
+        .only_first_batches = t->has_steady_state && t->judged_batches == 0,
+        .owner_known = owner.known,
+        .owner = owner.phase,
+        .law_where = {b->got.checks.laws.where[PP_LAW_UTILISATION], b->got.checks.laws.where[PP_LAW_SERVICE],
+                      b->got.checks.laws.where[PP_LAW_LITTLE]},
         .bound = b->got.checks.laws.bound,
-        .metric = {
-            [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
-            [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
-            [PP_METRIC_COLLECTIVE] = b->r->collective_share,
-            [PP_METRIC_LAST_RANK] = b->got.checks.ranks.meetings ? b->got.checks.ranks.last_rank : NAN,
-            [PP_METRIC_LAST_SHARE] = b->got.checks.ranks.last_share,
-            [PP_METRIC_OWNER_SHARE] = owner.share,
-            [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
-            [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
-            [PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split),
-            [PP_METRIC_SATURATION] = cpu_saturation(b),
-            [PP_METRIC_WORKER_IDLE] = owner.worker_idle,
-            [PP_METRIC_COPY_BUSY] = owner.copy_busy,
-            [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
-            [PP_METRIC_LOSS] = b->loss_share,
-            [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches : (double)t->window_batches,
-            [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
-            [PP_METRIC_WORKERS] = (double)b->got.tally.lane_threads[PP_LANE_WORKER],
-            [PP_METRIC_CPUS] = b->usable_cpus,
-            [PP_METRIC_PAGEABLE] = is_pageable(b),
-            [PP_METRIC_RATE] = b->r->samples_per_s,
-            [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
-            [PP_METRIC_WORKERS_PER_CPU] = (double)b->got.tally.lane_threads[PP_LANE_WORKER] / b->usable_cpus,
-            [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
-            [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
-            [PP_METRIC_LAW_UTILISATION] = b->got.checks.laws.off[PP_LAW_UTILISATION],
-            [PP_METRIC_LAW_SERVICE] = b->got.checks.laws.off[PP_LAW_SERVICE],
-            [PP_METRIC_LAW_LITTLE] = b->got.checks.laws.off[PP_LAW_LITTLE],
-            [PP_METRIC_BOUND] = b->got.checks.laws.bound_share,
-            [PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value) : (double)b->r->window_samples / (double)b->r->window_batches,
-        },
+        .metric =
+            {
+                [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
+                [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
+                [PP_METRIC_COLLECTIVE] = b->r->collective_share,
+                [PP_METRIC_LAST_RANK] = b->got.checks.ranks.meetings ? b->got.checks.ranks.last_rank : NAN,
+                [PP_METRIC_LAST_SHARE] = b->got.checks.ranks.last_share,
+                [PP_METRIC_OWNER_SHARE] = owner.share,
+                [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
+                [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
+                [PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split),
+                [PP_METRIC_SATURATION] = cpu_saturation(b),
+                [PP_METRIC_WORKER_IDLE] = owner.worker_idle,
+                [PP_METRIC_COPY_BUSY] = owner.copy_busy,
+                [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
+                [PP_METRIC_LOSS] = b->loss_share,
+                [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches
+                                                                       : (double)t->window_batches,
+                [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
+                [PP_METRIC_WORKERS] = (double)b->got.tally.lane_threads[PP_LANE_WORKER],
+                [PP_METRIC_CPUS] = b->usable_cpus,
+                [PP_METRIC_PAGEABLE] = is_pageable(b),
+                [PP_METRIC_RATE] = b->r->samples_per_s,
+                [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+                [PP_METRIC_WORKERS_PER_CPU] = (double)b->got.tally.lane_threads[PP_LANE_WORKER] /
+                                              b->usable_cpus,
+                [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
+                [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
+                [PP_METRIC_LAW_UTILISATION] = b->got.checks.laws.off[PP_LAW_UTILISATION],
+                [PP_METRIC_LAW_SERVICE] = b->got.checks.laws.off[PP_LAW_SERVICE],
+                [PP_METRIC_LAW_LITTLE] = b->got.checks.laws.off[PP_LAW_LITTLE],
+                [PP_METRIC_BOUND] = b->got.checks.laws.bound_share,
+                [PP_METRIC_BATCH_SIZE] = batch_size
+                                             ? atof(batch_size->value)
+                                             : (double)b->r->window_samples / (double)b->r->window_batches,
+            },
     };
     struct pp_diagnosis d;
     pp_diagnose(&b->got, t, &f, &d);

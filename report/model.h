@@ -1,7 +1,9 @@
-/* report/model.h: ONE report model, computed once from the stored run; renderers (text, json, later md and html) compute nothing.
+/* report/model.h: ONE report model, computed once from the stored run; renderers (text, json, later md and
+ * html) compute nothing.
  *
- * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch boundaries and start-up
- * are kept and shown apart. Each quantity that could not be measured is NAN (double) or has its `known` flag off; zero means zero. */
+ * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch
+ * boundaries and start-up are kept and shown apart. Each quantity that could not be measured is NAN (double)
+ * or has its `known` flag off; zero means zero. */
 #ifndef PP_REPORT_MODEL_H
 #define PP_REPORT_MODEL_H
 
@@ -13,20 +15,22 @@
 
 struct pp_report_phase {
     pp_phase phase;
-    pp_lane lane;             /* of the threads that spent it: the shard reader reads in streaming runs, the workers elsewhere */
+    pp_lane lane; /* of the threads that spent it: the shard reader reads in streaming runs, the workers
+                     elsewhere */
     uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
     double mean_ns;
-    double share;             /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
-    double cpu_share;         /* of total_ns; NAN when not measured */
-    double run_delay_share;   /* likewise: runnable, waiting for a CPU */
-    double blocked_share;     /* the rest: 1 - cpu - run delay */
+    double
+        share; /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
+    double cpu_share;       /* of total_ns; NAN when not measured */
+    double run_delay_share; /* likewise: runnable, waiting for a CPU */
+    double blocked_share;   /* the rest: 1 - cpu - run delay */
 };
 
 struct pp_report_worker {
     uint32_t thread;
     const char *name;
-    uint64_t samples, bytes;  /* in the window */
-    uint64_t errors, retries; /* of the whole run: none may go unseen */
+    uint64_t samples, bytes;                                   /* in the window */
+    uint64_t errors, retries;                                  /* of the whole run: none may go unseen */
     double busy_share, wait_share, cpu_share, run_delay_share; /* of the window's wall time */
     double samples_per_s;
 };
@@ -44,7 +48,8 @@ struct pp_report_error_kind {
 
 struct pp_report_pair {
     const char *key, *value, *unit;
-    const char *note;         /* why it has this value ("auto: one per usable CPU"), from section "chosen"; NULL: as asked or default */
+    const char *note; /* why it has this value ("auto: one per usable CPU"), from section "chosen"; NULL: as
+                         asked or default */
     int numeric;
 };
 
@@ -62,7 +67,7 @@ struct pp_report_evidence {
 /* A change of one knob, and what a replay of the recording says it gains. */
 struct pp_report_fix {
     const char *knob, *to, *text;
-    double gain, low, high;     /* over the measured rate: 0.4 is +40 %; 80 % interval */
+    double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
 };
 
@@ -72,40 +77,44 @@ struct pp_report_rejected {
 };
 
 struct pp_report_verdict {
-    const char *l0;  /* "input-bound", "not-input-bound", "inconclusive" */
-    const char *l1;  /* "storage", "transform", "loader", "sync"; NULL when not established */
-    const char *l2;  /* or NULL */
+    const char *l0;    /* "input-bound", "not-input-bound", "inconclusive" */
+    const char *l1;    /* "storage", "transform", "loader", "sync"; NULL when not established */
+    const char *l2;    /* or NULL */
     const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
-    /* 0..1; NAN when inconclusive: the chance that the wait is on its side of 5 % (spread over batches, normal approximation), times, when
-     * a cause is named, the owner's part of the stalls */
+    /* 0..1; NAN when inconclusive: the chance that the wait is on its side of 5 % (spread over batches,
+     * normal approximation), times, when a cause is named, the owner's part of the stalls */
     double confidence;
-    int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
-    const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first ": "; NULL when no cause is named */
-    double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps over all of the trainer's time; NAN when none was */
+    int ceiling; /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first
+                             ": "; NULL when no cause is named */
+    double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
+                             over all of the trainer's time; NAN when none was */
     const char *sentence, *reason, *next_step;
     struct pp_report_evidence evidence[20];
     size_t evidences;
-    const struct pp_report_fix *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
+    const struct pp_report_fix
+        *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
     size_t n_fixes;
     const char *why_no_fixes;
     const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
     size_t n_ruled_out;
     struct pp_report_rejected *rejected; /* every other cause of the table of rules */
     size_t n_rejected;
-    double replay_error;      /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
+    double replay_error; /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 
-/* Something that is looked for in every run, beside the wait (report/findings.h): found; looked for and not there; or not measured, which is neither. */
+/* Something that is looked for in every run, beside the wait (report/findings.h): found; looked for and not
+ * there; or not measured, which is neither. */
 enum pp_finding_state { PP_FINDING_FOUND, PP_FINDING_NOT_FOUND, PP_FINDING_NOT_MEASURED };
 enum { PP_FINDING_NUMBERS = 8 };
 struct pp_report_finding {
-    const char *kind;       /* "periodic-stalls" */
+    const char *kind; /* "periodic-stalls" */
     enum pp_finding_state state;
     const char *state_name; /* "found", "not-found", "not-measured" */
     const char *sentence;   /* what was found, what was seen instead, or why it is not known */
     const char *next_step;  /* NULL unless found */
     struct {
-        const char *name;   /* unit in the name */
+        const char *name; /* unit in the name */
         double value;
     } number[PP_FINDING_NUMBERS];
     size_t numbers;
@@ -113,24 +122,26 @@ struct pp_report_finding {
 
 /* A prediction that was run for real (run --prove). Rates are samples/s. */
 struct pp_report_proof {
-    const char *kind;       /* "fix": one knob turned; "headroom": input made free */
+    const char *kind; /* "fix": one knob turned; "headroom": input made free */
     const char *change, *value;
-    double base;            /* of the recorded run */
+    double base; /* of the recorded run */
     double predicted, low, high;
     double measured, measured_low, measured_high; /* median, least, most; the latter two NAN for one round */
-    double error;           /* predicted / measured - 1 */
+    double error;                                 /* predicted / measured - 1 */
     uint64_t rounds;
-    double ballast_cpus;    /* headroom; NAN: without a ballast */
-    const char *recording;  /* NULL: not kept */
+    double ballast_cpus;   /* headroom; NAN: without a ballast */
+    const char *recording; /* NULL: not kept */
     const char *sentence;
 };
 
 /* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
 struct pp_report_slice {
-    double start_s, end_s;            /* since the run's first span */
-    double wait_share, sync_share, step_share, apart_share; /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
-    double h2d_share;                 /* of the copy lane */
-    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet taken by the trainer; NAN: not known */
+    double start_s, end_s; /* since the run's first span */
+    double wait_share, sync_share, step_share,
+        apart_share;                      /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
+    double h2d_share;                     /* of the copy lane */
+    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet
+                                             taken by the trainer; NAN: not known */
     double samples_per_s;
     uint64_t errors;
 };
@@ -138,53 +149,60 @@ struct pp_report_slice {
 /* A row of the worker x time map: one worker, or the mean of neighbours when there are many. */
 struct pp_report_heat {
     const char *name;
-    double busy_share;  /* of the whole map */
-    double *busy;       /* per slice */
+    double busy_share; /* of the whole map */
+    double *busy;      /* per slice */
 };
 
 struct pp_report_point {
     double x, y;
 };
 
-/* Something drawn in a batch's waterfall; times are since the trainer began to wait for the batch, so they may be negative. */
+/* Something drawn in a batch's waterfall; times are since the trainer began to wait for the batch, so they
+ * may be negative. */
 struct pp_report_bar {
     pp_phase phase;
     double start_ns, end_ns;
-    int other;                /* for another batch, while the trainer waited for this one */
+    int other; /* for another batch, while the trainer waited for this one */
 };
 struct pp_report_bar_row {
     const char *name;
     pp_lane lane;
-    int critical;             /* the worker that finished the batch, the copy lane, the trainer */
-    struct pp_report_bar *bars; size_t n_bars;
+    int critical; /* the worker that finished the batch, the copy lane, the trainer */
+    struct pp_report_bar *bars;
+    size_t n_bars;
 };
 /* A stretch of the critical path: the spans of one phase on one of its threads, or what lies between them. */
 struct pp_report_leg {
-    const char *what;         /* the phase's name, or where the batch was: "in the ready queue", "on the device", "between spans" */
-    const char *thread;       /* "" in a queue */
-    pp_phase phase;           /* PP_PHASE_NONE: between spans, in a queue */
-    int other;                /* for another batch, which held this one */
+    const char *what;   /* the phase's name, or where the batch was: "in the ready queue", "on the device",
+                           "between spans" */
+    const char *thread; /* "" in a queue */
+    pp_phase phase;     /* PP_PHASE_NONE: between spans, in a queue */
+    int other;          /* for another batch, which held this one */
     uint64_t spans;
     double total_ns, in_wait_ns; /* all of it; the part during which the trainer waited */
 };
 struct pp_report_batch {
-    const char *which;        /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged batches */
+    const char *which; /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged
+                          batches */
     uint64_t batch, epoch;
     double wait_ns, sync_ns, step_ns;
-    double start_ns, end_ns;  /* of the picture */
-    double ready_ns;          /* when the batch was on the device, before (negative) or after the trainer began to wait; NAN: not known */
-    struct pp_report_bar_row *rows; size_t n_rows;
-    size_t other_workers;     /* that had a part in the batch and no row */
-    struct pp_report_leg *legs; size_t n_legs;
+    double start_ns, end_ns; /* of the picture */
+    double ready_ns; /* when the batch was on the device, before (negative) or after the trainer began to
+                        wait; NAN: not known */
+    struct pp_report_bar_row *rows;
+    size_t n_rows;
+    size_t other_workers; /* that had a part in the batch and no row */
+    struct pp_report_leg *legs;
+    size_t n_legs;
 };
 
 /* What replay predicts for values of one knob. */
 struct pp_report_curve {
     const char *knob;
-    double now;               /* value of the recorded run */
+    double now; /* value of the recorded run */
     struct pp_report_curve_point {
         double value, samples_per_s, low, high;
-    } *points;
+    } * points;
     size_t n_points;
 };
 
@@ -192,59 +210,85 @@ struct pp_report_gpu; /* report/gpu.h */
 
 struct pp_report {
     const char *path;
-    const char *outcome;      /* "finished", "interrupted", "unfinished" */
-    const char *session;      /* this recording and no other; NULL: it does not say */
+    const char *outcome; /* "finished", "interrupted", "unfinished" */
+    const char *session; /* this recording and no other; NULL: it does not say */
     double duration_s, window_s, startup_s, first_batch_s;
-    int has_steady_state;     /* 0: the run ended during warm-up; the "window" is then all the trainer's batches */
-    double boundary_s;        /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
+    int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
+                           */
+    double
+        boundary_s; /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
     uint64_t samples, batches, epochs, errors, retries, spans;
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
-    double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing else changed; NAN without a step */
+    double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing
+                                      else changed; NAN without a step */
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
     const char *headroom_if;       /* what would have to be so: "data were always there"; after "if" */
-    double starved_s;              /* in the window, how much longer the steps took for want of a CPU; 0 where that does not count as exposed */
-    double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they were */
-    double data_wait_share;   /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a step */
-    double collective_share;  /* likewise: for the other ranks, which is no wait for data; NAN without a collective step */
-    int has_step;             /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
-    double cache_hit_share;   /* bytes from the page cache; NAN when unknown */
-    struct pp_report_phase *phases; size_t n_phases;
-    struct pp_report_worker *workers; size_t n_workers;
-    struct pp_report_queue *queues; size_t n_queues;
-    struct pp_report_error_kind *error_kinds; size_t n_error_kinds;
-    struct pp_report_pair *environment; size_t n_environment;
-    struct pp_report_pair *config; size_t n_config;
-    struct pp_report_loss *losses; size_t n_losses;
-    double overhead_share;    /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
+    double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
+                         not count as exposed */
+    double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they
+                                           were */
+    double data_wait_share; /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a
+                               step */
+    double collective_share; /* likewise: for the other ranks, which is no wait for data; NAN without a
+                                collective step */
+    int has_step;            /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
+    double cache_hit_share;  /* bytes from the page cache; NAN when unknown */
+    struct pp_report_phase *phases;
+    size_t n_phases;
+    struct pp_report_worker *workers;
+    size_t n_workers;
+    struct pp_report_queue *queues;
+    size_t n_queues;
+    struct pp_report_error_kind *error_kinds;
+    size_t n_error_kinds;
+    struct pp_report_pair *environment;
+    size_t n_environment;
+    struct pp_report_pair *config;
+    size_t n_config;
+    struct pp_report_loss *losses;
+    size_t n_losses;
+    double overhead_share; /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
     const struct pp_report_gpu *gpu; /* NULL: the run had no CUDA device */
     struct pp_report_verdict verdict;
-    struct pp_report_proof *proofs; size_t n_proofs;
-    struct pp_report_finding *findings; size_t n_findings; /* one row per thing looked for, in a fixed order */
+    struct pp_report_proof *proofs;
+    size_t n_proofs;
+    struct pp_report_finding *findings;
+    size_t n_findings; /* one row per thing looked for, in a fixed order */
 
     /* the pictures: of the whole run, in a fixed number of parts whatever its length (report/series.h) */
-    struct pp_report_slice *slices; size_t n_slices;
-    struct pp_report_slice *coarse; size_t n_coarse;   /* the same in fewer parts, for tables */
-    double window_start_s, window_end_s;               /* the steady-state window on the slices' axis */
-    struct pp_report_heat *heat; size_t n_heat;
-    struct pp_report_point *wait_cdf; size_t n_wait_cdf; /* x: data_wait of the window in ns, y: share of waits at most that long */
-    struct pp_report_batch *waterfalls; size_t n_waterfalls;
-    struct pp_report_curve *curves; size_t n_curves;
+    struct pp_report_slice *slices;
+    size_t n_slices;
+    struct pp_report_slice *coarse;
+    size_t n_coarse;                     /* the same in fewer parts, for tables */
+    double window_start_s, window_end_s; /* the steady-state window on the slices' axis */
+    struct pp_report_heat *heat;
+    size_t n_heat;
+    struct pp_report_point *wait_cdf;
+    size_t n_wait_cdf; /* x: data_wait of the window in ns, y: share of waits at most that long */
+    struct pp_report_batch *waterfalls;
+    size_t n_waterfalls;
+    struct pp_report_curve *curves;
+    size_t n_curves;
 };
 
-/* Everything in the report lives until pp_report_free. Two passes over the spans, and what two batches need; memory grows with threads and batches, not with spans.
+/* Everything in the report lives until pp_report_free. Two passes over the spans, and what two batches need;
+ * memory grows with threads and batches, not with spans.
  *
  * What it looks for in the meta sections ("-" and "_" in keys are the same):
- *   run          session_id, outcome (absent: the run was killed), recovery (what was put back then), started_mono_ns, ended_mono_ns
+ *   run          session_id, outcome (absent: the run was killed), recovery (what was put back then),
+ *                started_mono_ns, ended_mono_ns
  *   config       all of it is shown; step ("none": a ceiling run), batch_size, pageable
  *   chosen       notes on config keys of the same name
  *   environment  all of it is shown; usable_cpus
- *   result       samples, batches, errors, retries, recorder_cpu_ns, span_cost_ns (measured cost of one span on the hot path) */
+ *   result       samples, batches, errors, retries, recorder_cpu_ns, span_cost_ns (measured cost of one
+ *                span on the hot path) */
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err);
 void pp_report_free(struct pp_report *r);
 
-/* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a ceiling. */
+/* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a
+ * ceiling. */
 int pp_report_exit_code(const struct pp_report *r);
 
 #endif

@@ -20,7 +20,8 @@ double pp_outages_share(const struct pp_costs *c, const struct pp_cost_sample **
         const struct pp_cost_sample *x = order[i];
         if (x->read_blocked < limit)
             continue;
-        int pair = last && last->worker != x->worker && (double)(x->read_end_ns - last->read_end_ns) < PP_OUTAGE_NS;
+        int pair = last && last->worker != x->worker &&
+                   (double)(x->read_end_ns - last->read_end_ns) < PP_OUTAGE_NS;
         slow++;
         together += (size_t)pair + (size_t)(pair && !last_counted);
         last_counted = pair;
@@ -29,8 +30,10 @@ double pp_outages_share(const struct pp_costs *c, const struct pp_cost_sample **
     return slow >= 4 && c->workers > 1 ? (double)together / (double)slow : 0;
 }
 
-/* From the first of these reads to the end of the first to end, less the time that a read takes anyway: the latest beginning and the earliest end that they leave. */
-static struct pp_outage outage_of(const struct pp_costs *c, const struct pp_cost_sample **slow, size_t n, double median)
+/* From the first of these reads to the end of the first to end, less the time that a read takes anyway: the
+ * latest beginning and the earliest end that they leave. */
+static struct pp_outage outage_of(const struct pp_costs *c, const struct pp_cost_sample **slow, size_t n,
+                                  double median)
 {
     uint64_t start = slow[0]->read_start_ns;
     for (size_t i = 1; i < n; i++)
@@ -40,7 +43,8 @@ static struct pp_outage outage_of(const struct pp_costs *c, const struct pp_cost
 }
 
 /* Of a read's time blocked, what lay in the outage is not its own. */
-static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct pp_cost_sample **slow, size_t n)
+static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct pp_cost_sample **slow,
+                     size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct pp_cost_sample *x = &c->samples[slow[i] - c->samples];
@@ -58,7 +62,8 @@ static void keep(struct pp_costs *c, const struct pp_cost_sample **slow, size_t 
     }
 }
 
-pp_status pp_outages_take(struct pp_costs *c, const struct pp_cost_sample **order, double median, struct pp_err *err)
+pp_status pp_outages_take(struct pp_costs *c, const struct pp_cost_sample **order, double median,
+                          struct pp_err *err)
 {
     double limit = limit_of(median);
     size_t n = 0, slow = 0;

@@ -5,7 +5,10 @@
 
 static void tone_on(const struct pp_page *p, enum pp_tone tone)
 {
-    static const char *const code[] = {[PP_TONE_PLAIN] = "", [PP_TONE_STRONG] = "\033[1m", [PP_TONE_GOOD] = "\033[1;36m", [PP_TONE_BAD] = "\033[1;33m"};
+    static const char *const code[] = {[PP_TONE_PLAIN] = "",
+                                       [PP_TONE_STRONG] = "\033[1m",
+                                       [PP_TONE_GOOD] = "\033[1;36m",
+                                       [PP_TONE_BAD] = "\033[1;33m"};
     if (p->color)
         fputs(code[tone], p->out);
 }
@@ -35,7 +38,8 @@ static int width_of(const char *s, size_t n)
 /* The word at s, with the next one when that is the unit of a number: "100 ms" stays on one line. */
 static size_t word_length(const char *s)
 {
-    static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "MiB/s", "GiB/s", "KiB/s"};
+    static const char *const units[] = {"%",   "ns",  "us",  "ms",    "s",     "B",
+                                        "KiB", "MiB", "GiB", "MiB/s", "GiB/s", "KiB/s"};
     size_t len = strcspn(s, " ");
     if (len == 0 || s[len] == '\0' || s[len - 1] < '0' || s[len - 1] > '9')
         return len;
@@ -59,7 +63,8 @@ void pp_page_heading(const struct pp_page *p, const char *text)
 /* A page too narrow for words beside so long a lead has them below it. */
 enum { LEAST_COLUMNS = 20, BELOW_INDENT = 6 };
 
-void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines, const char *text)
+void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines,
+                  const char *text)
 {
     int lines = 1, empty = 1;
     if (indent > BELOW_INDENT && p->columns - indent < LEAST_COLUMNS && text[strspn(text, " ")]) {

@@ -20,8 +20,8 @@ struct place {
 struct pp_periodic_pass {
     const struct pp_timeline *tl;
     const struct pp_thread_row *threads;
-    size_t n_threads, *cursors; /* one per thread */
-    struct pp_timeline stalls;  /* the period's, for pp_timeline_stalled_before */
+    size_t n_threads, *cursors;              /* one per thread */
+    struct pp_timeline stalls;               /* the period's, for pp_timeline_stalled_before */
     double stalled_ns, window_ns, cycles_ns; /* cycles_ns: of the whole stalled cycles */
     struct place trainer[PP_PHASE_COUNT], others[PP_PHASE_COUNT];
     size_t workers;
@@ -34,8 +34,10 @@ struct stall {
     uint64_t start_ns, end_ns;
 };
 
-/* Cycles that are too long, neighbours taken together: where they begin and how much too long they are. Returns how many. */
-static size_t gather_stalls(const struct pp_timeline *tl, double middle, struct pp_stats_event *events, struct stall *stalls)
+/* Cycles that are too long, neighbours taken together: where they begin and how much too long they are.
+ * Returns how many. */
+static size_t gather_stalls(const struct pp_timeline *tl, double middle, struct pp_stats_event *events,
+                            struct stall *stalls)
 {
     size_t n = 0, last = 0;
     for (size_t i = 0; i < tl->n_cycles; i++) {
@@ -44,7 +46,8 @@ static size_t gather_stalls(const struct pp_timeline *tl, double middle, struct 
         if (over < STALL * middle)
             continue;
         if (n == 0 || i > last + 1)
-            stalls[n] = (struct stall){.start_ns = start}, events[n++] = (struct pp_stats_event){.t = (double)(start - tl->start_ns)};
+            stalls[n] = (struct stall){.start_ns = start},
+            events[n++] = (struct pp_stats_event){.t = (double)(start - tl->start_ns)};
         events[n - 1].weight += over;
         stalls[n - 1].end_ns = end;
         last = i;
@@ -63,14 +66,17 @@ static double median_cycle(const struct pp_timeline *tl)
     return middle;
 }
 
-static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *period, const struct pp_stats_event *events, const struct stall *stalls, size_t n, double middle)
+static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *period,
+                        const struct pp_stats_event *events, const struct stall *stalls, size_t n,
+                        double middle)
 {
     struct pp_periodic *f = &p->found;
     double before = 0;
     for (size_t i = 0; i < n; i++) {
         if (!pp_stats_in_period(events, n, i, period))
             continue;
-        p->stalls.stalls[p->stalls.n_stalls++] = (struct pp_stall){stalls[i].start_ns, stalls[i].end_ns, (uint64_t)before};
+        p->stalls.stalls[p->stalls.n_stalls++] = (struct pp_stall){stalls[i].start_ns, stalls[i].end_ns,
+                                                                   (uint64_t)before};
         before += (double)(stalls[i].end_ns - stalls[i].start_ns);
         p->stalled_ns += events[i].weight;
     }
@@ -138,25 +144,33 @@ int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct 
     uint64_t window_end = p->tl->cycle_end_ns[p->tl->n_cycles - 1];
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        uint64_t start = s->start_ns > p->tl->start_ns ? s->start_ns : p->tl->start_ns, end = s->start_ns + s->dur_ns < window_end ? s->start_ns + s->dur_ns : window_end;
-        if (s->phase >= PP_PHASE_COUNT || s->phase == PP_PHASE_COUNTER || start >= end || (lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH))
+        uint64_t start = s->start_ns > p->tl->start_ns ? s->start_ns : p->tl->start_ns,
+                 end = s->start_ns + s->dur_ns < window_end ? s->start_ns + s->dur_ns : window_end;
+        if (s->phase >= PP_PHASE_COUNT || s->phase == PP_PHASE_COUNTER || start >= end ||
+            (lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH))
             continue; /* spans of many, merged, do not say when */
         double inside = (double)pp_timeline_stalled_between(&p->stalls, start, end, &p->cursors[at]);
-        struct place *place = lane == PP_LANE_TRAINER ? &p->trainer[s->phase] : lane == PP_LANE_WORKER || s->phase == PP_PHASE_CHECKPOINT ? &p->others[s->phase] : NULL;
+        struct place *place = lane == PP_LANE_TRAINER ? &p->trainer[s->phase]
+                              : lane == PP_LANE_WORKER || s->phase == PP_PHASE_CHECKPOINT
+                                  ? &p->others[s->phase]
+                                  : NULL;
         if (place)
             place->inside += inside, place->outside += (double)(end - start) - inside;
     }
     return 0;
 }
 
-/* A phase's time in the stalls beyond what it takes of as much time elsewhere, over the stalled time. threads: whose time it is. */
+/* A phase's time in the stalls beyond what it takes of as much time elsewhere, over the stalled time.
+ * threads: whose time it is. */
 static double beyond(const struct pp_periodic_pass *p, const struct place *at, double threads)
 {
-    double elsewhere = p->window_ns - p->cycles_ns, normal = elsewhere > 0 ? at->outside / elsewhere * (p->cycles_ns - p->stalled_ns) : 0;
+    double elsewhere = p->window_ns - p->cycles_ns,
+           normal = elsewhere > 0 ? at->outside / elsewhere * (p->cycles_ns - p->stalled_ns) : 0;
     return (at->inside - normal) / (p->stalled_ns * fmax(threads, 1));
 }
 
-static pp_phase largest(const struct pp_periodic_pass *p, const struct place *places, double threads, double *share)
+static pp_phase largest(const struct pp_periodic_pass *p, const struct place *places, double threads,
+                        double *share)
 {
     pp_phase phase = PP_PHASE_NONE;
     *share = 0;
@@ -171,11 +185,13 @@ static pp_phase largest(const struct pp_periodic_pass *p, const struct place *pl
 static void name_phase(const struct pp_periodic_pass *p, struct pp_periodic *out)
 {
     double share, of_workers, checkpoint = beyond(p, &p->others[PP_PHASE_CHECKPOINT], 1);
-    pp_phase phase = largest(p, p->trainer, 1, &share), worked = largest(p, p->others, (double)p->workers, &of_workers);
+    pp_phase phase = largest(p, p->trainer, 1, &share),
+             worked = largest(p, p->others, (double)p->workers, &of_workers);
     if (share < MOST_OF_STALL)
         phase = PP_PHASE_NONE, share = NAN;
     out->in_trainer = phase != PP_PHASE_NONE;
-    if (checkpoint >= MOST_OF_STALL && checkpoint > (phase == PP_PHASE_CHECKPOINT ? share : 0)) /* of another thread, meanwhile */
+    if (checkpoint >= MOST_OF_STALL &&
+        checkpoint > (phase == PP_PHASE_CHECKPOINT ? share : 0)) /* of another thread, meanwhile */
         phase = PP_PHASE_CHECKPOINT, share = checkpoint;
     else if (phase == PP_PHASE_DATA_WAIT && of_workers >= MOST_OF_STALL)
         phase = worked, share = of_workers, out->in_trainer = 0;
@@ -189,7 +205,8 @@ struct psi {
     const struct pp_periodic_pass *p;
     size_t cursor;
     uint64_t last_ns;
-    double last, touched_ns, touched, free_ns, free; /* time between two readings with a stall in it, and without, and growth in it */
+    double last, touched_ns, touched, free_ns,
+        free; /* time between two readings with a stall in it, and without, and growth in it */
     int any;
 };
 
@@ -200,7 +217,8 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         return;
     if (k->any && t_ns > k->last_ns) {
         const struct pp_timeline *stalls = &k->p->stalls;
-        int touched = pp_timeline_stalled_before(stalls, t_ns, &k->cursor) > pp_timeline_stalled_before(stalls, k->last_ns, &k->cursor);
+        int touched = pp_timeline_stalled_before(stalls, t_ns, &k->cursor) >
+                      pp_timeline_stalled_before(stalls, k->last_ns, &k->cursor);
         *(touched ? &k->touched_ns : &k->free_ns) += (double)(t_ns - k->last_ns);
         *(touched ? &k->touched : &k->free) += value - k->last;
     }
@@ -209,7 +227,8 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     k->last = value;
 }
 
-static pp_status ask_psi(const struct pp_periodic_pass *p, const struct pp_source *source, double *share, struct pp_err *err)
+static pp_status ask_psi(const struct pp_periodic_pass *p, const struct pp_source *source, double *share,
+                         struct pp_err *err)
 {
     struct psi k = {.p = p};
     pp_status st = source->each_counter ? source->each_counter(source->ctx, on_counter, &k, err) : PP_OK;
@@ -218,7 +237,8 @@ static pp_status ask_psi(const struct pp_periodic_pass *p, const struct pp_sourc
     return st;
 }
 
-pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *source, struct pp_periodic *out, struct pp_err *err)
+pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *source, struct pp_periodic *out,
+                          struct pp_err *err)
 {
     pp_status st = PP_OK;
     *out = (struct pp_periodic){.psi_io_share = NAN, .phase_share = NAN};

@@ -6,6 +6,7 @@
 #include "report/source.h"
 
 /* The source's proof rows into r. */
-pp_status pp_proof_read(const struct pp_source *source, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err);
+pp_status pp_proof_read(const struct pp_source *source, struct pp_report_arena *arena, struct pp_report *r,
+                        struct pp_err *err);
 
 #endif

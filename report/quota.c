@@ -16,15 +16,19 @@ static float middle(float *v, size_t n)
     return n ? v[n / 2] : 0;
 }
 
-/* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the storage `gap`. */
+/* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the
+ * storage `gap`. */
 static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sample *before, double gap)
 {
-    return gap + (before->read_end_ns > r->read_start_ns ? (double)(before->read_end_ns - r->read_start_ns) : 0);
+    return gap +
+           (before->read_end_ns > r->read_start_ns ? (double)(before->read_end_ns - r->read_start_ns) : 0);
 }
 
-/* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed pace: how long a read is blocked then says how many were before
- * it. Reads that are slow by themselves take their time whoever else reads; they, too, may end at a fixed pace, when what paces them is the CPU that
- * decodes them. So both are tried on every read: it is a line if that explains the times blocked twice as well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
+/* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed
+ * pace: how long a read is blocked then says how many were before it. Reads that are slow by themselves take
+ * their time whoever else reads; they, too, may end at a fixed pace, when what paces them is the CPU that
+ * decodes them. So both are tried on every read: it is a line if that explains the times blocked twice as
+ * well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
 static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
     size_t n = 0;
@@ -53,8 +57,9 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
 #define MOSTLY 0.7      /* of the workers' time is spent in reads: nothing else paces them */
 enum { FEWEST_SLICES = 10 };
 
-/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of 100 ms). Reads that had to wait end with others, whenever they began, and the slices are as long as each
- * other. The most of the reads do: where only some are held up, now and then, it is an outage (outages.h). */
+/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of 100 ms). Reads that had to wait
+ * end with others, whenever they began, and the slices are as long as each other. The most of the reads do:
+ * where only some are held up, now and then, it is an outage (outages.h). */
 static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
     double blocked = 0, starts_off = 0, ends_off = 0, let_go = NAN;
@@ -62,7 +67,8 @@ static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **
     for (size_t i = 0; i < c->n; i++)
         blocked += c->samples[i].read_blocked;
     for (size_t from = 0, to; from < c->n; from = to) {
-        for (to = from + 1; to < c->n && (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS; to++) {
+        for (to = from + 1;
+             to < c->n && (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS; to++) {
         }
         size_t held = 0;
         const struct pp_cost_sample *first = NULL;
@@ -81,7 +87,8 @@ static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **
         let_go = (double)first->read_end_ns;
         together += held;
     }
-    if (slices < FEWEST_SLICES || together < c->n / 2 || starts_off < 4 * ends_off || blocked < MOSTLY * c->workers * c->window_ns)
+    if (slices < FEWEST_SLICES || together < c->n / 2 || starts_off < 4 * ends_off ||
+        blocked < MOSTLY * c->workers * c->window_ns)
         return 0;
     double slice = middle(v, slices);
     for (size_t i = 0; i < slices; i++)

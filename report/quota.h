@@ -1,7 +1,8 @@
-/* report/quota.h: storage that answers so many reads a second and no more, whatever their bytes and whoever asks: a throttled volume, a metadata server.
+/* report/quota.h: storage that answers so many reads a second and no more, whatever their bytes and whoever
+ * asks: a throttled volume, a metadata server.
  *
- * More reads at a time wait longer there, and no more of them come back; slow reads without a quota come back the more often the more are asked for. One recording shows
- * which it is only by the times of its reads. */
+ * More reads at a time wait longer there, and no more of them come back; slow reads without a quota come back
+ * the more often the more are asked for. One recording shows which it is only by the times of its reads. */
 #ifndef PP_REPORT_QUOTA_H
 #define PP_REPORT_QUOTA_H
 

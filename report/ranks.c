@@ -41,7 +41,8 @@ int pp_ranks_chunk(struct pp_ranks_pass *p, uint32_t thread, const struct pp_spa
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        if (s->start_ns >= p->tl->start_ns && s->start_ns < p->tl->end_ns && pp_counter_is(&p->last_rank, p->source, s) && s->bytes < RANKS)
+        if (s->start_ns >= p->tl->start_ns && s->start_ns < p->tl->end_ns &&
+            pp_counter_is(&p->last_rank, p->source, s) && s->bytes < RANKS)
             p->last[s->bytes]++;
     }
     return 0;
@@ -60,7 +61,9 @@ void pp_ranks_end(struct pp_ranks_pass *p, struct pp_ranks *out)
     }
     if (out->meetings) {
         out->last_share = (double)p->last[out->last_rank] / (double)out->meetings;
-        out->own_share = out->rank >= 0 && out->rank < RANKS ? (double)p->last[(int)out->rank] / (double)out->meetings : NAN;
+        out->own_share = out->rank >= 0 && out->rank < RANKS
+                             ? (double)p->last[(int)out->rank] / (double)out->meetings
+                             : NAN;
     }
     free(p);
 }

@@ -24,7 +24,10 @@ void pp_html_figure_end(FILE *out)
 
 void pp_html_key(FILE *out, const char *class, const char *text)
 {
-    fprintf(out, "<span class=\"key\"><svg class=\"chip\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>", class);
+    fprintf(
+        out,
+        "<span class=\"key\"><svg class=\"chip\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+        class);
     pp_html_text(out, text);
     fputs("</span> ", out);
 }
@@ -72,7 +75,8 @@ static struct badge badge_of(const struct pp_report_verdict *v)
         return (struct badge){"neutral", "?", "inconclusive"};
     if (strcmp(v->level, "not") == 0)
         return (struct badge){"good", "\xe2\x97\x8f", "not input-bound"};
-    return (struct badge){"bad", "\xe2\x96\xb2", strcmp(v->level, "highly") == 0 ? "highly input-bound" : "moderately input-bound"};
+    return (struct badge){"bad", "\xe2\x96\xb2",
+                          strcmp(v->level, "highly") == 0 ? "highly input-bound" : "moderately input-bound"};
 }
 
 static void put_banner(FILE *out, const struct pp_report *r)
@@ -88,7 +92,10 @@ static void put_verdict(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     struct badge b = badge_of(v);
-    fprintf(out, "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> ", b.class, b.mark);
+    fprintf(
+        out,
+        "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> ",
+        b.class, b.mark);
     pp_html_text(out, b.text);
     if (v->l1) {
         fputs(" &middot; ", out);
@@ -187,7 +194,9 @@ static void put_run(FILE *out, const struct pp_report *r)
     pp_html_num(out, PP_HTML_COUNT, (double)r->epochs, "epochs");
     fputs(r->epochs == 1 ? " epoch. " : " epochs. ", out);
     if (r->window_batches) {
-        fputs(r->has_steady_state ? "Judged on the steady state: " : "No steady state was reached; numbers are of all batches: ", out);
+        fputs(r->has_steady_state ? "Judged on the steady state: "
+                                  : "No steady state was reached; numbers are of all batches: ",
+              out);
         pp_html_num(out, PP_HTML_COUNT, (double)r->window_batches, "window.batches");
         fputs(" batches, ", out);
         pp_html_num(out, PP_HTML_COUNT, (double)r->window_samples, "window.samples");
@@ -205,17 +214,21 @@ static void put_run(FILE *out, const struct pp_report *r)
 
 static void put_head(FILE *out, const struct pp_report *r)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-          "<meta name=\"generator\" content=\"pipeprobe " PP_VERSION "\">\n<title>pipeprobe: ", out);
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        "<meta name=\"generator\" content=\"pipeprobe " PP_VERSION "\">\n<title>pipeprobe: ",
+        out);
     pp_html_text(out, r->path);
     fputs("</title>\n<style>\n", out);
     fputs(pp_html_style, out);
-    fputs("</style>\n</head>\n<body>\n"
-          /* the hatch that marks waiting where colour cannot be seen */
-          "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-          "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
-          "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>", out);
+    fputs(
+        "</style>\n</head>\n<body>\n"
+        /* the hatch that marks waiting where colour cannot be seen */
+        "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
+        "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
+        out);
     pp_html_text(out, r->path);
     fputs("</bdi></p></header>\n<main>\n", out);
 }
@@ -242,7 +255,10 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_gpu(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
-    fputs("</main>\n<footer>Made by pipeprobe " PP_VERSION ". One file, no scripts, nothing loaded from elsewhere. Shares are of the steady-state window unless a caption says otherwise; "
-          "a dash is not known, which is not zero.</footer>\n</body>\n</html>\n", out);
+    fputs(
+        "</main>\n<footer>Made by pipeprobe " PP_VERSION
+        ". One file, no scripts, nothing loaded from elsewhere. Shares are of the steady-state window unless a caption says otherwise; "
+        "a dash is not known, which is not zero.</footer>\n</body>\n</html>\n",
+        out);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

@@ -1,4 +1,5 @@
-/* The pictures that are not over the run's time: headroom, what-if curves, the distribution of waits, two batches followed. */
+/* The pictures that are not over the run's time: headroom, what-if curves, the distribution of waits, two
+ * batches followed. */
 #include "report/render_html.h"
 
 #include "probe/base/text.h"
@@ -43,7 +44,8 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
         snprintf(name, sizeof(name), "%s \xe2\x86\x92 %s", f->knob, f->to);
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
         bar_begin(out, name, "band", f->samples_per_s, most);
-        double low = percent(r->samples_per_s * (1 + f->low), most), high = percent(r->samples_per_s * (1 + f->high), most);
+        double low = percent(r->samples_per_s * (1 + f->low), most),
+               high = percent(r->samples_per_s * (1 + f->high), most);
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
@@ -80,10 +82,13 @@ static double longest_bar(const struct pp_report *r)
 /* Predicted above measured, for each change that was run. */
 void pp_html_proofs(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"change", "to", "#predicted", "#low", "#high", "#measured", "#least", "#most", "#rounds", "#off by", NULL};
+    static const char *const heads[] = {"change", "to",    "#predicted", "#low",    "#high", "#measured",
+                                        "#least", "#most", "#rounds",    "#off by", NULL};
     if (!r->n_proofs)
         return;
-    pp_html_figure_begin(out, "proof", "Proved by running it", "Samples per second as predicted from this recording, and as measured by running the change for real.");
+    pp_html_figure_begin(
+        out, "proof", "Proved by running it",
+        "Samples per second as predicted from this recording, and as measured by running the change for real.");
     pp_html_table_begin(out, "Predicted and measured", 1, heads);
     for (size_t i = 0; i < r->n_proofs; i++) {
         const struct pp_report_proof *p = &r->proofs[i];
@@ -112,10 +117,12 @@ void pp_html_proofs(FILE *out, const struct pp_report *r)
 /* Each thing that is looked for beside the wait, found or not. */
 void pp_html_findings(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL}, *const states[] = {"found", "not there", "not measured"};
+    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL},
+                             *const states[] = {"found", "not there", "not measured"};
     if (!r->n_findings)
         return;
-    pp_html_figure_begin(out, "findings", "Beside the wait", "What is looked for in every run, whether or not the trainer waits.");
+    pp_html_figure_begin(out, "findings", "Beside the wait",
+                         "What is looked for in every run, whether or not the trainer waits.");
     pp_html_table_begin(out, "Looked for", 1, heads);
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct pp_report_finding *f = &r->findings[i];
@@ -136,12 +143,17 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    const char *gone = r->starved_s > 0 ? "had the trainer never waited for data or for a CPU" : "had the trainer never waited for data";
+    const char *gone = r->starved_s > 0 ? "had the trainer never waited for data or for a CPU"
+                                        : "had the trainer never waited for data";
     char caption[256];
     if (v->n_fixes)
-        snprintf(caption, sizeof(caption), "Samples per second: as recorded, %s, and with a change as the replay predicts it; the thin line is its interval.", gone);
+        snprintf(
+            caption, sizeof(caption),
+            "Samples per second: as recorded, %s, and with a change as the replay predicts it; the thin line is its interval.",
+            gone);
     else
-        snprintf(caption, sizeof(caption), "Samples per second: as recorded, and %s and nothing else changed.", gone);
+        snprintf(caption, sizeof(caption),
+                 "Samples per second: as recorded, and %s and nothing else changed.", gone);
     pp_html_figure_begin(out, "headroom", "What there is to gain", caption);
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
@@ -219,7 +231,8 @@ static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
     for (size_t i = 0; i < c->n_points; i++) {
         fputs("<tr>", out);
         pp_html_cell_num(out, PP_HTML_RATE, c->points[i].value, "series.curves.%zu.points.%zu.value", k, i);
-        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].samples_per_s, "series.curves.%zu.points.%zu.samples_per_s", k, i);
+        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].samples_per_s,
+                         "series.curves.%zu.points.%zu.samples_per_s", k, i);
         pp_html_cell_num(out, PP_HTML_RATE, c->points[i].low, "series.curves.%zu.points.%zu.low", k, i);
         pp_html_cell_num(out, PP_HTML_RATE, c->points[i].high, "series.curves.%zu.points.%zu.high", k, i);
         fputs("</tr>\n", out);
@@ -234,7 +247,9 @@ void pp_html_curves(FILE *out, const struct pp_report *r)
         any |= r->curves[i].n_points > 0;
     if (!any)
         return;
-    pp_html_figure_begin(out, "whatif", "What if", "The recorded costs replayed with another setting: a prediction, and how sure it is.");
+    pp_html_figure_begin(
+        out, "whatif", "What if",
+        "The recorded costs replayed with another setting: a prediction, and how sure it is.");
     for (size_t i = 0; i < r->n_curves; i++)
         if (r->curves[i].n_points)
             put_whatif(out, &r->curves[i], i);
@@ -255,7 +270,8 @@ static double log_x(const struct log_axis *a, double ns)
 /* Whole decades around what there is; at least two. */
 static struct log_axis log_axis(const struct pp_report *r)
 {
-    double low = floor(log10(fmax(r->wait_cdf[0].x, 100))), high = ceil(log10(fmax(r->wait_cdf[r->n_wait_cdf - 1].x, 1000)));
+    double low = floor(log10(fmax(r->wait_cdf[0].x, 100))),
+           high = ceil(log10(fmax(r->wait_cdf[r->n_wait_cdf - 1].x, 1000)));
     return (struct log_axis){pow(10, low), fmax(high - low, 2)};
 }
 
@@ -263,22 +279,29 @@ static void put_quantile(FILE *out, const struct log_axis *a, const char *name, 
 {
     double x = 100 * log_x(a, ns);
     char buf[32];
-    fprintf(out, "<span class=\"q%s\" style=\"top:%dpx;%s:", x > 60 ? " left" : "", 6 + 20 * row, x > 60 ? "right" : "left");
+    fprintf(out, "<span class=\"q%s\" style=\"top:%dpx;%s:", x > 60 ? " left" : "", 6 + 20 * row,
+            x > 60 ? "right" : "left");
     pp_svg_num(out, x > 60 ? 100 - x : x);
     fprintf(out, "%%\">%s %s</span>", name, pp_text_duration(buf, sizeof(buf), ns));
 }
 
 void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"", "#count", "#total", "#mean", "#p50", "#p95", "#p99", "#max", NULL};
+    static const char *const heads[] = {"",     "#count", "#total", "#mean", "#p50",
+                                        "#p95", "#p99",   "#max",   NULL};
     const struct pp_report_phase *p = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
     if (!p || r->n_wait_cdf == 0)
         return;
     struct log_axis a = log_axis(r);
     size_t at = (size_t)(p - r->phases);
-    pp_html_figure_begin(out, "waits", "How long the trainer waited for a batch", "The share of batches that were there within a time, which runs in powers of ten. A steep rise far left is a pipeline that keeps up; a long tail to the right is made of stalls.");
-    fputs("<div class=\"plot\"><div class=\"y\"><span>100 %</span><span>0</span></div><div class=\"h\" style=\"height:140px\">", out);
-    pp_svg_begin(out, "full", PP_HTML_WIDTH, 100, "Cumulative distribution of data waits in the steady state");
+    pp_html_figure_begin(
+        out, "waits", "How long the trainer waited for a batch",
+        "The share of batches that were there within a time, which runs in powers of ten. A steep rise far left is a pipeline that keeps up; a long tail to the right is made of stalls.");
+    fputs(
+        "<div class=\"plot\"><div class=\"y\"><span>100 %</span><span>0</span></div><div class=\"h\" style=\"height:140px\">",
+        out);
+    pp_svg_begin(out, "full", PP_HTML_WIDTH, 100,
+                 "Cumulative distribution of data waits in the steady state");
     for (int i = 1; i < (int)a.decades; i++)
         pp_svg_rect(out, "grid", PP_HTML_WIDTH * i / a.decades, 0, 1, 100);
     fputs("<path class=\"area\" d=\"M0 100", out);
@@ -300,7 +323,15 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
     for (int i = 0; i <= (int)a.decades; i++) {
         pp_html_tick(out, 100 * i / a.decades);
         double ns = a.low * pow(10, i);
-        fprintf(out, "%.0f %s</span>", ns < 1e3 ? ns : ns < 1e6 ? ns / 1e3 : ns < 1e9 ? ns / 1e6 : ns / 1e9, ns < 1e3 ? "ns" : ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s");
+        fprintf(out, "%.0f %s</span>",
+                ns < 1e3   ? ns
+                : ns < 1e6 ? ns / 1e3
+                : ns < 1e9 ? ns / 1e6
+                           : ns / 1e9,
+                ns < 1e3   ? "ns"
+                : ns < 1e6 ? "us"
+                : ns < 1e9 ? "ms"
+                           : "s");
     }
     fputs("</div>\n", out);
     pp_html_table_begin(out, "The same as a table", 1, heads);
@@ -342,7 +373,8 @@ static const char *class_of(pp_phase phase)
     }
 }
 
-static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp_report_bar_row *row, size_t at)
+static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp_report_bar_row *row,
+                     size_t at)
 {
     double scale = PP_HTML_WIDTH / (b->end_ns - b->start_ns);
     char buf[32];
@@ -355,7 +387,9 @@ static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp
         pp_svg_attr(out, "y", (double)at * LANE_ROW + (thin ? 10 : 4));
         pp_svg_attr(out, "width", fmax((bar->end_ns - bar->start_ns) * scale, 0.5));
         pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
-        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?", bar->other ? " (another batch)" : "", pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
+        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
+                bar->other ? " (another batch)" : "",
+                pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
     }
 }
 
@@ -381,7 +415,8 @@ static void put_wait_axis(FILE *out, const struct pp_report_batch *b)
 
 static void put_gantt(FILE *out, const struct pp_report_batch *b)
 {
-    double height = (double)b->n_rows * LANE_ROW, zero = PP_HTML_WIDTH * percent(-b->start_ns, b->end_ns - b->start_ns) / 100;
+    double height = (double)b->n_rows * LANE_ROW,
+           zero = PP_HTML_WIDTH * percent(-b->start_ns, b->end_ns - b->start_ns) / 100;
     double waited = PP_HTML_WIDTH * percent(b->wait_ns, b->end_ns - b->start_ns) / 100;
     fputs("<div class=\"plot rows roomy\"><div class=\"names\">", out);
     for (size_t i = 0; i < b->n_rows; i++) {
@@ -402,7 +437,8 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
 
 static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
 {
-    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time", "#of it in the wait", NULL};
+    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time",
+                                        "#of it in the wait",   NULL};
     pp_html_table_begin(out, "The same as a table", 1, heads);
     for (size_t i = 0; i < b->n_legs; i++) {
         const struct pp_report_leg *leg = &b->legs[i];
@@ -410,9 +446,11 @@ static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
         pp_html_text(out, leg->what);
         fputs(leg->other ? ", for other batches</td>" : "</td>", out);
         pp_html_cell(out, leg->thread);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k, i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k,
+                         i);
         pp_html_cell_num(out, PP_HTML_TIME, leg->total_ns, "series.waterfalls.%zu.legs.%zu.total_ns", k, i);
-        pp_html_cell_num(out, PP_HTML_TIME, leg->in_wait_ns, "series.waterfalls.%zu.legs.%zu.in_wait_ns", k, i);
+        pp_html_cell_num(out, PP_HTML_TIME, leg->in_wait_ns, "series.waterfalls.%zu.legs.%zu.in_wait_ns", k,
+                         i);
         fputs("</tr>\n", out);
     }
     pp_html_table_end(out);
@@ -421,7 +459,8 @@ static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
 static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
 {
     char buf[32];
-    fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ", strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
+    fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
+            strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
     pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", k);
     fputs(" of epoch ", out);
     pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", k);
@@ -430,7 +469,8 @@ static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
     fputs(", step ", out);
     pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", k);
     if (!isnan(b->ready_ns))
-        fprintf(out, "; it was on the device %s %s the trainer asked", pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
+        fprintf(out, "; it was on the device %s %s the trainer asked",
+                pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
     if (b->other_workers)
         fprintf(out, "; %zu more workers had a part in it", b->other_workers);
     fputs(".</p>\n", out);
@@ -440,10 +480,13 @@ static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
 
 void pp_html_waterfalls(FILE *out, const struct pp_report *r)
 {
-    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP, PP_PHASE_DATA_WAIT, PP_PHASE_RETRY};
+    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE,
+                                     PP_PHASE_H2D,  PP_PHASE_STEP,   PP_PHASE_DATA_WAIT, PP_PHASE_RETRY};
     if (r->n_waterfalls == 0)
         return;
-    pp_html_figure_begin(out, "batches", "Two batches, followed", "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
+    pp_html_figure_begin(
+        out, "batches", "Two batches, followed",
+        "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
     fputs("<p class=\"legend\">", out);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);

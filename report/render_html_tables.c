@@ -17,7 +17,8 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     const struct pp_report_verdict *v = &r->verdict;
     if (v->evidences == 0)
         return;
-    pp_html_figure_begin(out, "evidence", "Evidence", "What the verdict rests on, and what was weighed and ruled out.");
+    pp_html_figure_begin(out, "evidence", "Evidence",
+                         "What the verdict rests on, and what was weighed and ruled out.");
     pp_html_table_begin(out, "Evidence", 1, heads);
     for (size_t i = 0; i < v->evidences; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
@@ -58,7 +59,8 @@ static void put_phase_name(FILE *out, const struct pp_report_phase *p)
 
 static void put_durations(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"phase", "lane", "#count", "#total", "#mean", "#p50", "#p95", "#p99", "#max", NULL};
+    static const char *const heads[] = {"phase", "lane", "#count", "#total", "#mean",
+                                        "#p50",  "#p95", "#p99",   "#max",   NULL};
     pp_html_table_begin(out, "How long", 1, heads);
     for (size_t i = 0; i < r->n_phases; i++) {
         const struct pp_report_phase *p = &r->phases[i];
@@ -77,16 +79,22 @@ static void put_durations(FILE *out, const struct pp_report *r)
 
 void pp_html_phases(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"phase", "lane", "#share", "of its lane's time", "#on CPU", "#run-queue", "#blocked", "#bytes", NULL};
+    static const char *const heads[] = {"phase",   "lane",       "#share",   "of its lane's time",
+                                        "#on CPU", "#run-queue", "#blocked", "#bytes",
+                                        NULL};
     if (r->n_phases == 0)
         return;
-    pp_html_figure_begin(out, "phases", "Where the time goes", "Every phase of the steady state: its share of its lane's time, what that time was, and how long a span of it takes.");
+    pp_html_figure_begin(
+        out, "phases", "Where the time goes",
+        "Every phase of the steady state: its share of its lane's time, what that time was, and how long a span of it takes.");
     pp_html_table_begin(out, "Shares", 1, heads);
     for (size_t i = 0; i < r->n_phases; i++) {
         const struct pp_report_phase *p = &r->phases[i];
         put_phase_name(out, p);
         pp_html_cell_num(out, PP_HTML_SHARE, p->share, "phases.%zu.share", i);
-        fputs("<td class=\"inbar\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", out);
+        fputs(
+            "<td class=\"inbar\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+            out);
         pp_svg_rect(out, "rail", 0, 0, 100, 8);
         pp_svg_rect(out, "step", 0, 0, isnan(p->share) ? 0 : 100 * fmin(p->share, 1), 8);
         fputs("</svg></td>", out);
@@ -132,7 +140,9 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
     if (!r->gpu)
         return;
     size_t n = pp_gpu_items(r->gpu, item);
-    pp_html_figure_begin(out, "gpu", "What the GPU did", "Shares are of the steady state. Idle time is divided by what the awaited batch was doing meanwhile.");
+    pp_html_figure_begin(
+        out, "gpu", "What the GPU did",
+        "Shares are of the steady state. Idle time is divided by what the awaited batch was doing meanwhile.");
     put_not_measured(out, "", r->gpu->not_measured);
     put_not_measured(out, "NVML ", r->gpu->counters_missing);
     if (!r->gpu->not_measured || !r->gpu->counters_missing) {
@@ -142,7 +152,8 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
                 continue;
             fputs("<tr>", out);
             pp_html_cell(out, item[i].name);
-            pp_html_cell_num(out, form_of(item[i].unit), item[i].value, "gpu.%s%s", item[i].part == PP_GPU_IDLE_PART ? "idle." : "", item[i].key);
+            pp_html_cell_num(out, form_of(item[i].unit), item[i].value, "gpu.%s%s",
+                             item[i].part == PP_GPU_IDLE_PART ? "idle." : "", item[i].key);
             fputs(item[i].unit == PP_GPU_BYTES_PER_S ? "<td>per second</td></tr>\n" : "</tr>\n", out);
         }
         pp_html_table_end(out);
@@ -173,7 +184,8 @@ static void put_value(FILE *out, const char *section, const struct pp_report_pai
     fputs("</td></tr>\n", out);
 }
 
-static void put_pairs(FILE *out, const char *summary, const char *section, int open, const struct pp_report_pair *pairs, size_t n)
+static void put_pairs(FILE *out, const char *summary, const char *section, int open,
+                      const struct pp_report_pair *pairs, size_t n)
 {
     static const char *const heads[] = {"name", "value", NULL};
     if (n == 0)
@@ -192,7 +204,9 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
 {
     if (r->n_config + r->n_environment == 0)
         return;
-    pp_html_figure_begin(out, "setup", "How and where it ran", "The configuration as used, with the reason where it was chosen automatically, and the machine as found.");
+    pp_html_figure_begin(
+        out, "setup", "How and where it ran",
+        "The configuration as used, with the reason where it was chosen automatically, and the machine as found.");
     put_pairs(out, "Configuration", "config", 0, r->config, r->n_config);
     put_pairs(out, "Machine", "environment", 0, r->environment, r->n_environment);
     pp_html_figure_end(out);
@@ -203,7 +217,8 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
 void pp_html_recording(FILE *out, const struct pp_report *r)
 {
     static const char *const heads[] = {"what", "#how many", "why", NULL};
-    pp_html_figure_begin(out, "recording", "The recording itself", "What measuring cost, and what is missing from it.");
+    pp_html_figure_begin(out, "recording", "The recording itself",
+                         "What measuring cost, and what is missing from it.");
     fputs("<p>", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->spans, "span_count");
     fputs(" spans. Own CPU time: ", out);

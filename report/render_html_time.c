@@ -20,7 +20,8 @@ static double slice_x(const struct pp_report *r, size_t i)
 }
 
 /* An area between two stacked heights, as steps: from[i]..to[i] of slice i, in parts of 1 from below. */
-static void put_area(FILE *out, const char *class, const struct pp_report *r, const double *from, const double *to, double height)
+static void put_area(FILE *out, const char *class, const struct pp_report *r, const double *from,
+                     const double *to, double height)
 {
     fprintf(out, "<path class=\"%s\" d=\"M0 ", class);
     pp_svg_num(out, height * (1 - from[0]));
@@ -42,7 +43,8 @@ static void put_area(FILE *out, const char *class, const struct pp_report *r, co
 /* The steady-state window: what is outside is veiled. */
 static void put_window(FILE *out, const struct pp_report *r, double height)
 {
-    double from = PP_HTML_WIDTH * r->window_start_s / end_s(r), to = PP_HTML_WIDTH * r->window_end_s / end_s(r);
+    double from = PP_HTML_WIDTH * r->window_start_s / end_s(r),
+           to = PP_HTML_WIDTH * r->window_end_s / end_s(r);
     if (!r->has_steady_state)
         return;
     pp_svg_rect(out, "veil", 0, 0, from, height);
@@ -59,8 +61,12 @@ static void put_hovers(FILE *out, const struct pp_report *r, double height)
         pp_svg_attr(out, "x", slice_x(r, i));
         pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)r->n_slices);
         pp_svg_attr(out, "height", height);
-        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>", pp_text_duration(a, sizeof(a), s->start_s * 1e9), pp_text_duration(b, sizeof(b), s->end_s * 1e9),
-                pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share), pp_text_percent(step, sizeof(step), s->step_share), pp_text_rate(rate, sizeof(rate), s->samples_per_s));
+        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
+                pp_text_duration(a, sizeof(a), s->start_s * 1e9),
+                pp_text_duration(b, sizeof(b), s->end_s * 1e9),
+                pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
+                pp_text_percent(step, sizeof(step), s->step_share),
+                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
     }
 }
 
@@ -86,9 +92,14 @@ static void cell_time(FILE *out, size_t i, const struct pp_report_slice *s)
 
 static void put_stack(FILE *out, const struct pp_report *r)
 {
-    static const struct { const char *class; size_t offset; } layers[] = {
-        {"step", offsetof(struct pp_report_slice, step_share)}, {"sync", offsetof(struct pp_report_slice, sync_share)},
-        {"apart", offsetof(struct pp_report_slice, apart_share)}, {"wait", offsetof(struct pp_report_slice, wait_share)},
+    static const struct {
+        const char *class;
+        size_t offset;
+    } layers[] = {
+        {"step", offsetof(struct pp_report_slice, step_share)},
+        {"sync", offsetof(struct pp_report_slice, sync_share)},
+        {"apart", offsetof(struct pp_report_slice, apart_share)},
+        {"wait", offsetof(struct pp_report_slice, wait_share)},
     };
     double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
     for (size_t l = 0; l < sizeof(layers) / sizeof(*layers); l++) {
@@ -110,7 +121,8 @@ static void put_h2d(FILE *out, const struct pp_report *r)
     for (size_t i = 0; i < r->n_slices; i++)
         to[i] = r->slices[i].h2d_share;
     fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
-    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20, "Share of each slice of time in which a batch was being copied to the device");
+    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
+                 "Share of each slice of time in which a batch was being copied to the device");
     put_area(out, "h2d", r, from, to, 20);
     pp_svg_end(out);
     fputs("</div>\n", out);
@@ -126,12 +138,16 @@ static int has_sync(const struct pp_report *r)
 
 void pp_html_steps(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"time", "#waits", "#sync", "#step", "#apart", "#copying", "#samples/s", NULL};
+    static const char *const heads[] = {"time",   "#waits",   "#sync",      "#step",
+                                        "#apart", "#copying", "#samples/s", NULL};
     if (r->n_slices == 0)
         return;
-    pp_html_figure_begin(out, "steps", "What the trainer did, over the run", "Each column is one slice of the run: how much of it the trainer computed, and how much it waited for data. Outside the steady state the picture is pale.");
+    pp_html_figure_begin(
+        out, "steps", "What the trainer did, over the run",
+        "Each column is one slice of the run: how much of it the trainer computed, and how much it waited for data. Outside the steady state the picture is pale.");
     row_begin(out, "100 %", "0");
-    pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100, "Trainer time over the run: step, device sync, apart, data wait");
+    pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100,
+                 "Trainer time over the run: step, device sync, apart, data wait");
     put_stack(out, r);
     put_window(out, r, 100);
     put_hovers(out, r, 100);
@@ -199,7 +215,9 @@ static int put_fill(FILE *out, const struct pp_report *r, const char *name, cons
 
 static void put_queue_rows(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"queue, whole run", "#capacity", "#mean depth", "#empty", "#full", "#waited to put", "#waited to get", NULL};
+    static const char *const heads[] = {"queue, whole run", "#capacity", "#mean depth",
+                                        "#empty",           "#full",     "#waited to put",
+                                        "#waited to get",   NULL};
     if (r->n_queues == 0)
         return;
     pp_html_table_begin(out, "Queues as measured by their owner", 1, heads);
@@ -223,16 +241,22 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
     static const char *const heads[] = {"time", "#finished batches", "#on the device", NULL};
     if (r->n_slices == 0 && r->n_queues == 0)
         return;
-    pp_html_figure_begin(out, "queues", "How full the queues were", "A queue that stays empty is fed too slowly from the left; one that stays full is drained too slowly on the right.");
+    pp_html_figure_begin(
+        out, "queues", "How full the queues were",
+        "A queue that stays empty is fed too slowly from the left; one that stays full is drained too slowly on the right.");
     int drawn = 0;
     if (r->n_slices) {
-        drawn += put_fill(out, r, "ready", "Finished batches, not yet fetched by the copy lane", offsetof(struct pp_report_slice, ready_batches));
-        drawn += put_fill(out, r, "device", "Batches on the device, not yet taken by the trainer", offsetof(struct pp_report_slice, device_batches));
+        drawn += put_fill(out, r, "ready", "Finished batches, not yet fetched by the copy lane",
+                          offsetof(struct pp_report_slice, ready_batches));
+        drawn += put_fill(out, r, "device", "Batches on the device, not yet taken by the trainer",
+                          offsetof(struct pp_report_slice, device_batches));
     }
     if (drawn)
         pp_html_time_axis(out, end_s(r));
     else
-        fputs("<p class=\"none\">Not drawn: the recording does not have both ends of every batch's stay.</p>\n", out);
+        fputs(
+            "<p class=\"none\">Not drawn: the recording does not have both ends of every batch's stay.</p>\n",
+            out);
     if (drawn) {
         pp_html_table_begin(out, "The same as a table", 0, heads);
         for (size_t i = 0; i < r->n_coarse; i++) {
@@ -262,14 +286,17 @@ static int shade_of(double busy)
     return busy <= 0.005 ? 0 : busy >= 1 ? SHADES - 1 : 1 + (int)(busy * (SHADES - 1));
 }
 
-/* One path per shade keeps the document small: a cell is some 15 bytes. Cells of one shade that follow each other are one. */
+/* One path per shade keeps the document small: a cell is some 15 bytes. Cells of one shade that follow each
+ * other are one. */
 static void put_heat(FILE *out, const struct pp_report *r)
 {
     for (int shade = 1; shade < SHADES; shade++) {
         fprintf(out, "<path class=\"heat%d\" d=\"", shade);
         for (size_t row = 0; row < r->n_heat; row++)
             for (size_t i = 0, n; i < r->n_slices; i += n) {
-                for (n = 1; i + n < r->n_slices && shade_of(r->heat[row].busy[i + n]) == shade_of(r->heat[row].busy[i]); n++)
+                for (n = 1; i + n < r->n_slices &&
+                            shade_of(r->heat[row].busy[i + n]) == shade_of(r->heat[row].busy[i]);
+                     n++)
                     continue;
                 if (shade_of(r->heat[row].busy[i]) != shade)
                     continue;
@@ -287,7 +314,8 @@ static void put_heat(FILE *out, const struct pp_report *r)
 
 static void put_worker_rows(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"worker", "#samples", "#samples/s", "#busy", "#waiting", "#on CPU", "#run-queue", "#errors", "#retries", NULL};
+    static const char *const heads[] = {"worker",  "#samples",   "#samples/s", "#busy",    "#waiting",
+                                        "#on CPU", "#run-queue", "#errors",    "#retries", NULL};
     pp_html_table_begin(out, "Workers in the steady state", r->n_workers <= 8, heads);
     for (size_t i = 0; i < r->n_workers; i++) {
         const struct pp_report_worker *w = &r->workers[i];
@@ -308,11 +336,14 @@ static void put_worker_rows(FILE *out, const struct pp_report *r)
 
 void pp_html_workers(FILE *out, const struct pp_report *r)
 {
-    static const char *const shade_names[] = {"", "under 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "over 80 % busy"};
+    static const char *const shade_names[] = {"",           "under 20 %", "20 to 40 %",
+                                              "40 to 60 %", "60 to 80 %", "over 80 % busy"};
     char class[16];
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
-    pp_html_figure_begin(out, "workers", "How busy each worker was", "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
+    pp_html_figure_begin(
+        out, "workers", "How busy each worker was",
+        "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
     if (r->n_heat) {
         fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
@@ -322,7 +353,8 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
         }
         fputs("</div>", out);
         fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", r->n_heat * row_height(r));
-        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)), "Busy share per worker and slice of time");
+        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)),
+                     "Busy share per worker and slice of time");
         pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)));
         put_heat(out, r);
         pp_svg_end(out);
@@ -382,7 +414,9 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
     static const char *const heads[] = {"kind", "what was done", "#how many", "example", "reason", NULL};
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
-    pp_html_figure_begin(out, "errors", "Errors", "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
+    pp_html_figure_begin(
+        out, "errors", "Errors",
+        "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
     put_error_bars(out, r);
     put_error_times(out, r);
     pp_html_table_begin(out, "By kind", 1, heads);

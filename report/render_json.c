@@ -249,8 +249,11 @@ static void put_column(struct pp_json *j, const char *key, const struct pp_repor
     j->indent = indent;
 }
 
+/* clang-format off */
 #define SLICE_COLUMNS(X) \
-    X(start_s) X(end_s) X(wait_share) X(sync_share) X(step_share) X(apart_share) X(h2d_share) X(ready_batches) X(device_batches) X(samples_per_s)
+    X(start_s) X(end_s) X(wait_share) X(sync_share) X(step_share) X(apart_share) X(h2d_share) \
+    X(ready_batches) X(device_batches) X(samples_per_s)
+/* clang-format on */
 
 static void put_slices(struct pp_json *j, const struct pp_report *r)
 {

@@ -1,4 +1,5 @@
-/* Markdown for a pull request: the verdict, a table of the numbers people compare, the rest folded away. Short: comments have a limit and readers too. */
+/* Markdown for a pull request: the verdict, a table of the numbers people compare, the rest folded away.
+ * Short: comments have a limit and readers too. */
 #include "report/render.h"
 
 #include "probe/base/text.h"
@@ -93,14 +94,18 @@ static void put_numbers(FILE *out, const struct pp_report *r)
     if (!isnan(r->data_wait_share))
         put_row(out, "exposed data wait", pp_text_percent(a, CELL, r->data_wait_share), "of step time");
     if (!isnan(r->collective_share))
-        put_row(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share), "of step time");
+        put_row(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share),
+                "of step time");
     if (!isnan(r->headroom_samples_per_s)) {
-        snprintf(row, sizeof(row), "%s samples/s (+%s)", pp_text_rate(a, CELL, r->headroom_samples_per_s), pp_text_percent(b, CELL, r->headroom_gain));
+        snprintf(row, sizeof(row), "%s samples/s (+%s)", pp_text_rate(a, CELL, r->headroom_samples_per_s),
+                 pp_text_percent(b, CELL, r->headroom_gain));
         snprintf(c, sizeof(c), "if %s", r->headroom_if);
         put_row(out, c, row, "");
     }
     if (wait) {
-        snprintf(row, sizeof(row), "%s / %s / %s", pp_text_duration(a, CELL, (double)wait->p50_ns), pp_text_duration(b, CELL, (double)wait->p95_ns), pp_text_duration(c, CELL, (double)wait->p99_ns));
+        snprintf(row, sizeof(row), "%s / %s / %s", pp_text_duration(a, CELL, (double)wait->p50_ns),
+                 pp_text_duration(b, CELL, (double)wait->p95_ns),
+                 pp_text_duration(c, CELL, (double)wait->p99_ns));
         put_row(out, "wait per batch, p50 / p95 / p99", row, "");
     }
     if (r->has_step)
@@ -111,7 +116,8 @@ static void put_numbers(FILE *out, const struct pp_report *r)
         put_row(out, "of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share), "");
     if (!isnan(r->first_batch_s))
         put_row(out, "first batch after", pp_text_duration(a, CELL, r->first_batch_s * 1e9), "");
-    snprintf(row, sizeof(row), "%s / %s", pp_text_count(a, CELL, (double)r->errors), pp_text_count(b, CELL, (double)r->retries));
+    snprintf(row, sizeof(row), "%s / %s", pp_text_count(a, CELL, (double)r->errors),
+             pp_text_count(b, CELL, (double)r->retries));
     put_row(out, "errors / retries", row, "");
     fputc('\n', out);
 }
@@ -144,7 +150,9 @@ static void put_fixes(FILE *out, const struct pp_report *r)
         put_text(out, f->knob);
         fputs(" to ", out);
         put_text(out, f->to);
-        fprintf(out, " | %s (%s to %s) | %s |\n", pp_text_percent(a, CELL, f->gain), pp_text_percent(b, CELL, f->low), pp_text_percent(c, CELL, f->high), pp_text_rate(d, CELL, f->samples_per_s));
+        fprintf(out, " | %s (%s to %s) | %s |\n", pp_text_percent(a, CELL, f->gain),
+                pp_text_percent(b, CELL, f->low), pp_text_percent(c, CELL, f->high),
+                pp_text_rate(d, CELL, f->samples_per_s));
     }
     fputc('\n', out);
 }
@@ -212,13 +220,17 @@ static void put_phases(FILE *out, const struct pp_report *r)
     if (r->n_phases == 0)
         return;
     fold(out, "Where the time goes");
-    fputs("| lane | phase | share | cpu | run-queue | blocked | mean | p95 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n", out);
+    fputs(
+        "| lane | phase | share | cpu | run-queue | blocked | mean | p95 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        out);
     for (size_t i = 0; i < r->n_phases; i++) {
         const struct pp_report_phase *p = &r->phases[i];
         const struct pp_phase_info *info = pp_phase_info(p->phase);
-        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", pp_lane_name(p->lane), info ? info->name : "?", pp_text_percent(a, CELL, p->share),
-                pp_text_percent(b, CELL, p->cpu_share), pp_text_percent(c, CELL, p->run_delay_share), pp_text_percent(d, CELL, p->blocked_share),
-                pp_text_duration(e, CELL, p->mean_ns), pp_text_duration(f, CELL, (double)p->p95_ns), pp_text_duration(g, CELL, (double)p->max_ns));
+        fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", pp_lane_name(p->lane),
+                info ? info->name : "?", pp_text_percent(a, CELL, p->share),
+                pp_text_percent(b, CELL, p->cpu_share), pp_text_percent(c, CELL, p->run_delay_share),
+                pp_text_percent(d, CELL, p->blocked_share), pp_text_duration(e, CELL, p->mean_ns),
+                pp_text_duration(f, CELL, (double)p->p95_ns), pp_text_duration(g, CELL, (double)p->max_ns));
     }
     unfold(out);
 }
@@ -234,7 +246,8 @@ static void put_workers(FILE *out, const struct pp_report *r)
         const struct pp_report_worker *w = &r->workers[i];
         fputs("| ", out);
         put_text(out, w->name);
-        fprintf(out, " | %s | %s | %s | %s |\n", pp_text_rate(a, CELL, w->samples_per_s), pp_text_percent(b, CELL, w->busy_share), pp_text_percent(c, CELL, w->wait_share),
+        fprintf(out, " | %s | %s | %s | %s |\n", pp_text_rate(a, CELL, w->samples_per_s),
+                pp_text_percent(b, CELL, w->busy_share), pp_text_percent(c, CELL, w->wait_share),
                 pp_text_percent(d, CELL, w->run_delay_share));
     }
     if (r->n_queues)
@@ -243,7 +256,9 @@ static void put_workers(FILE *out, const struct pp_report *r)
         const struct pp_report_queue *q = &r->queues[i];
         fputs("| ", out);
         put_text(out, q->name);
-        fprintf(out, " | %s | %s | %s | %s |\n", pp_text_count(a, CELL, (double)q->capacity), pp_text_rate(b, CELL, q->mean_depth), pp_text_percent(c, CELL, q->share_empty), pp_text_percent(d, CELL, q->share_full));
+        fprintf(out, " | %s | %s | %s | %s |\n", pp_text_count(a, CELL, (double)q->capacity),
+                pp_text_rate(b, CELL, q->mean_depth), pp_text_percent(c, CELL, q->share_empty),
+                pp_text_percent(d, CELL, q->share_full));
     }
     unfold(out);
 }
@@ -307,17 +322,22 @@ static void put_recording(FILE *out, const struct pp_report *r)
     fputs("<sub>", out);
     for (size_t i = 0; i < r->n_losses; i++)
         if (r->losses[i].count && lost++ < MOST_ERRORS) {
-            fprintf(out, "%s%s ", lost == 1 ? "**Lost:** " : ", ", pp_text_count(a, CELL, (double)r->losses[i].count));
+            fprintf(out, "%s%s ", lost == 1 ? "**Lost:** " : ", ",
+                    pp_text_count(a, CELL, (double)r->losses[i].count));
             put_text(out, r->losses[i].what);
             fputs(" (", out);
             put_text(out, r->losses[i].why);
             fputs(")", out);
         }
-    fprintf(out, "%s %s batches, %s samples in the %s of ", lost ? "." : "Nothing was lost.", pp_text_count(a, CELL, (double)r->window_batches),
-            pp_text_count(b, CELL, (double)r->window_samples), r->has_steady_state ? "steady state" : "whole run");
+    fprintf(out, "%s %s batches, %s samples in the %s of ", lost ? "." : "Nothing was lost.",
+            pp_text_count(a, CELL, (double)r->window_batches),
+            pp_text_count(b, CELL, (double)r->window_samples),
+            r->has_steady_state ? "steady state" : "whole run");
     put_text(out, r->path);
     if (!isnan(r->overhead_share))
-        fprintf(out, "; recording took %s CPU time, %s of the usable CPUs", pp_text_duration(c, CELL, r->overhead_cpu_s * 1e9), pp_text_percent(d, CELL, r->overhead_share));
+        fprintf(out, "; recording took %s CPU time, %s of the usable CPUs",
+                pp_text_duration(c, CELL, r->overhead_cpu_s * 1e9),
+                pp_text_percent(d, CELL, r->overhead_share));
     fputs("</sub>\n", out);
 }
 

@@ -78,15 +78,18 @@ static void put_headroom(const struct pp_page *p, const struct pp_report *r)
         return;
     say(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
     if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
-        say(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if, pp_text_rate(now, CELL, r->samples_per_s),
-            pp_text_rate(then, CELL, r->headroom_samples_per_s), pp_text_percent(gain, CELL, r->headroom_gain));
+        say(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if,
+            pp_text_rate(now, CELL, r->samples_per_s), pp_text_rate(then, CELL, r->headroom_samples_per_s),
+            pp_text_percent(gain, CELL, r->headroom_gain));
     put_line(p, "", 0, &l);
 }
 
 static void put_verdict(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    enum pp_tone tone = !v->level ? PP_TONE_STRONG : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD : PP_TONE_BAD;
+    enum pp_tone tone = !v->level                      ? PP_TONE_STRONG
+                        : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD
+                                                       : PP_TONE_BAD;
     pp_page_text(p, tone, "", 0, 0, v->sentence);
     if (v->next_step)
         pp_page_text(p, PP_TONE_PLAIN, "Next: ", 6, 0, v->next_step);
@@ -96,7 +99,11 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
     for (size_t i = 0; i < v->evidences; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
         char lead[120];
-        int n = snprintf(lead, sizeof(lead), "  %c %-29s %8s%s", e->supports > 0 ? '+' : e->supports < 0 ? '-' : ' ', e->name, e->value, e->threshold ? "  " : "");
+        int n = snprintf(lead, sizeof(lead), "  %c %-29s %8s%s",
+                         e->supports > 0   ? '+'
+                         : e->supports < 0 ? '-'
+                                           : ' ',
+                         e->name, e->value, e->threshold ? "  " : "");
         pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, e->threshold ? e->threshold : "");
     }
 }
@@ -117,10 +124,12 @@ static void put_fixes(const struct pp_page *p, const struct pp_report *r)
     for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         char lead[120], rate[CELL];
-        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low, 100 * f->high);
+        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low,
+                         100 * f->high);
         n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
         struct line l = {.at = 0};
-        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s), f->text);
+        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s),
+            f->text);
         pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
     }
 }
@@ -145,7 +154,8 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
     else if (isnan(r->samples_per_s))
         say(&l, "not known: the trainer got no batch");
     else
-        say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s), pp_text_rate(b, CELL, r->batches_per_s));
+        say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
+            pp_text_rate(b, CELL, r->batches_per_s));
     if (!isnan(r->bytes_per_s))
         say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
     if (!isnan(r->cache_hit_share))
@@ -161,11 +171,14 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
     struct line l = {.at = 0};
     if (r->window_batches == 0)
         return;
-    say(&l, r->has_steady_state ? "steady state: " : "no steady state was reached; of all batches, warm-up included: ");
-    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9), pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
+    say(&l, r->has_steady_state ? "steady state: "
+                                : "no steady state was reached; of all batches, warm-up included: ");
+    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
+        pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
     if (r->boundary_s > 0)
-        say(&l, ", %s of it at epoch boundaries and checkpoints", pp_text_duration(a, CELL, r->boundary_s * 1e9));
+        say(&l, ", %s of it at epoch boundaries and checkpoints",
+            pp_text_duration(a, CELL, r->boundary_s * 1e9));
     put_line(p, "  ", 2, &l);
 }
 
@@ -173,8 +186,10 @@ static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
     struct line l = {.at = 0};
-    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9), pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
-        pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"), pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
+    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
+        pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
+        pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
     if (!isnan(r->startup_s))
         say(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))
@@ -208,7 +223,8 @@ static void put_phases(const struct pp_page *p, const struct pp_report *r)
         struct row row = {.n = 0};
         add_phase_name(&row, ph);
         add_count(&row, (double)ph->count);
-        const double times[] = {(double)ph->total_ns, ph->mean_ns, (double)ph->p50_ns, (double)ph->p95_ns, (double)ph->p99_ns, (double)ph->max_ns};
+        const double times[] = {(double)ph->total_ns, ph->mean_ns,        (double)ph->p50_ns,
+                                (double)ph->p95_ns,   (double)ph->p99_ns, (double)ph->max_ns};
         for (int k = 0; k < 6; k++)
             add_time(&row, times[k]);
         pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
@@ -230,7 +246,8 @@ static void add_bar(struct row *row, double share)
 static void put_shares(const struct pp_page *p, const struct pp_report *r)
 {
     static const int width[] = {-17, -8, 8, -18, 9, 11, 9};
-    static const char *const head[] = {"  phase", "lane", "share", "  of lane's time", "cpu", "run-queue", "blocked"};
+    static const char *const head[] = {"  phase", "lane",      "share",  "  of lane's time",
+                                       "cpu",     "run-queue", "blocked"};
     if (r->n_phases == 0)
         return;
     pp_page_heading(p, "Where the time goes");
@@ -269,8 +286,10 @@ static void put_worker(const struct pp_page *p, const struct pp_report_worker *w
 
 static int slowest_first(const void *a, const void *b)
 {
-    const struct pp_report_worker *x = *(const struct pp_report_worker *const *)a, *y = *(const struct pp_report_worker *const *)b;
-    return x->samples != y->samples ? (x->samples > y->samples) - (x->samples < y->samples) : (x->thread > y->thread) - (x->thread < y->thread);
+    const struct pp_report_worker *x = *(const struct pp_report_worker *const *)a,
+                                  *y = *(const struct pp_report_worker *const *)b;
+    return x->samples != y->samples ? (x->samples > y->samples) - (x->samples < y->samples)
+                                    : (x->thread > y->thread) - (x->thread < y->thread);
 }
 
 /* Many workers: the slowest and the fastest, where a straggler would show. */
@@ -284,7 +303,8 @@ static void put_ends(const struct pp_page *p, const struct pp_report *r)
     qsort(order, r->n_workers, sizeof(*order), slowest_first);
     for (size_t i = 0; i < ENDS; i++)
         put_worker(p, order[i]);
-    fprintf(p->out, "  ... and %zu more between the slowest and the fastest (--format json has all)\n", r->n_workers - 2 * ENDS);
+    fprintf(p->out, "  ... and %zu more between the slowest and the fastest (--format json has all)\n",
+            r->n_workers - 2 * ENDS);
     for (size_t i = r->n_workers - ENDS; i < r->n_workers; i++)
         put_worker(p, order[i]);
     free(order);
@@ -292,7 +312,8 @@ static void put_ends(const struct pp_page *p, const struct pp_report *r)
 
 static void put_workers(const struct pp_page *p, const struct pp_report *r)
 {
-    static const char *const head[] = {"  worker", "samples", "samples/s", "busy", "waiting", "cpu", "run-queue", "err/retry"};
+    static const char *const head[] = {"  worker", "samples", "samples/s", "busy",
+                                       "waiting",  "cpu",     "run-queue", "err/retry"};
     if (r->n_workers == 0)
         return;
     pp_page_heading(p, "Workers (shares of the window's wall time)");
@@ -309,7 +330,8 @@ static void put_workers(const struct pp_page *p, const struct pp_report *r)
 static void put_queues(const struct pp_page *p, const struct pp_report *r)
 {
     static const int width[] = {-17, 10, 11, 8, 9, 11, 11};
-    static const char *const head[] = {"  queue", "capacity", "mean depth", "empty", "full", "put wait", "get wait"};
+    static const char *const head[] = {"  queue", "capacity", "mean depth", "empty",
+                                       "full",    "put wait", "get wait"};
     if (r->n_queues == 0)
         return;
     pp_page_heading(p, "Queues (whole run)");
@@ -335,13 +357,16 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         return;
     int at = snprintf(head, sizeof(head), "Errors: %s", pp_text_count(n, CELL, (double)r->errors));
     if (r->retries)
-        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)", pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
+        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)",
+                 pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
     pp_page_heading(p, head);
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *e = &r->error_kinds[i];
         struct line l = {.at = 0};
-        int many_warnings = e->count != 1 && strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
-        say(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "", e->action);
+        int many_warnings = e->count != 1 &&
+                            strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
+        say(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "",
+            e->action);
         if (e->example_path && e->example_path[0])
             say(&l, "; such as %s", e->example_path);
         if (e->example_reason)
@@ -382,7 +407,8 @@ static void say_losses(struct line *l, const struct pp_report *r)
         const struct pp_report_loss *loss = &r->losses[i];
         const char *what = loss->what ? loss->what : "?", *why = loss->why ? loss->why : "unknown why";
         if (loss->count)
-            say(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count), what, why);
+            say(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count),
+                what, why);
     }
     if (!lost)
         say(l, ", nothing lost");
@@ -415,7 +441,8 @@ static void say_pair(struct line *l, const struct pp_report_pair *pair)
     if (bytes)
         say(l, "%s", pp_text_bytes(value, CELL, atof(pair->value)));
     else
-        say(l, "%s%s%s", pair->value ? pair->value : "-", pair->unit ? " " : "", pair->unit ? pair->unit : "");
+        say(l, "%s%s%s", pair->value ? pair->value : "-", pair->unit ? " " : "",
+            pair->unit ? pair->unit : "");
     if (pair->note)
         say(l, " (%s)", pair->note);
 }
@@ -423,7 +450,8 @@ static void say_pair(struct line *l, const struct pp_report_pair *pair)
 /* What was asked or chosen: the keys people compare runs by, and whatever has a note. */
 static void put_config(const struct pp_page *p, const struct pp_report *r)
 {
-    static const char *const keys[] = {"workers", "batch_size", "prefetch", "sampler", "transform", "dtype", "device", "step", "step_ms"};
+    static const char *const keys[] = {"workers", "batch_size", "prefetch", "sampler", "transform",
+                                       "dtype",   "device",     "step",     "step_ms"};
     struct line l = {.at = 0};
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
         const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, keys[k]);
@@ -475,7 +503,11 @@ static void put_findings(const struct pp_page *p, const struct pp_report *r)
 
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
-    struct pp_page p = {.out = out, .color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
+    struct pp_page p = {.out = out,
+                        .color = color,
+                        .columns = columns < 40    ? 40
+                                   : columns > 120 ? 120
+                                                   : columns};
     put_verdict(&p, r);
     put_fixes(&p, r);
     put_ruled_out(&p, r);

@@ -43,7 +43,8 @@ static pp_status play(struct pp_sim *m, struct pp_err *err)
         }
         int who = pp_agents_next(&m->agents);
         if (who < 0)
-            return pp_fail(err, PP_E_SYSTEM, "replay: stuck after %llu of %llu batches", (unsigned long long)m->stepped, (unsigned long long)m->batches);
+            return pp_fail(err, PP_E_SYSTEM, "replay: stuck after %llu of %llu batches",
+                           (unsigned long long)m->stepped, (unsigned long long)m->batches);
         end_of(m, who);
     }
     return PP_OK;
@@ -70,7 +71,10 @@ static struct pp_replay_result result_of(struct pp_sim *m)
 static int sim_init(struct pp_sim *m)
 {
     const struct pp_replay_setup *s = m->s;
-    struct pp_cpus cpus = {.ours = s->cpus, .machine = s->machine_cpus, .others = s->others, .groups = s->groups};
+    struct pp_cpus cpus = {.ours = s->cpus,
+                           .machine = s->machine_cpus,
+                           .others = s->others,
+                           .groups = s->groups};
     size_t workers = (size_t)s->workers;
     m->n_slots = workers * (size_t)s->prefetch + 1;
     m->epoch_left = s->epoch_samples;
@@ -79,9 +83,10 @@ static int sim_init(struct pp_sim *m)
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
-    int there = pp_agents_init(&m->agents, s->workers + 2, &cpus) && line_init(&m->parked, workers) && line_init(&m->lock_line, workers)
-        && line_init(&m->free_slots, m->n_slots) && line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers)
-        && m->workers && m->slots && m->finished;
+    int there = pp_agents_init(&m->agents, s->workers + 2, &cpus) && line_init(&m->parked, workers) &&
+                line_init(&m->lock_line, workers) && line_init(&m->free_slots, m->n_slots) &&
+                line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers) &&
+                m->workers && m->slots && m->finished;
     for (size_t i = 0; there && i < m->n_slots; i++)
         pp_line_join(&m->free_slots, i);
     return there;
@@ -102,13 +107,16 @@ static void sim_free(struct pp_sim *m)
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
 {
-    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) || !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4)
-        return pp_fail(err, PP_E_USAGE, "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, and there must be samples and at least 4 batches");
+    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) ||
+        !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, and there must be samples and at least 4 batches");
     return PP_OK;
 }
 
-pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n, uint64_t batches,
-                    struct pp_replay_result *out, struct pp_err *err)
+pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
+                    uint64_t batches, struct pp_replay_result *out, struct pp_err *err)
 {
     struct pp_sim m = {.s = setup, .samples = samples, .n = n, .batches = batches};
     pp_status st = check(setup, n, batches, err);

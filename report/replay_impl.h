@@ -1,6 +1,7 @@
-/* report/replay_impl.h: the state of one replay (replay.h), for the rooms it is made of: the workers with storage and slots (replay_workers.c), the copy lane and the
- * trainer (replay_lanes.c), and what sets them going (replay.c). Each tells the others by what it leaves behind: finished batches in `ready`, batches on the device in
- * `arrived`, free slots and device buffers; nobody calls anybody. */
+/* report/replay_impl.h: the state of one replay (replay.h), for the rooms it is made of: the workers with
+ * storage and slots (replay_workers.c), the copy lane and the trainer (replay_lanes.c), and what sets them
+ * going (replay.c). Each tells the others by what it leaves behind: finished batches in `ready`, batches on
+ * the device in `arrived`, free slots and device buffers; nobody calls anybody. */
 #ifndef PP_REPORT_REPLAY_IMPL_H
 #define PP_REPORT_REPLAY_IMPL_H
 
@@ -43,22 +44,23 @@ struct pp_sim {
     struct pp_replay_slot *slots;
     struct pp_line free_slots, ready;
     size_t n_slots;
-    size_t *finished;        /* in order: slot + 1, by batch % n_slots, of those that wait for an earlier batch */
-    size_t open;             /* slot + 1 of the batch that is being claimed; 0: none */
+    size_t *finished; /* in order: slot + 1, by batch % n_slots, of those that wait for an earlier batch */
+    size_t open;      /* slot + 1 of the batch that is being claimed; 0: none */
     uint64_t next_open, next_sample, next_ready;
     uint64_t epoch, epoch_left; /* samples of it that are in no batch yet */
-    double last_opened;      /* when there were no more batches to begin */
-    double storage_free;     /* when the link has moved what was asked of it so far */
-    double read_waited;      /* of all reads, for the answer */
+    double last_opened;         /* when there were no more batches to begin */
+    double storage_free;        /* when the link has moved what was asked of it so far */
+    double read_waited;         /* of all reads, for the answer */
 
     int copy_stage;
-    size_t copied;           /* the slot under way */
+    size_t copied; /* the slot under way */
     double copy_idle_since, copy_link_done;
     int buffers_used;
-    struct pp_line arrived;  /* batches on the device, waiting for their step: how many samples each has */
+    struct pp_line arrived; /* batches on the device, waiting for their step: how many samples each has */
 
     int trainer_stage;
-    uint64_t stepped, stepping, half_samples; /* batches; samples of the one under way, and of those of the second half */
+    uint64_t stepped, stepping,
+        half_samples; /* batches; samples of the one under way, and of those of the second half */
     double wait_since, waited, half_time, half_waited, slot_waited;
 };
 

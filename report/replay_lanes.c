@@ -1,4 +1,5 @@
-/* The copy lane and the trainer of a replay: finished batches over the link into device buffers, and a step on each. */
+/* The copy lane and the trainer of a replay: finished batches over the link into device buffers, and a step
+ * on each. */
 #include "report/replay_impl.h"
 
 #include <math.h>
@@ -12,7 +13,9 @@ static void begin_copy_stage(struct pp_sim *m)
     const struct pp_replay_setup *s = m->s;
     double now = m->agents.now;
     switch (m->copy_stage) {
-    case C_WAKE: pp_agents_sleep(&m->agents, m->copy, now > m->copy_idle_since ? now + s->copy_wake_ns : now); break;
+    case C_WAKE:
+        pp_agents_sleep(&m->agents, m->copy, now > m->copy_idle_since ? now + s->copy_wake_ns : now);
+        break;
     case C_CPU: pp_agents_run(&m->agents, m->copy, s->copy_cpu_ns); break;
     case C_LINK: pp_agents_sleep(&m->agents, m->copy, m->copy_link_done = now + s->copy_ns); break;
     default: pp_agents_sleep(&m->agents, m->copy, now + s->copy_link_wake_ns); break;
@@ -42,20 +45,25 @@ void pp_replay_copy_on(struct pp_sim *m)
     pp_line_join(&m->free_slots, m->copied);
 }
 
-/* When the other ranks have done the step too: so long after the meeting before, at which this one began to wait for its batch. */
+/* When the other ranks have done the step too: so long after the meeting before, at which this one began to
+ * wait for its batch. */
 static double ranks_meet(const struct pp_sim *m)
 {
     const struct pp_replay_setup *s = m->s;
     return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
 }
 
-/* A device sync ends when the copy that is on the link then has ended (one that begins meanwhile is not waited for), and takes its own time. */
+/* A device sync ends when the copy that is on the link then has ended (one that begins meanwhile is not
+ * waited for), and takes its own time. */
 static void begin_step_stage(struct pp_sim *m)
 {
     const struct pp_replay_setup *s = m->s;
     double now = m->agents.now;
     switch (m->trainer_stage) {
-    case T_BLOCKED: pp_agents_sleep(&m->agents, m->trainer, now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns); break;
+    case T_BLOCKED:
+        pp_agents_sleep(&m->agents, m->trainer,
+                        now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns);
+        break;
     case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
     case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->copy_link_done, now) + s->sync_ns); break;
     default: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;

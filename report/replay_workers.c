@@ -1,10 +1,21 @@
-/* The workers of a replay: samples through storage, CPUs and the lock into batches, and batches in their order. */
+/* The workers of a replay: samples through storage, CPUs and the lock into batches, and batches in their
+ * order. */
 #include "report/replay_impl.h"
 
 #include <math.h>
 
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
-enum { W_NO_SAMPLE, W_START_AGAIN, W_READ_LATENCY, W_READ_LINK, W_READ_CPU, W_SERIAL, W_WORK_BLOCKED, W_WORK_CPU, W_COLLATE };
+enum {
+    W_NO_SAMPLE,
+    W_START_AGAIN,
+    W_READ_LATENCY,
+    W_READ_LINK,
+    W_READ_CPU,
+    W_SERIAL,
+    W_WORK_BLOCKED,
+    W_WORK_CPU,
+    W_COLLATE
+};
 
 static int open_batch(struct pp_sim *m)
 {
@@ -20,7 +31,10 @@ static int open_batch(struct pp_sim *m)
         samples = samples < m->epoch_left ? samples : m->epoch_left;
         m->epoch_left -= samples;
     }
-    m->slots[slot] = (struct pp_replay_slot){.batch = m->next_open++, .epoch = m->epoch, .samples = samples, .unfinished = samples};
+    m->slots[slot] = (struct pp_replay_slot){.batch = m->next_open++,
+                                             .epoch = m->epoch,
+                                             .samples = samples,
+                                             .unfinished = samples};
     m->last_opened = m->agents.now;
     m->open = slot + 1;
     return 1;
@@ -45,11 +59,13 @@ static double storage_begins(const struct pp_sim *m)
     return low < s->n_outages && s->outages[low].start <= at ? now + s->outages[low].end - at : now;
 }
 
-/* When the link that all reads share has done this one: its own part of the link's time, behind what was asked before. */
+/* When the link that all reads share has done this one: its own part of the link's time, behind what was
+ * asked before. */
 static double link_done(struct pp_sim *m, const struct pp_replay_sample *x)
 {
     double bytes_per_s = m->s->storage_bytes_per_s, reads_per_s = m->s->storage_reads_per_s;
-    double ns = (bytes_per_s > 0 ? x->bytes / bytes_per_s * 1e9 : 0) + (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
+    double ns = (bytes_per_s > 0 ? x->bytes / bytes_per_s * 1e9 : 0) +
+                (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
     if (!(ns > 0) || !x->bytes)
         return m->agents.now;
     return m->storage_free = fmax(m->storage_free, m->agents.now) + ns;
@@ -134,7 +150,8 @@ static void finish_batch(struct pp_sim *m, size_t slot)
         return;
     }
     size_t *next;
-    m->finished[m->slots[slot].batch % m->n_slots] = slot + 1; /* slots come free in order, so batches in flight are a window of n_slots numbers */
+    m->finished[m->slots[slot].batch % m->n_slots] =
+        slot + 1; /* slots come free in order, so batches in flight are a window of n_slots numbers */
     while (*(next = &m->finished[m->next_ready % m->n_slots])) {
         pp_line_join(&m->ready, *next - 1);
         *next = 0;

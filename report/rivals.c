@@ -41,7 +41,8 @@ static double preprocessing(const struct pp_report *r)
 /* Of the time of a step. */
 static double step_share(const struct pp_report *r, double ns)
 {
-    double all = total(r, PP_PHASE_DATA_WAIT) + total(r, PP_PHASE_STEP) + total(r, PP_PHASE_DEVICE_SYNC) + total(r, PP_PHASE_COLLECTIVE);
+    double all = total(r, PP_PHASE_DATA_WAIT) + total(r, PP_PHASE_STEP) + total(r, PP_PHASE_DEVICE_SYNC) +
+                 total(r, PP_PHASE_COLLECTIVE);
     return all > 0 ? ns / all : 0;
 }
 
@@ -84,7 +85,8 @@ static const char *class_of(pp_phase id)
     }
 }
 
-static pp_phase largest(const struct pp_report *r, double (*value)(const struct pp_report *, pp_phase), const pp_phase *ids, size_t n)
+static pp_phase largest(const struct pp_report *r, double (*value)(const struct pp_report *, pp_phase),
+                        const pp_phase *ids, size_t n)
 {
     pp_phase best = ids[0];
     for (size_t i = 1; i < n; i++)
@@ -93,7 +95,8 @@ static pp_phase largest(const struct pp_report *r, double (*value)(const struct 
     return best;
 }
 
-static const pp_phase all_stages[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_DEVICE_SYNC};
+static const pp_phase all_stages[] = {PP_PHASE_READ,    PP_PHASE_DECODE, PP_PHASE_TRANSFORM,
+                                      PP_PHASE_COLLATE, PP_PHASE_H2D,    PP_PHASE_DEVICE_SYNC};
 enum { STAGES = sizeof(all_stages) / sizeof(*all_stages) };
 
 /* ---- the rules; docs/DIAGNOSIS.md names the source of each and what is read off otherwise here ---- */
@@ -106,7 +109,8 @@ static struct pp_rival_verdict xprof(const struct pp_report *r)
     const char *l1 = read >= enqueue && read >= rest ? "storage" : enqueue >= rest ? "sync" : "transform";
     if (exposed >= 0.05)
         return (struct pp_rival_verdict){1, l1};
-    return (struct pp_rival_verdict){unknown >= 0.03, NULL}; /* "potentially input-bound": it names no stage */
+    return (struct pp_rival_verdict){unknown >= 0.03,
+                                     NULL}; /* "potentially input-bound": it names no stage */
 }
 
 /* The legs of the batch that was waited for longest: the blocking path of the slowest call. */
@@ -133,13 +137,16 @@ static struct pp_rival_verdict tensorboard(const struct pp_report *r)
     return (struct pp_rival_verdict){wait_share(r) > 0.05, "loader"};
 }
 
-/* Input, and copies where they block the step (one buffer on the device), are a finding from 10 % each. The residual (here: device sync) is one too, but none of
- * input. It stops at input-bound, so only copies have a class of ours. */
+/* Input, and copies where they block the step (one buffer on the device), are a finding from 10 % each. The
+ * residual (here: device sync) is one too, but none of input. It stops at input-bound, so only copies have a
+ * class of ours. */
 static struct pp_rival_verdict traceml(const struct pp_report *r)
 {
-    double wait = wait_share(r), copies = config(r, "copy_buffers", 2) < 2 ? fmin(step_share(r, total(r, PP_PHASE_H2D)), wait) : 0;
+    double wait = wait_share(r),
+           copies = config(r, "copy_buffers", 2) < 2 ? fmin(step_share(r, total(r, PP_PHASE_H2D)), wait) : 0;
     double input = wait - copies;
-    return (struct pp_rival_verdict){input >= 0.1 || copies >= 0.1, copies >= 0.1 && copies > input ? "sync" : NULL};
+    return (struct pp_rival_verdict){input >= 0.1 || copies >= 0.1,
+                                     copies >= 0.1 && copies > input ? "sync" : NULL};
 }
 
 static struct pp_rival_verdict fastflow(const struct pp_report *r)
@@ -155,23 +162,29 @@ static const struct pp_report_queue *queue(const struct pp_report *r, const char
     return NULL;
 }
 
-/* Readiness is 1 - the time a queue is empty. That of the sink is low: the stage behind which it collapses is to blame, the copies or what comes before them. */
+/* Readiness is 1 - the time a queue is empty. That of the sink is low: the stage behind which it collapses is
+ * to blame, the copies or what comes before them. */
 static struct pp_rival_verdict spdl(const struct pp_report *r)
 {
     const struct pp_report_queue *sink = queue(r, "arrived"), *before = queue(r, "ready");
-    double sink_ready = sink ? 1 - sink->share_empty : 1 - wait_share(r), before_ready = before ? 1 - before->share_empty : NAN;
-    return (struct pp_rival_verdict){sink_ready < 0.5 && wait_share(r) > 0.05, before_ready > 0.5 ? "sync" : "transform"};
+    double sink_ready = sink ? 1 - sink->share_empty : 1 - wait_share(r),
+           before_ready = before ? 1 - before->share_empty : NAN;
+    return (struct pp_rival_verdict){sink_ready < 0.5 && wait_share(r) > 0.05,
+                                     before_ready > 0.5 ? "sync" : "transform"};
 }
 
-/* Its three runs give the rates of the trainer alone, of preprocessing with everything cached, and of what a cold cache adds to that. */
+/* Its three runs give the rates of the trainer alone, of preprocessing with everything cached, and of what a
+ * cold cache adds to that. */
 static struct pp_rival_verdict ds_analyzer(const struct pp_report *r)
 {
     double n = (double)r->window_samples, workers = (double)r->n_workers;
-    double fetch = workers * n * 1e9 / total(r, PP_PHASE_READ), prep = workers * n * 1e9 / preprocessing(r), slower = fmin(fetch, prep);
+    double fetch = workers * n * 1e9 / total(r, PP_PHASE_READ), prep = workers * n * 1e9 / preprocessing(r),
+           slower = fmin(fetch, prep);
     return (struct pp_rival_verdict){slower < trainer_rate(r), fetch < prep ? "storage" : "transform"};
 }
 
-/* The most that the CPUs can make: cores over core-seconds per sample, of all stages. If the trainer takes more, the CPU is the limit, else it is the disk. */
+/* The most that the CPUs can make: cores over core-seconds per sample, of all stages. If the trainer takes
+ * more, the CPU is the limit, else it is the disk. */
 static struct pp_rival_verdict plumber(const struct pp_report *r)
 {
     const char *usable = pair(r->environment, r->n_environment, "usable_cpus");
@@ -180,7 +193,8 @@ static struct pp_rival_verdict plumber(const struct pp_report *r)
         if (r->phases[i].lane == PP_LANE_WORKER && r->phases[i].cpu_share > 0)
             cpu_ns += r->phases[i].cpu_share * (double)r->phases[i].total_ns;
     double cpu_rate = cpu_ns > 0 ? cores * 1e9 * (double)r->window_samples / cpu_ns : INFINITY;
-    return (struct pp_rival_verdict){wait_share(r) > 0.05, cpu_rate < trainer_rate(r) ? "transform" : "storage"};
+    return (struct pp_rival_verdict){wait_share(r) > 0.05,
+                                     cpu_rate < trainer_rate(r) ? "transform" : "storage"};
 }
 
 static struct pp_rival_verdict msprof(const struct pp_report *r)
@@ -193,7 +207,8 @@ static struct pp_rival_verdict nsys_gaps(const struct pp_report *r)
     return (struct pp_rival_verdict){longest(r, PP_PHASE_DATA_WAIT) > 500e6, NULL};
 }
 
-/* Any of 30 equal parts of the profile in which the GPU is busy less than half of the time. A trainer's step stands for the kernels, a copy counts like one. */
+/* Any of 30 equal parts of the profile in which the GPU is busy less than half of the time. A trainer's step
+ * stands for the kernels, a copy counts like one. */
 static struct pp_rival_verdict nsys_util(const struct pp_report *r)
 {
     enum { PARTS = 30 };
@@ -211,7 +226,9 @@ static struct pp_rival_verdict nsys_util(const struct pp_report *r)
 /* Copies from pageable memory that were meant to be asynchronous; a synchronising call in every step. */
 static struct pp_rival_verdict nsys_rules(const struct pp_report *r)
 {
-    int pageable = config(r, "pageable", 0) > 0 || (pair(r->config, r->n_config, "pageable") && strcmp(pair(r->config, r->n_config, "pageable"), "true") == 0);
+    int pageable = config(r, "pageable", 0) > 0 ||
+                   (pair(r->config, r->n_config, "pageable") &&
+                    strcmp(pair(r->config, r->n_config, "pageable"), "true") == 0);
     return (struct pp_rival_verdict){pageable || total(r, PP_PHASE_DEVICE_SYNC) > 0, "sync"};
 }
 
@@ -225,9 +242,19 @@ static const struct {
     const char *name;
     struct pp_rival_verdict (*judge)(const struct pp_report *r);
 } rivals[] = {
-    {"XProf", xprof}, {"tf.data analysis", tf_data}, {"TensorBoard plugin", tensorboard}, {"TraceML", traceml}, {"FastFlow", fastflow}, {"SPDL", spdl},
-    {"DS-Analyzer", ds_analyzer}, {"Plumber", plumber}, {"msprof-analyze", msprof}, {"nsys gpu_gaps", nsys_gaps}, {"nsys gpu_time_util", nsys_util},
-    {"nsys memcpy and sync", nsys_rules}, {"largest mean wall time", naive},
+    {"XProf", xprof},
+    {"tf.data analysis", tf_data},
+    {"TensorBoard plugin", tensorboard},
+    {"TraceML", traceml},
+    {"FastFlow", fastflow},
+    {"SPDL", spdl},
+    {"DS-Analyzer", ds_analyzer},
+    {"Plumber", plumber},
+    {"msprof-analyze", msprof},
+    {"nsys gpu_gaps", nsys_gaps},
+    {"nsys gpu_time_util", nsys_util},
+    {"nsys memcpy and sync", nsys_rules},
+    {"largest mean wall time", naive},
 };
 
 const char *pp_rival(int i, const struct pp_report *r, struct pp_rival_verdict *out)

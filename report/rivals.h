@@ -1,6 +1,8 @@
-/* report/rivals.h: the published decision rules of other tools, applied to our recordings, so that one table compares them with ours. Each is what the
- * tool's source or documentation says, with its thresholds; docs/DIAGNOSIS.md names the source of each, and what is read off one recording where the
- * tool itself makes several runs or looks at a device. A tool that stops at "input-bound" names no class, and a table counts that as no right one. */
+/* report/rivals.h: the published decision rules of other tools, applied to our recordings, so that one table
+ * compares them with ours. Each is what the tool's source or documentation says, with its thresholds;
+ * docs/DIAGNOSIS.md names the source of each, and what is read off one recording where the tool itself makes
+ * several runs or looks at a device. A tool that stops at "input-bound" names no class, and a table counts
+ * that as no right one. */
 #ifndef PP_REPORT_RIVALS_H
 #define PP_REPORT_RIVALS_H
 

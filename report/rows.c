@@ -25,25 +25,31 @@ const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, si
     return NULL;
 }
 
-static void add_pair(struct pp_report_arena *a, struct pp_report_pair **pairs, size_t *n, struct pp_report_pair pair)
+static void add_pair(struct pp_report_arena *a, struct pp_report_pair **pairs, size_t *n,
+                     struct pp_report_pair pair)
 {
     struct pp_report_pair *to = pp_report_arena_push(a, (void **)pairs, n, sizeof(*to));
     if (to)
         *to = (struct pp_report_pair){
-            .key = pp_report_arena_copy(a, pair.key), .value = pp_report_arena_copy(a, pair.value), .unit = pp_report_arena_copy(a, pair.unit), .numeric = pair.numeric,
+            .key = pp_report_arena_copy(a, pair.key),
+            .value = pp_report_arena_copy(a, pair.value),
+            .unit = pp_report_arena_copy(a, pair.unit),
+            .numeric = pair.numeric,
         };
 }
 
 static void on_environment(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct reading *g = ctx;
-    add_pair(g->arena, &g->r->environment, &g->r->n_environment, (struct pp_report_pair){key, value, unit, NULL, numeric});
+    add_pair(g->arena, &g->r->environment, &g->r->n_environment,
+             (struct pp_report_pair){key, value, unit, NULL, numeric});
 }
 
 static void on_config(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct reading *g = ctx;
-    add_pair(g->arena, &g->r->config, &g->r->n_config, (struct pp_report_pair){key, value, unit, NULL, numeric});
+    add_pair(g->arena, &g->r->config, &g->r->n_config,
+             (struct pp_report_pair){key, value, unit, NULL, numeric});
 }
 
 static void on_note(void *ctx, const char *key, const char *value, const char *unit, int numeric)
@@ -57,10 +63,19 @@ static void on_note(void *ctx, const char *key, const char *value, const char *u
 static void on_queue(void *ctx, const struct pp_queue_row *q)
 {
     struct reading *g = ctx;
-    struct pp_report_queue *to = pp_report_arena_push(g->arena, (void **)&g->r->queues, &g->r->n_queues, sizeof(*to));
+    struct pp_report_queue *to = pp_report_arena_push(g->arena, (void **)&g->r->queues, &g->r->n_queues,
+                                                      sizeof(*to));
     if (to)
         *to = (struct pp_report_queue){
-            pp_report_arena_copy(g->arena, q->name), q->capacity, q->puts, q->gets, q->put_wait_ns, q->get_wait_ns, q->mean_depth, q->share_empty, q->share_full,
+            pp_report_arena_copy(g->arena, q->name),
+            q->capacity,
+            q->puts,
+            q->gets,
+            q->put_wait_ns,
+            q->get_wait_ns,
+            q->mean_depth,
+            q->share_empty,
+            q->share_full,
         };
 }
 
@@ -83,29 +98,38 @@ static void on_error(void *ctx, const struct pp_error_row *e)
             return;
         }
     }
-    struct pp_report_error_kind *to = pp_report_arena_push(g->arena, (void **)&g->r->error_kinds, &g->r->n_error_kinds, sizeof(*to));
+    struct pp_report_error_kind *to = pp_report_arena_push(g->arena, (void **)&g->r->error_kinds,
+                                                           &g->r->n_error_kinds, sizeof(*to));
     if (to)
         *to = (struct pp_report_error_kind){
-            pp_report_arena_copy(g->arena, kind), pp_report_arena_copy(g->arena, action), pp_report_arena_copy(g->arena, e->path), pp_report_arena_copy(g->arena, e->reason), e->count,
+            pp_report_arena_copy(g->arena, kind),
+            pp_report_arena_copy(g->arena, action),
+            pp_report_arena_copy(g->arena, e->path),
+            pp_report_arena_copy(g->arena, e->reason),
+            e->count,
         };
 }
 
-void pp_rows_add_loss(struct pp_report_arena *arena, struct pp_report *r, const char *what, uint64_t count, const char *why)
+void pp_rows_add_loss(struct pp_report_arena *arena, struct pp_report *r, const char *what, uint64_t count,
+                      const char *why)
 {
     struct pp_report_loss *to = pp_report_arena_push(arena, (void **)&r->losses, &r->n_losses, sizeof(*to));
     if (to)
-        *to = (struct pp_report_loss){pp_report_arena_copy(arena, what), pp_report_arena_copy(arena, why), count};
+        *to = (struct pp_report_loss){pp_report_arena_copy(arena, what), pp_report_arena_copy(arena, why),
+                                      count};
 }
 
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct reading *g = ctx;
-    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold them all. */
+    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold them all.
+     */
     int rows_alone = what && strcmp(what, "span_rows") == 0;
     pp_rows_add_loss(g->arena, g->r, what, rows_alone ? 0 : count, why);
 }
 
-pp_status pp_rows_read(const struct pp_source *s, struct pp_report_arena *arena, struct pp_report *r, uint64_t *errors, struct pp_err *err)
+pp_status pp_rows_read(const struct pp_source *s, struct pp_report_arena *arena, struct pp_report *r,
+                       uint64_t *errors, struct pp_err *err)
 {
     struct reading g = {.source = s, .arena = arena, .r = r};
     pp_status status = s->each_meta(s->ctx, "environment", on_environment, &g, err);

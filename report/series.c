@@ -9,8 +9,9 @@
 /* What one lane's spans are added to. */
 enum track { TRACK_WAIT, TRACK_SYNC, TRACK_STEP, TRACK_APART, TRACK_H2D, TRACKS };
 
-/* Batches that enter (+) and leave (-) a queue. change[i] is felt in all slices after i, part[i] is the part of it felt in i itself, so that
- * depth(i) = sum(change[0..i-1]) + part[i] is the exact mean over the slice, whatever the order events come in. */
+/* Batches that enter (+) and leave (-) a queue. change[i] is felt in all slices after i, part[i] is the part
+ * of it felt in i itself, so that depth(i) = sum(change[0..i-1]) + part[i] is the exact mean over the slice,
+ * whatever the order events come in. */
 struct flow {
     double change[PP_SERIES_SLICES], part[PP_SERIES_SLICES];
     uint64_t in, out;
@@ -20,15 +21,15 @@ struct pp_series_pass {
     const struct pp_timeline *timeline;
     const struct pp_thread_row *threads;
     size_t n_threads, n_workers, rows;
-    int *row_of;           /* per thread: row of the map, or -1 */
-    size_t *row_workers;   /* per row */
-    double *busy;          /* rows x slices, ns */
+    int *row_of;         /* per thread: row of the map, or -1 */
+    size_t *row_workers; /* per row */
+    double *busy;        /* rows x slices, ns */
     double track[TRACKS][PP_SERIES_SLICES];
     double samples[PP_SERIES_SLICES];
     uint64_t errors[PP_SERIES_SLICES];
     struct flow ready, device;
     struct pp_series_begun begun[PP_SERIES_SLICES];
-    double slice_ns;       /* 0: there is nothing to draw */
+    double slice_ns; /* 0: there is nothing to draw */
     int no_memory;
 };
 
@@ -74,11 +75,17 @@ static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t 
 static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
 {
     static const signed char track_of[PP_PHASE_COUNT] = {
-        [PP_PHASE_DATA_WAIT] = 1 + TRACK_WAIT, [PP_PHASE_DEVICE_SYNC] = 1 + TRACK_SYNC, [PP_PHASE_STEP] = 1 + TRACK_STEP,
-        [PP_PHASE_COLLECTIVE] = 1 + TRACK_SYNC, [PP_PHASE_EPOCH_BOUNDARY] = 1 + TRACK_APART, [PP_PHASE_CHECKPOINT] = 1 + TRACK_APART, [PP_PHASE_STARTUP] = 1 + TRACK_APART,
+        [PP_PHASE_DATA_WAIT] = 1 + TRACK_WAIT,
+        [PP_PHASE_DEVICE_SYNC] = 1 + TRACK_SYNC,
+        [PP_PHASE_STEP] = 1 + TRACK_STEP,
+        [PP_PHASE_COLLECTIVE] = 1 + TRACK_SYNC,
+        [PP_PHASE_EPOCH_BOUNDARY] = 1 + TRACK_APART,
+        [PP_PHASE_CHECKPOINT] = 1 + TRACK_APART,
+        [PP_PHASE_STARTUP] = 1 + TRACK_APART,
     };
     uint64_t end = s->start_ns + s->dur_ns;
-    int waited = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY, track = track_of[s->phase];
+    int waited = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY,
+        track = track_of[s->phase];
     if (track)
         add_time(p, p->track[track - 1], s);
     if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
@@ -163,7 +170,8 @@ static void on_error(void *ctx, const struct pp_error_row *e)
 /* More came out than went in, or more is left inside than a pipeline holds: spans are missing. */
 static int flow_is_whole(const struct flow *f)
 {
-    return f->in > 0 && f->out > 0 && f->in + 1 >= f->out && (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
+    return f->in > 0 && f->out > 0 && f->in + 1 >= f->out &&
+           (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
 }
 
 static void put_depth(const struct flow *f, struct pp_report_slice *slices, size_t offset)
@@ -184,9 +192,15 @@ static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
         for (int t = 0; t < TRACKS; t++)
             share[t] = rounded(fmin(fmax(p->track[t][i] / p->slice_ns, 0), 1));
         r->slices[i] = (struct pp_report_slice){
-            .start_s = rounded((double)i * p->slice_ns / 1e9), .end_s = rounded(slice_end(p, i) / 1e9),
-            .wait_share = share[TRACK_WAIT], .sync_share = share[TRACK_SYNC], .step_share = share[TRACK_STEP], .apart_share = share[TRACK_APART],
-            .h2d_share = share[TRACK_H2D], .samples_per_s = rounded(p->samples[i] / (p->slice_ns / 1e9)), .errors = p->errors[i],
+            .start_s = rounded((double)i * p->slice_ns / 1e9),
+            .end_s = rounded(slice_end(p, i) / 1e9),
+            .wait_share = share[TRACK_WAIT],
+            .sync_share = share[TRACK_SYNC],
+            .step_share = share[TRACK_STEP],
+            .apart_share = share[TRACK_APART],
+            .h2d_share = share[TRACK_H2D],
+            .samples_per_s = rounded(p->samples[i] / (p->slice_ns / 1e9)),
+            .errors = p->errors[i],
         };
     }
     put_depth(&p->ready, r->slices, offsetof(struct pp_report_slice, ready_batches));
@@ -197,8 +211,9 @@ static void put_coarse(struct pp_report *r)
 {
     enum { EACH = PP_SERIES_SLICES / PP_SERIES_COARSE };
     static const size_t means[] = {
-        offsetof(struct pp_report_slice, wait_share), offsetof(struct pp_report_slice, sync_share), offsetof(struct pp_report_slice, step_share),
-        offsetof(struct pp_report_slice, apart_share), offsetof(struct pp_report_slice, h2d_share), offsetof(struct pp_report_slice, ready_batches),
+        offsetof(struct pp_report_slice, wait_share),     offsetof(struct pp_report_slice, sync_share),
+        offsetof(struct pp_report_slice, step_share),     offsetof(struct pp_report_slice, apart_share),
+        offsetof(struct pp_report_slice, h2d_share),      offsetof(struct pp_report_slice, ready_batches),
         offsetof(struct pp_report_slice, device_batches), offsetof(struct pp_report_slice, samples_per_s),
     };
     for (size_t c = 0; c < PP_SERIES_COARSE; c++) {
@@ -241,7 +256,8 @@ static const char *heat_name(const struct pp_series_pass *p, struct pp_report_ar
             last = !last || named_before(last, &p->threads[k]) ? &p->threads[k] : last;
         }
     const char *from = first && first->name ? first->name : "", *to = last && last->name ? last->name : "";
-    return first != last ? pp_report_arena_printf(arena, "%s .. %s", from, to) : pp_report_arena_copy(arena, from);
+    return first != last ? pp_report_arena_printf(arena, "%s .. %s", from, to)
+                         : pp_report_arena_copy(arena, from);
 }
 
 static void put_heat(const struct pp_series_pass *p, struct pp_report_arena *arena, struct pp_report *r)
@@ -252,10 +268,13 @@ static void put_heat(const struct pp_series_pass *p, struct pp_report_arena *are
         if (!h || !busy)
             return;
         for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
-            busy[i] = rounded(fmin(p->busy[row * PP_SERIES_SLICES + i] / (p->slice_ns * (double)p->row_workers[row]), 1));
+            busy[i] = rounded(
+                fmin(p->busy[row * PP_SERIES_SLICES + i] / (p->slice_ns * (double)p->row_workers[row]), 1));
             sum += busy[i];
         }
-        *h = (struct pp_report_heat){.name = heat_name(p, arena, row), .busy = busy, .busy_share = rounded(sum / PP_SERIES_SLICES)};
+        *h = (struct pp_report_heat){.name = heat_name(p, arena, row),
+                                     .busy = busy,
+                                     .busy_share = rounded(sum / PP_SERIES_SLICES)};
     }
 }
 
@@ -265,7 +284,8 @@ static void put_cdf(const struct pp_tally *tally, struct pp_report_arena *arena,
     if (!wait || wait->hist.count == 0)
         return;
     for (int i = 0; i <= PP_SERIES_CDF; i++) {
-        struct pp_report_point *to = pp_report_arena_push(arena, (void **)&r->wait_cdf, &r->n_wait_cdf, sizeof(*to));
+        struct pp_report_point *to = pp_report_arena_push(arena, (void **)&r->wait_cdf, &r->n_wait_cdf,
+                                                          sizeof(*to));
         double q = (double)i / PP_SERIES_CDF;
         if (to)
             *to = (struct pp_report_point){(double)pp_hist_quantile(&wait->hist, q), q};
@@ -307,7 +327,8 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     return p;
 }
 
-pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source, const struct pp_tally *tally, struct pp_report_arena *arena, struct pp_report *r,
+pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source,
+                        const struct pp_tally *tally, struct pp_report_arena *arena, struct pp_report *r,
                         struct pp_series_targets *targets, struct pp_err *err)
 {
     pp_status status = PP_OK;

@@ -37,7 +37,13 @@ static void follow_trainer(struct pass *p, const struct pp_span *s, uint64_t end
     if (!c->open || s->batch != c->t.batch) {
         int first = !p->any_batch, new_epoch = first || s->epoch != c->t.epoch;
         consider(p);
-        *c = (struct current){.t = {.batch = s->batch, .epoch = s->epoch, .wait_start_ns = s->start_ns, .wait_end_ns = s->start_ns}, .open = 1, .warmup = first, .boundary = new_epoch};
+        *c = (struct current){.t = {.batch = s->batch,
+                                    .epoch = s->epoch,
+                                    .wait_start_ns = s->start_ns,
+                                    .wait_end_ns = s->start_ns},
+                              .open = 1,
+                              .warmup = first,
+                              .boundary = new_epoch};
         p->any_batch = 1;
     }
     c->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
@@ -48,7 +54,8 @@ static void follow_trainer(struct pass *p, const struct pp_span *s, uint64_t end
     } else if (s->phase == PP_PHASE_EPOCH_BOUNDARY) {
         c->boundary = 1;
     } else {
-        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns : &c->t.sync_ns) += s->dur_ns; /* of the device and of other ranks */
+        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns
+                                    : &c->t.sync_ns) += s->dur_ns; /* of the device and of other ranks */
     }
 }
 
@@ -57,7 +64,8 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     struct pass *p = ctx;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        int in_batch = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC ||
+        int in_batch = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY ||
+                       s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC ||
                        s->phase == PP_PHASE_COLLECTIVE;
         if (in_batch && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED))
             follow_trainer(p, s, s->start_ns + s->dur_ns);
@@ -90,10 +98,14 @@ static void put_targets(struct pass *p, struct pp_series_targets *out)
         out->target[i].since_ns = since(out->begun, out->target[i].batch);
 }
 
-pp_status pp_series_choose(const struct pp_source *source, const struct pp_timeline *timeline, const struct pp_tally *tally, struct pp_series_targets *targets, struct pp_err *err)
+pp_status pp_series_choose(const struct pp_source *source, const struct pp_timeline *timeline,
+                           const struct pp_tally *tally, struct pp_series_targets *targets,
+                           struct pp_err *err)
 {
     const struct pp_tally_phase *wait = tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
-    const struct pp_wanted of_trainer = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS, .thread = &timeline->trainer};
+    const struct pp_wanted of_trainer = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_EPOCH |
+                                                    PP_COLUMN_FLAGS,
+                                         .thread = &timeline->trainer};
     struct pass p = {.median_ns = wait ? pp_hist_quantile(&wait->hist, 0.5) : 0};
     targets->n = 0;
     if (!timeline->has_trainer)

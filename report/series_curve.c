@@ -19,7 +19,8 @@ void pp_series_curve(const struct pp_costs *costs, struct pp_report_arena *arena
     while (last + 1 < STEPS && steps[last] < most)
         last++;
     int first = last + 1 > MOST_POINTS ? last + 1 - MOST_POINTS : 0;
-    struct pp_report_curve *curve = pp_report_arena_push(arena, (void **)&r->curves, &r->n_curves, sizeof(*curve));
+    struct pp_report_curve *curve = pp_report_arena_push(arena, (void **)&r->curves, &r->n_curves,
+                                                         sizeof(*curve));
     if (!curve)
         return;
     *curve = (struct pp_report_curve){.knob = "workers", .now = costs->workers};
@@ -29,7 +30,8 @@ void pp_series_curve(const struct pp_costs *costs, struct pp_report_arena *arena
         k.workers = steps[i];
         if (pp_whatif(costs, &k, &p, NULL) != PP_OK)
             continue; /* a value that cannot be replayed is not on the curve */
-        struct pp_report_curve_point *to = pp_report_arena_push(arena, (void **)&curve->points, &curve->n_points, sizeof(*to));
+        struct pp_report_curve_point *to = pp_report_arena_push(arena, (void **)&curve->points,
+                                                                &curve->n_points, sizeof(*to));
         if (to)
             *to = (struct pp_report_curve_point){steps[i], p.samples_per_s, p.low, p.high};
     }

@@ -15,7 +15,8 @@ struct kept {
 };
 
 /* Spans of the batch, and those that overlap the trainer's wait for it. */
-struct catch {
+struct catch
+{
     const struct pp_series_target *target;
     struct kept *kept;
     size_t n, room;
@@ -87,9 +88,9 @@ struct batch {
     const struct pp_series_target *t;
     struct pp_report_arena *arena;
     struct pp_report_batch *out;
-    size_t finisher;               /* thread index of the worker that finished the batch; SIZE_MAX: not known */
+    size_t finisher; /* thread index of the worker that finished the batch; SIZE_MAX: not known */
     uint64_t chain_start, chain_end; /* of the finisher's part of the critical path */
-    uint64_t first, copied;        /* start of the picture; end of the copy, 0: none recorded */
+    uint64_t first, copied;          /* start of the picture; end of the copy, 0: none recorded */
 };
 
 static pp_lane lane_of(const struct batch *b, const struct kept *k)
@@ -138,17 +139,22 @@ static double overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return to > from ? (double)(to - from) : 0;
 }
 
-static void add_leg(struct batch *b, const char *what, const char *thread, pp_phase phase, int other, uint64_t from, uint64_t to)
+static void add_leg(struct batch *b, const char *what, const char *thread, pp_phase phase, int other,
+                    uint64_t from, uint64_t to)
 {
     struct pp_report_batch *o = b->out;
     struct pp_report_leg *leg = NULL;
     if (to <= from && phase == PP_PHASE_NONE)
         return;
     for (size_t i = 0; i < o->n_legs && !leg; i++)
-        if (o->legs[i].other == other && strcmp(o->legs[i].what, what) == 0 && strcmp(o->legs[i].thread, thread) == 0)
+        if (o->legs[i].other == other && strcmp(o->legs[i].what, what) == 0 &&
+            strcmp(o->legs[i].thread, thread) == 0)
             leg = &o->legs[i];
     if (!leg && (leg = pp_report_arena_push(b->arena, (void **)&o->legs, &o->n_legs, sizeof(*leg))) != NULL)
-        *leg = (struct pp_report_leg){.what = pp_report_arena_copy(b->arena, what), .thread = pp_report_arena_copy(b->arena, thread), .phase = phase, .other = other};
+        *leg = (struct pp_report_leg){.what = pp_report_arena_copy(b->arena, what),
+                                      .thread = pp_report_arena_copy(b->arena, thread),
+                                      .phase = phase,
+                                      .other = other};
     if (pp_report_arena_failed(b->arena))
         return;
     leg->spans += phase != PP_PHASE_NONE;
@@ -161,10 +167,12 @@ static int on_path(const struct batch *b, const struct kept *k, int copying)
     uint64_t end = k->span.start_ns + k->span.dur_ns;
     if (!copying)
         return k->thread == b->finisher && end <= b->chain_end;
-    return lane_of(b, k) == PP_LANE_COPY && k->span.batch == b->t->batch && k->span.phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
+    return lane_of(b, k) == PP_LANE_COPY && k->span.batch == b->t->batch &&
+           k->span.phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
 }
 
-/* The path as it went: what the finisher did, the queue to the copy lane, what that did for this batch, the queue to the trainer. */
+/* The path as it went: what the finisher did, the queue to the copy lane, what that did for this batch, the
+ * queue to the trainer. */
 static void put_legs(struct batch *b)
 {
     uint64_t at = b->chain_start;
@@ -178,13 +186,16 @@ static void put_legs(struct batch *b)
             int queued = copying && first;
             if (!on_path(b, k, copying) || end <= at)
                 continue;
-            add_leg(b, queued ? "in the ready queue" : "between spans", queued ? "" : thread, PP_PHASE_NONE, 0, at, from);
-            add_leg(b, pp_phase_info(s->phase)->name, thread, (pp_phase)s->phase, s->batch != b->t->batch, from, end);
+            add_leg(b, queued ? "in the ready queue" : "between spans", queued ? "" : thread, PP_PHASE_NONE,
+                    0, at, from);
+            add_leg(b, pp_phase_info(s->phase)->name, thread, (pp_phase)s->phase, s->batch != b->t->batch,
+                    from, end);
             at = end;
             first = 0;
         }
     }
-    add_leg(b, b->copied ? "on the device" : "on the way to the trainer", "", PP_PHASE_NONE, 0, at, b->t->wait_end_ns);
+    add_leg(b, b->copied ? "on the device" : "on the way to the trainer", "", PP_PHASE_NONE, 0, at,
+            b->t->wait_end_ns);
 }
 
 /* ---- its picture ---- */
@@ -202,13 +213,18 @@ static void close_group(struct batch *b, struct pp_report_bar_row *row, struct g
     for (unsigned i = 1; i < PP_PHASE_COUNT; i++)
         if (g->work[i] > g->work[most])
             most = i;
-    struct pp_report_bar *bar = pp_report_arena_push(b->arena, (void **)&row->bars, &row->n_bars, sizeof(*bar));
+    struct pp_report_bar *bar = pp_report_arena_push(b->arena, (void **)&row->bars, &row->n_bars,
+                                                     sizeof(*bar));
     if (bar)
-        *bar = (struct pp_report_bar){.phase = (pp_phase)most, .start_ns = g->start, .end_ns = g->end, .other = g->other};
+        *bar = (struct pp_report_bar){.phase = (pp_phase)most,
+                                      .start_ns = g->start,
+                                      .end_ns = g->end,
+                                      .other = g->other};
     *g = (struct group){.open = 0};
 }
 
-/* Spans too short to be seen are drawn together, in the colour of the phase that took most of their time: the bars of a row are bounded. */
+/* Spans too short to be seen are drawn together, in the colour of the phase that took most of their time: the
+ * bars of a row are bounded. */
 static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thread)
 {
     double narrow = (b->out->end_ns - b->out->start_ns) / PP_SERIES_BARS;
@@ -221,7 +237,8 @@ static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thre
         if (k->thread != thread || end <= b->out->start_ns || s->dur_ns == 0)
             continue;
         start = fmax(start, b->out->start_ns);
-        if (g.open && (end - start >= narrow || start - g.end >= narrow || g.end - g.start >= narrow || other != g.other))
+        if (g.open && (end - start >= narrow || start - g.end >= narrow || g.end - g.start >= narrow ||
+                       other != g.other))
             close_group(b, row, &g);
         if (!g.open)
             g = (struct group){.start = start, .end = start, .open = 1, .other = other};
@@ -241,10 +258,13 @@ static int has_part(const struct batch *b, size_t thread)
 
 static void put_row(struct batch *b, size_t thread, int critical)
 {
-    struct pp_report_bar_row *row = pp_report_arena_push(b->arena, (void **)&b->out->rows, &b->out->n_rows, sizeof(*row));
+    struct pp_report_bar_row *row = pp_report_arena_push(b->arena, (void **)&b->out->rows, &b->out->n_rows,
+                                                         sizeof(*row));
     if (!row)
         return;
-    *row = (struct pp_report_bar_row){.name = pp_report_arena_copy(b->arena, b->pass->threads[thread].name), .lane = b->pass->threads[thread].lane, .critical = critical};
+    *row = (struct pp_report_bar_row){.name = pp_report_arena_copy(b->arena, b->pass->threads[thread].name),
+                                      .lane = b->pass->threads[thread].lane,
+                                      .critical = critical};
     put_bars(b, row, thread);
 }
 
@@ -269,9 +289,11 @@ static void put_rows(struct batch *b)
             put_row(b, k, 1);
 }
 
-static void put_batch(const struct pass *p, struct catch *c, struct pp_report_arena *arena, struct pp_report *r)
+static void put_batch(const struct pass *p, struct catch *c, struct pp_report_arena *arena,
+                      struct pp_report *r)
 {
-    struct pp_report_batch *out = pp_report_arena_push(arena, (void **)&r->waterfalls, &r->n_waterfalls, sizeof(*out));
+    struct pp_report_batch *out = pp_report_arena_push(arena, (void **)&r->waterfalls, &r->n_waterfalls,
+                                                       sizeof(*out));
     const struct pp_series_target *t = c->target;
     struct batch b = {.pass = p, .c = c, .t = t, .arena = arena, .out = out};
     if (!out)
@@ -280,16 +302,26 @@ static void put_batch(const struct pass *p, struct catch *c, struct pp_report_ar
         qsort(c->kept, c->n, sizeof(*c->kept), by_thread_and_start);
     find_path(&b);
     *out = (struct pp_report_batch){
-        .which = t->which, .batch = t->batch, .epoch = t->epoch, .wait_ns = (double)t->wait_ns, .sync_ns = (double)t->sync_ns, .step_ns = (double)t->step_ns,
-        .start_ns = since_wait(&b, b.first), .end_ns = since_wait(&b, t->end_ns), .ready_ns = b.copied ? since_wait(&b, b.copied) : NAN,
+        .which = t->which,
+        .batch = t->batch,
+        .epoch = t->epoch,
+        .wait_ns = (double)t->wait_ns,
+        .sync_ns = (double)t->sync_ns,
+        .step_ns = (double)t->step_ns,
+        .start_ns = since_wait(&b, b.first),
+        .end_ns = since_wait(&b, t->end_ns),
+        .ready_ns = b.copied ? since_wait(&b, b.copied) : NAN,
     };
     put_legs(&b);
     put_rows(&b);
 }
 
-static pp_status follow(const struct pp_source *source, const struct pp_series_target *target, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
+static pp_status follow(const struct pp_source *source, const struct pp_series_target *target,
+                        struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
 {
-    struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH, .from_ns = target->since_ns, .to_ns = target->end_ns};
+    struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH,
+                                    .from_ns = target->since_ns,
+                                    .to_ns = target->end_ns};
     struct pass p = {.catch.target = target};
     p.n_threads = source->threads(source->ctx, &p.threads);
     pp_status status = source->each_chunk(source->ctx, &of_its_time, each_chunk, &p, NULL, err);
@@ -301,7 +333,8 @@ static pp_status follow(const struct pp_source *source, const struct pp_series_t
     return status;
 }
 
-pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets, struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
+pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets,
+                           struct pp_report_arena *arena, struct pp_report *r, struct pp_err *err)
 {
     pp_status status = PP_OK;
     for (size_t i = 0; i < targets->n && status == PP_OK; i++)

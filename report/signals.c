@@ -27,7 +27,8 @@ static float work_of(const struct pp_cost_sample *x)
 
 static float occupancy(const struct pp_cost_sample *x)
 {
-    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked + x->transform_cpu + x->transform_blocked;
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
+           x->transform_cpu + x->transform_blocked;
 }
 
 /* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds nobody up. */
@@ -74,7 +75,9 @@ static void add_cache(const struct pp_costs *c, struct pp_signals *out)
     out->read_bytes = bytes / (double)c->n;
     out->hit_share = known > 0 ? hits / known : NAN;
     out->first_touch = 1 - later / (double)c->n;
-    out->fits_memory = c->dataset_samples && c->memory_available > 0 ? out->read_bytes * (double)c->dataset_samples / c->memory_available : NAN;
+    out->fits_memory = c->dataset_samples && c->memory_available > 0
+                           ? out->read_bytes * (double)c->dataset_samples / c->memory_available
+                           : NAN;
 }
 
 static void add_parts(const struct pp_costs *c, struct pp_signals *out)
@@ -87,7 +90,9 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
     double all = decode + transform + collate;
     out->transform_part = all > 0 ? transform / all : NAN;
     out->collate_part = all > 0 ? collate / all : NAN;
-    out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0 ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns) : NAN;
+    out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0
+                        ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns)
+                        : NAN;
     out->contended = c->outside_cpus / c->machine_cpus;
     out->throttled = c->throttled_share;
     out->major_faults = c->major_faults_per_s / c->samples_per_s;
@@ -95,7 +100,8 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
 
 /* ---- counterfactuals ---- */
 
-#define BETTER 0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
+#define BETTER \
+    0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
 
 static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
@@ -119,7 +125,9 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
         out->sensitivity += out->weight[i];
     }
     for (int i = 0; i < PP_CAUSES; i++)
-        out->weight[i] = out->sensitivity > 0.003 && (i != PP_CAUSE_COLLECTIVE || c->n_others) ? out->weight[i] / out->sensitivity : NAN;
+        out->weight[i] = out->sensitivity > 0.003 && (i != PP_CAUSE_COLLECTIVE || c->n_others)
+                             ? out->weight[i] / out->sensitivity
+                             : NAN;
     return st;
 }
 
@@ -136,13 +144,15 @@ static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
     return k;
 }
 
-/* Where there are fewer workers than CPUs, CPUs that others use may be missed by nobody yet: by workers there would be. */
+/* Where there are fewer workers than CPUs, CPUs that others use may be missed by nobody yet: by workers there
+ * would be. */
 static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     struct pp_knobs k = cpus_to_ourselves(c);
     double rate = NAN;
     k.workers = (int)ceil(k.cpus);
-    pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err) : PP_OK;
+    pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
+                                                               : PP_OK;
     out->cpus_workers = rate / c->samples_per_s - 1;
     return st;
 }
@@ -155,7 +165,8 @@ static struct pp_fix *offer(struct pp_signals *s, const char *knob, int cost, co
 }
 
 /* The smallest of the counts that comes within 3 % of the best. */
-static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *field, const int *counts, int n, struct pp_err *err)
+static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *field, const int *counts,
+                              int n, struct pp_err *err)
 {
     double rate[8] = {0}, best = 0;
     pp_status st = PP_OK;
@@ -174,7 +185,8 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
 
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
-    int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers}, deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
+    int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
+        deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
     struct pp_fix *f = offer(s, "workers", 0, "more workers: --workers");
     pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);
     if (c->workers > 1 && st == PP_OK) {
@@ -215,13 +227,16 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.sync = 0;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    f = offer(s, "link", 1, "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link");
+    f = offer(s, "link", 1,
+              "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link");
     f->knobs.copy = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
     f = offer(s, "storage", 1, "cached, staged or packed data: reads that do not block");
     f->knobs.read = 0;
     snprintf(f->to, sizeof(f->to), "cached");
-    f = offer(s, "work", 1, "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
+    f = offer(
+        s, "work", 1,
+        "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
     f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
     if (s->weight[PP_CAUSE_ERRORS] > 0.01) {
@@ -240,12 +255,14 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
     }
     if (c->n_others) {
-        f = offer(s, "slow-rank", 1, "the slow rank mended, so that this one waits for nobody: see that rank's own recording");
+        f = offer(s, "slow-rank", 1,
+                  "the slow rank mended, so that this one waits for nobody: see that rank's own recording");
         f->knobs.collective = 0;
         snprintf(f->to, sizeof(f->to), "mended");
     }
     if (s->worker_skew >= 2) {
-        f = offer(s, "slow-worker", 1, "the slow worker as fast as the others: look at its CPU and its place");
+        f = offer(s, "slow-worker", 1,
+                  "the slow worker as fast as the others: look at its CPU and its place");
         f->knobs.even_workers = 1;
         snprintf(f->to, sizeof(f->to), "even");
     }
@@ -262,7 +279,9 @@ static void order_fixes(struct pp_signals *s)
 {
     qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
     for (int i = 1; i < s->fixes; i++)
-        for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost && 1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain); k--) {
+        for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&
+                        1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain);
+             k--) {
             struct pp_fix cheaper = s->fix[k];
             s->fix[k] = s->fix[k - 1];
             s->fix[k - 1] = cheaper;

@@ -15,7 +15,8 @@ struct read {
 static int by_worker(const void *a, const void *b)
 {
     const struct read *x = a, *y = b;
-    return x->worker != y->worker ? (x->worker > y->worker) - (x->worker < y->worker) : (x->blocked > y->blocked) - (x->blocked < y->blocked);
+    return x->worker != y->worker ? (x->worker > y->worker) - (x->worker < y->worker)
+                                  : (x->blocked > y->blocked) - (x->blocked < y->blocked);
 }
 
 static int by_blocked(const void *a, const void *b)

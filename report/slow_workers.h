@@ -1,7 +1,9 @@
-/* report/slow_workers.h: workers that wait longer than the others for every sample, whatever it is: a process in a bad place, a mount of its own.
+/* report/slow_workers.h: workers that wait longer than the others for every sample, whatever it is: a process
+ * in a bad place, a mount of its own.
  *
- * What they take more is theirs and not the samples': replayed with the samples, it would be shared by all workers, and two slow samples of a batch
- * would be made side by side by two workers, which are made one after the other by the slow one. */
+ * What they take more is theirs and not the samples': replayed with the samples, it would be shared by all
+ * workers, and two slow samples of a batch would be made side by side by two workers, which are made one
+ * after the other by the slow one. */
 #ifndef PP_REPORT_SLOW_WORKERS_H
 #define PP_REPORT_SLOW_WORKERS_H
 

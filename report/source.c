@@ -14,7 +14,8 @@ struct opened {
     size_t n_threads;
 };
 
-/* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where the part does. */
+/* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where
+ * the part does. */
 static const char *meta(void *ctx, const char *section, const char *key)
 {
     const struct opened *o = ctx;
@@ -45,7 +46,9 @@ static size_t threads(void *ctx, const struct pp_thread_row **rows)
     size_t n = pp_reader_threads(o->reader, rows);
     if (!o->part)
         return n;
-    if (!o->threads && (o->threads = malloc((n + 1) * sizeof(*o->threads)))) { /* once: who asked before still looks at them */
+    if (!o->threads &&
+        (o->threads = malloc((n + 1) *
+                             sizeof(*o->threads)))) { /* once: who asked before still looks at them */
         for (size_t i = 0; i < n; i++) {
             o->threads[i] = (*rows)[i];
             o->threads[i].dropped = 0;
@@ -82,12 +85,16 @@ static int clip(void *ctx, uint32_t thread, const struct pp_span *spans, size_t 
     return 0;
 }
 
-static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx,
+                            uint64_t *bad_chunks, struct pp_err *err)
 {
     const struct opened *o = ctx;
     if (!o->part)
         return pp_reader_each_chunk_of(o->reader, wanted, fn, fn_ctx, bad_chunks, err);
-    struct pp_wanted of_part = {.columns = wanted && wanted->columns ? wanted->columns | PP_COLUMN_START : PP_COLUMNS_ALL, .from_ns = o->from_ns, .to_ns = o->to_ns,
+    struct pp_wanted of_part = {.columns = wanted && wanted->columns ? wanted->columns | PP_COLUMN_START
+                                                                     : PP_COLUMNS_ALL,
+                                .from_ns = o->from_ns,
+                                .to_ns = o->to_ns,
                                 .thread = wanted ? wanted->thread : NULL};
     if (wanted && wanted->to_ns) {
         of_part.from_ns = wanted->from_ns > o->from_ns ? wanted->from_ns : o->from_ns;
@@ -158,13 +165,25 @@ static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err 
     return pp_reader_each_gpu(o->reader, fn, fn_ctx, err);
 }
 
-static pp_status open_source(const char *path, const struct opened *how, struct pp_source *out, struct pp_err *err)
+static pp_status open_source(const char *path, const struct opened *how, struct pp_source *out,
+                             struct pp_err *err)
 {
     struct opened *o = calloc(1, sizeof(*o));
     *out = (struct pp_source){
-        .path = path, .ctx = o, .meta = meta, .meta_num = meta_num, .each_meta = each_meta, .threads = threads, .name = name, .each_chunk = each_chunk,
-        .each_error = each_error, .each_queue = each_queue, .each_counter = each_counter, .each_loss = each_loss,
-        .each_proof = each_proof, .each_gpu = each_gpu,
+        .path = path,
+        .ctx = o,
+        .meta = meta,
+        .meta_num = meta_num,
+        .each_meta = each_meta,
+        .threads = threads,
+        .name = name,
+        .each_chunk = each_chunk,
+        .each_error = each_error,
+        .each_queue = each_queue,
+        .each_counter = each_counter,
+        .each_loss = each_loss,
+        .each_proof = each_proof,
+        .each_gpu = each_gpu,
     };
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
@@ -177,7 +196,8 @@ pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err 
     return open_source(path, &(struct opened){.part = 0}, out, err);
 }
 
-pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out, struct pp_err *err)
+pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out,
+                              struct pp_err *err)
 {
     return open_source(path, &(struct opened){.part = 1, .from_ns = from_ns, .to_ns = to_ns}, out, err);
 }

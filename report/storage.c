@@ -20,7 +20,8 @@ static double at(const float *sorted, size_t n, double q)
 
 static int by_end(const void *a, const void *b)
 {
-    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a, *y = *(const struct pp_cost_sample *const *)b;
+    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a,
+                                *y = *(const struct pp_cost_sample *const *)b;
     return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
 }
 
@@ -35,10 +36,12 @@ static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **
 
 enum { MOST_PAIRS = 20000 }; /* looked at: 0.7 is known to 0.01 then */
 
-/* Whether the read was under way when the one before it ended, for another worker, and waited for storage rather than for a CPU. */
+/* Whether the read was under way when the one before it ended, for another worker, and waited for storage
+ * rather than for a CPU. */
 static int overlaps(const struct pp_cost_sample *r, const struct pp_cost_sample *before)
 {
-    return r->read_start_ns < before->read_end_ns && r->worker != before->worker && r->read_blocked >= 0.5 * (double)(r->read_end_ns - r->read_start_ns);
+    return r->read_start_ns < before->read_end_ns && r->worker != before->worker &&
+           r->read_blocked >= 0.5 * (double)(r->read_end_ns - r->read_start_ns);
 }
 
 /* Sizes that hardly differ tell nothing: 5 % from their mean. */
@@ -47,15 +50,17 @@ static int sizes_differ(double sx, double sxx, double n)
     return sxx - sx * sx / n > 0.0025 * sxx;
 }
 
-/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads that are slow by themselves, the gap has nothing to
- * do with the bytes. The serial index is the rank correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few threads are late to
- * notice that their read has ended, which makes one gap long and the next one short, by more than all bytes make them differ. Where all sizes are the same, it is 0: nothing is
- * claimed. */
+/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads
+ * that are slow by themselves, the gap has nothing to do with the bytes. The serial index is the rank
+ * correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few
+ * threads are late to notice that their read has ended, which makes one gap long and the next one short, by
+ * more than all bytes make them differ. Where all sizes are the same, it is 0: nothing is claimed. */
 static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **order, double *bytes_per_s)
 {
     double n = 0, sx = 0, sy = 0, sxx = 0, serial = NAN;
     size_t stride = c->n / MOST_PAIRS + 1, pairs = 0;
-    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)), *gap = bytes ? bytes + c->n / stride + 1 : NULL;
+    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)),
+           *gap = bytes ? bytes + c->n / stride + 1 : NULL;
     for (size_t i = 1; bytes && i < c->n; i++) {
         const struct pp_cost_sample *r = order[i], *before = order[i - 1];
         if (!overlaps(r, before))
@@ -72,7 +77,8 @@ static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **
     return fmax(serial, 0); /* unknown: not claimed */
 }
 
-/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional to them (correlation over 0.9, no intercept). */
+/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional
+ * to them (correlation over 0.9, no intercept). */
 static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
 {
     double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, n = (double)c->n;
@@ -118,11 +124,12 @@ static double shard_of(const struct pp_costs *c, float *v)
     return middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5);
 }
 
-/* The split of the window at which the rate of reads finishing changes most; and how the median read changed there, which one slow part of the data or a
- * tail does not move. */
+/* The split of the window at which the rate of reads finishing changes most; and how the median read changed
+ * there, which one slow part of the data or a tail does not move. */
 static double split_of(const struct pp_costs *c, const struct pp_cost_sample **order, size_t *at_read)
 {
-    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0, where = 0.5;
+    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0,
+           where = 0.5;
     *at_read = c->n / 2;
     for (size_t i = c->n / 20; all > 0 && i < c->n - c->n / 20; i++) {
         double t = (double)order[i]->read_end_ns - t0;
@@ -147,7 +154,8 @@ static double middle_read(const struct pp_cost_sample **order, size_t from, size
 }
 
 /* What is said of a run that changed is said of it after the change: that is what goes on. */
-static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, float *v, struct pp_storage *out)
+static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, float *v,
+                     struct pp_storage *out)
 {
     size_t split;
     out->drift_at = split_of(c, order, &split);
@@ -176,10 +184,12 @@ static int same_sizes(const struct pp_costs *c)
     return most - least <= most / 20; /* of reads without bytes, too */
 }
 
-/* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what is limited more often. v: room for c->n. */
+/* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what
+ * is limited more often. v: room for c->n. */
 static void read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
-    double overlapping, alone, reads_per_s, serial = serial_of(c, order, &overlapping), proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
+    double overlapping, alone, reads_per_s, serial = serial_of(c, order, &overlapping),
+                                            proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
     c->storage.serial = serial;
     if (serial >= PP_SERIAL)
         c->bandwidth = overlapping;
@@ -198,7 +208,9 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         return PP_OK;
     float *v = malloc(c->n * sizeof(*v));
     const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
-    pp_status st = v && order ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the reads of %zu samples", c->n);
+    pp_status st = v && order
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the reads of %zu samples", c->n);
     if (st == PP_OK) {
         sort_by_end(c, order);
         drift_of(c, order, v, out);

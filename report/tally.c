@@ -33,9 +33,11 @@ double pp_split_blocked(const struct pp_split *s)
 /* CPU without run delay cannot be told from blocked, so only spans with both are measured. */
 static inline struct pp_split split_of(const struct pp_span *s)
 {
-    int measured = (s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) == (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY);
+    int measured = (s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) ==
+                   (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY);
     double ns = (double)s->dur_ns;
-    return measured ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns} : (struct pp_split){.total_ns = ns};
+    return measured ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns}
+                    : (struct pp_split){.total_ns = ns};
 }
 
 /* The given part (0..1) of it. */
@@ -63,9 +65,10 @@ static void finish_sample(struct pp_tally_thread *t)
     t->in_hand = 0;
 }
 
-/* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are taken from.
- * Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny dataset) back at an earlier
- * phase. A retried read is still the same sample; what its last phase says is what counts. */
+/* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are
+ * taken from. Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny
+ * dataset) back at an earlier phase. A retried read is still the same sample; what its last phase says is
+ * what counts. */
 static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int in_window)
 {
     int failed = (s->flags & PP_SPAN_ERROR) != 0;
@@ -73,7 +76,8 @@ static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int
         t->retries++;
     if ((s->flags & PP_SPAN_COUNT) && s->phase == PP_PHASE_READ && t->lane != PP_LANE_TRAINER && in_window)
         t->samples += s->sample; /* summed up by a lower detail */
-    if (s->sample == PP_NO_SAMPLE || (s->flags & PP_SPAN_COUNT) || s->phase < PP_PHASE_READ || s->phase > PP_PHASE_TRANSFORM)
+    if (s->sample == PP_NO_SAMPLE || (s->flags & PP_SPAN_COUNT) || s->phase < PP_PHASE_READ ||
+        s->phase > PP_PHASE_TRANSFORM)
         return;
     int again = s->phase <= t->last_phase && !(s->flags & PP_SPAN_RETRY);
     if (!t->in_hand || s->sample != t->sample || s->batch != t->batch || again)
@@ -109,15 +113,18 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
         p->tally->unknown_phase++;
         return;
     }
-    int in_window = s->start_ns >= tl->start_ns && s->start_ns < tl->end_ns && !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP));
+    int in_window = s->start_ns >= tl->start_ns && s->start_ns < tl->end_ns &&
+                    !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP));
     if (s->phase != PP_PHASE_COUNTER)
         count_sample(t, s, in_window);
-    if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns || s->start_ns >= tl->end_ns)
+    if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns ||
+        s->start_ns >= tl->end_ns)
         return;
     struct pp_tally_phase *ph = phase_of(p, t->lane, s->phase);
     if (!ph)
         return;
-    uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns, to = end < tl->end_ns ? end : tl->end_ns;
+    uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns,
+             to = end < tl->end_ns ? end : tl->end_ns;
     double part = from == s->start_ns && to == end ? 1 : (double)(to - from) / (double)s->dur_ns;
     struct pp_split split = split_of(s);
     add_split(&ph->inside, &split, part);
@@ -162,7 +169,8 @@ static int make_threads(const struct pp_source *source, struct pp_tally *out)
     return 1;
 }
 
-struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_tally *out)
+struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                     struct pp_tally *out)
 {
     struct pp_tally_pass *p = calloc(1, sizeof(*p));
     memset(out, 0, sizeof(*out));

@@ -21,7 +21,7 @@ struct pass {
     const struct pp_thread_row *threads;
     size_t n_threads, room, cycle_room;
     struct batch batch;
-    uint64_t run_start_ns, run_end_ns; /* first to last batch */
+    uint64_t run_start_ns, run_end_ns;  /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
 };
 
@@ -147,18 +147,27 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
     if (s->batch != PP_NO_BATCH)
         note_epoch(p, s->epoch, number);
     p->batch = (struct batch){
-        .number = number, .epoch = s->epoch, .open = 1, .inferred = s->batch == PP_NO_BATCH, .warmup = first, .boundary = new_epoch, .start_ns = s->start_ns, .end_ns = s->start_ns,
+        .number = number,
+        .epoch = s->epoch,
+        .open = 1,
+        .inferred = s->batch == PP_NO_BATCH,
+        .warmup = first,
+        .boundary = new_epoch,
+        .start_ns = s->start_ns,
+        .end_ns = s->start_ns,
     };
 }
 
-/* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the next batch. PP_NO_BATCH: to none. */
+/* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the
+ * next batch. PP_NO_BATCH: to none. */
 static uint32_t batch_of(struct pass *p, const struct pp_span *s)
 {
     const struct batch *b = &p->batch;
     p->numbered |= s->batch != PP_NO_BATCH;
     if (p->numbered || (s->flags & PP_SPAN_UNFINISHED))
         return s->flags & PP_SPAN_UNFINISHED ? PP_NO_BATCH : s->batch;
-    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_COLLECTIVE);
+    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC &&
+                                  s->phase != PP_PHASE_COLLECTIVE);
 }
 
 static void add_trainer_span(struct pass *p, const struct pp_span *s)
@@ -173,11 +182,13 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         }
         return;
     }
-    if (s->phase == PP_PHASE_COLLECTIVE && s->batch == PP_NO_BATCH && !b->open) { /* before the first step, ranks wait for each other to begin */
+    if (s->phase == PP_PHASE_COLLECTIVE && s->batch == PP_NO_BATCH &&
+        !b->open) { /* before the first step, ranks wait for each other to begin */
         tl->gather_ns += s->dur_ns;
         return;
     }
-    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC && s->phase != PP_PHASE_COLLECTIVE && s->phase != PP_PHASE_STEP)
+    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC &&
+        s->phase != PP_PHASE_COLLECTIVE && s->phase != PP_PHASE_STEP)
         return;
     uint32_t number = batch_of(p, s);
     if (number == PP_NO_BATCH)
@@ -233,7 +244,8 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
         tl->last_ns = end;
     if (s->phase == PP_PHASE_STARTUP)
         add_startup(tl, lane, s);
-    if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM) {
+    if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ &&
+        s->phase <= PP_PHASE_TRANSFORM) {
         tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
         tl->sample_phases |= s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT) ? 1u << s->phase : 0;
     }
@@ -263,7 +275,8 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err)
 {
-    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE |
+                                                       PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
     struct pass p = {.tl = out};
     memset(out, 0, sizeof(*out));
     out->first_ns = out->startup_start_ns = UINT64_MAX;
@@ -358,7 +371,8 @@ uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, si
 uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to, size_t *cursor)
 {
     size_t i = *cursor;
-    int after_last = i == 0 || tl->stalls[i - 1].end_ns <= from, before_next = i == tl->n_stalls || to <= tl->stalls[i].start_ns;
+    int after_last = i == 0 || tl->stalls[i - 1].end_ns <= from,
+        before_next = i == tl->n_stalls || to <= tl->stalls[i].start_ns;
     if (after_last && before_next && from <= to)
         return 0;
     uint64_t before = pp_timeline_stalled_before(tl, from, cursor);

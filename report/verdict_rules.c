@@ -6,28 +6,33 @@ const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT] = {
 #undef ROW
 };
 
-#define HELD "the trainer waits {data_wait} of its step time: {collective} for other ranks, {wait_itself} for its own data"
+#define HELD \
+    "the trainer waits {data_wait} of its step time: {collective} for other ranks, {wait_itself} for its own data"
 
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
-    {0.20, "input-bound", "highly", "HIGHLY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)",
-     HELD, "HIGHLY held up",
+    {0.20, "input-bound", "highly", "HIGHLY input-bound",
+     "the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)", HELD,
+     "HIGHLY held up",
      "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
-    {0.05, "input-bound", "moderately", "MODERATELY input-bound", "the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)",
-     HELD, "MODERATELY held up",
+    {0.05, "input-bound", "moderately", "MODERATELY input-bound",
+     "the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately so (XProf)", HELD,
+     "MODERATELY held up",
      "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step does not get a CPU"},
-    {0, "not-input-bound", "not", "NOT input-bound", "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL, NULL, NULL},
+    {0, "not-input-bound", "not", "NOT input-bound",
+     "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL, NULL,
+     NULL},
 };
 const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
-const struct pp_level_rule *const pp_level_moderate = &pp_level_rules[sizeof(pp_level_rules) / sizeof(pp_level_rules[0]) - 2];
+const struct pp_level_rule
+    *const pp_level_moderate = &pp_level_rules[sizeof(pp_level_rules) / sizeof(pp_level_rules[0]) - 2];
 
 const struct pp_guard_rule pp_guard_rules[] = {
     {PP_METRIC_BATCHES, 1, 0, 10, "below 10 the spread of a mean is itself unknown",
      "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
      "Run longer (--duration, --steps, --epochs), or lower --warmup or --batch-size."},
     {PP_METRIC_WINDOW, 1, 0, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
-     "the steady state lasted {window}, at least 1 s is needed",
-     "Run longer: --duration 30s."},
+     "the steady state lasted {window}, at least 1 s is needed", "Run longer: --duration 30s."},
     {PP_METRIC_LOSS, 0, 0, 0.01, "a fifth of the smallest share that decides (5 %)",
      "{loss} of the spans were lost, more than the 1 % that leaves shares intact",
      "Record less detail (--detail), or on a less loaded machine."},
@@ -49,15 +54,19 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 
 const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     [PP_IF_BLOCKED] = {PP_METRIC_OWNER_BLOCKED, 0.5, "more of its time than not"},
-    [PP_IF_SATURATED] = {PP_METRIC_SATURATION, 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"},
+    [PP_IF_SATURATED] =
+        {PP_METRIC_SATURATION, 0.9,
+         "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"},
     [PP_IF_DELAYED] = {PP_METRIC_OWNER_DELAY, 0.25, "taken away, a quarter of the owner's time would be won"},
     /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
     [PP_IF_CROWDED] = {PP_METRIC_OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"},
     [PP_IF_PAGEABLE] = {PP_METRIC_PAGEABLE, 1, "the configuration of the run"},
     [PP_IF_ENOUGH_WORKERS] = {PP_METRIC_WORKERS_PER_CPU, 1, "a worker for every usable CPU"},
-    /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two causes can both have 0.4: both hold the run up */
+    /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
+       causes can both have 0.4: both hold the run up */
     [PP_IF_STORAGE] = {PP_METRIC_W_STORAGE, 0.4, "the largest, or as large as another"},
-    [PP_IF_ERRORS] = {PP_METRIC_W_ERRORS, 0.3, "a third of what can be gained, for work that need not be done at all"},
+    [PP_IF_ERRORS] = {PP_METRIC_W_ERRORS, 0.3,
+                      "a third of what can be gained, for work that need not be done at all"},
     [PP_IF_LOCK] = {PP_METRIC_W_LOCK, 0.4, "the largest, or as large as another"},
     [PP_IF_WORK] = {PP_METRIC_W_WORK, 0.4, "the largest, or as large as another"},
     [PP_IF_COPY] = {PP_METRIC_W_COPY, 0.4, "the largest, or as large as another"},
@@ -68,24 +77,34 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     /* a label is right when its fix gains at least 15 % (docs/DIAGNOSIS.md) */
     [PP_IF_WORKERS_HELP] = {PP_METRIC_G_WORKERS, 0.15, "a fix that is worth its name gains 15 %"},
     [PP_IF_FEWER_HELP] = {PP_METRIC_G_FEWER, 0.08, "half of 15 %: fewer workers cost nothing"},
-    [PP_IF_PREFETCH_BRIDGES] = {PP_METRIC_PREFETCH_PART, 0.5, "more of it than not: on average storage is fast enough"},
+    [PP_IF_PREFETCH_BRIDGES] = {PP_METRIC_PREFETCH_PART, 0.5,
+                                "more of it than not: on average storage is fast enough"},
     [PP_IF_BUFFERS_HELP] = {PP_METRIC_G_BUFFERS, 0.1, "half of what perfect overlap of unequal parts gains"},
     [PP_IF_CPUS_HELP] = {PP_METRIC_G_CPUS, 0.15, "a fix that is worth its name gains 15 %"},
-    /* who else runs is weighed as every cause is: against the work made a quarter better. Ending others costs no code, so it may gain 3 % less, as fixes are ranked */
-    [PP_IF_CPUS_LEAD] = {PP_METRIC_CPUS_LEAD, -0.03, "gains as much as a quarter less work, but for 3 %: the cheaper fix goes first"},
+    /* who else runs is weighed as every cause is: against the work made a quarter better. Ending others costs
+       no code, so it may gain 3 % less, as fixes are ranked */
+    [PP_IF_CPUS_LEAD] = {PP_METRIC_CPUS_LEAD, -0.03,
+                         "gains as much as a quarter less work, but for 3 %: the cheaper fix goes first"},
     [PP_IF_CPUS_WORKERS_HELP] = {PP_METRIC_G_CPUS_WORKERS, 0.15, "a fix that is worth its name gains 15 %"},
     [PP_IF_WORK_HELPS] = {PP_METRIC_G_WORK, 0.15, "a fix that is worth its name gains 15 %"},
     [PP_IF_READ_TAIL] = {PP_METRIC_READ_TAIL, 8, "an exponential spread has 6.6; more is two kinds of reads"},
     [PP_IF_READ_BURST] = {PP_METRIC_READ_BURST, 0.5, "more often than not on several workers at once"},
-    [PP_IF_SHARD] = {PP_METRIC_SHARD_SKEW, 3, "medians of 16 parts of equal data differ by chance by less than 2"},
-    [PP_IF_WORK_TAIL] = {PP_METRIC_WORK_TAIL, 8, "an exponential spread has 6.6; more is two kinds of samples"},
-    [PP_IF_WORKER_SKEW] = {PP_METRIC_WORKER_SKEW, 3, "workers share one queue of samples: their means differ by chance by less than 1.5"},
-    [PP_IF_SERIAL] = {PP_METRIC_READ_SERIAL, 0.7, "half of what orders the gaps between reads by length is their bytes (0.7 squared)"},
+    [PP_IF_SHARD] = {PP_METRIC_SHARD_SKEW, 3,
+                     "medians of 16 parts of equal data differ by chance by less than 2"},
+    [PP_IF_WORK_TAIL] = {PP_METRIC_WORK_TAIL, 8,
+                         "an exponential spread has 6.6; more is two kinds of samples"},
+    [PP_IF_WORKER_SKEW] =
+        {PP_METRIC_WORKER_SKEW, 3,
+         "workers share one queue of samples: their means differ by chance by less than 1.5"},
+    [PP_IF_SERIAL] = {PP_METRIC_READ_SERIAL, 0.7,
+                      "half of what orders the gaps between reads by length is their bytes (0.7 squared)"},
     [PP_IF_LARGER] = {PP_METRIC_READ_BYTES, 4096, "a page: below it the request is the cost, not the bytes"},
     [PP_IF_MISS] = {PP_METRIC_MISS, 0.5, "more often than not"},
     [PP_IF_FITS] = {PP_METRIC_FREE_MEMORY, 0.1, "the data fits into memory with a tenth to spare"},
-    [PP_IF_FIRST_TOUCH] = {PP_METRIC_FIRST_TOUCH, 0.5, "more often than not: a later epoch would find it in the cache"},
-    [PP_IF_DRIFT] = {PP_METRIC_DRIFT, 1.5, "medians of hundreds of reads of one kind differ by chance by less than 1.2"},
+    [PP_IF_FIRST_TOUCH] = {PP_METRIC_FIRST_TOUCH, 0.5,
+                           "more often than not: a later epoch would find it in the cache"},
+    [PP_IF_DRIFT] = {PP_METRIC_DRIFT, 1.5,
+                     "medians of hundreds of reads of one kind differ by chance by less than 1.2"},
     [PP_IF_TRANSFORM] = {PP_METRIC_TRANSFORM_PART, 0.5, "more of the CPU work than not"},
     [PP_IF_COLLATE] = {PP_METRIC_COLLATE_PART, 0.5, "more of the CPU work than not"},
     [PP_IF_COPY_CPU] = {PP_METRIC_COPY_CPU, 0.3, "a copy engine needs no CPU: measured under 0.1 pinned"},
@@ -116,14 +135,18 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
 #define ALL(...) {__VA_ARGS__}, PP_IF_END
 #define STARVING(relief, ...) {__VA_ARGS__}, relief
 
-#define STRAGGLER "sync: every step ends with the slowest rank, and rank {last_rank} came last to {last_share} of them", \
-    "Mend the slow rank: its own recording says what holds it up. This rank's input is not the cause, and no change to it gains anything."
-#define IMBALANCE "sync: every step ends with the slowest rank, and the ranks take turns at it (most often rank {last_rank}, {last_share} of the steps)", \
-    "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary."
+#define STRAGGLER \
+    "sync: every step ends with the slowest rank, and rank {last_rank} came last to {last_share} of them", \
+        "Mend the slow rank: its own recording says what holds it up. This rank's input is not the cause, and no change to it gains anything."
+#define IMBALANCE \
+    "sync: every step ends with the slowest rank, and the ranks take turns at it (most often rank {last_rank}, {last_share} of the steps)", \
+        "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary."
 
 const struct pp_cause_rule pp_cause_rules[] = {
-    {"sync", "rank-straggler", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 1}), STRAGGLER},
-    {"sync", "rank-imbalance", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 0}), IMBALANCE},
+    {"sync", "rank-straggler", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 1}),
+     STRAGGLER},
+    {"sync", "rank-imbalance", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 0}),
+     IMBALANCE},
     {"sync", "pageable", ANY, ALL({PP_IF_GPU_COPY, 1}, {PP_IF_GPU_PAGEABLE, 1}),
      "sync: {gpu_copy} of the GPU's idle time it waits for a copy under way, and {gpu_pageable} of the bytes come from pageable memory",
      "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch)."},
@@ -163,7 +186,8 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"loader", "straggler-worker", ANY, ALL({PP_IF_WORKER_SKEW, 1}),
      "loader: one worker takes {worker_skew} times as long over a sample as the median one, and batches wait for it",
      "Look at that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it."},
-    {"transform", "cgroup-throttled", ANY, STARVING(PP_IF_CPUS_HELP, {PP_IF_THROTTLED, 1}, {PP_IF_STORAGE, 0}),
+    {"transform", "cgroup-throttled", ANY,
+     STARVING(PP_IF_CPUS_HELP, {PP_IF_THROTTLED, 1}, {PP_IF_STORAGE, 0}),
      "transform: a CPU quota throttles the run, threads were stopped {throttled} of the time",
      "Raise the CPU quota of the control group (cpu.max), or do less work per sample."},
     {"loader", "oversubscribed", ANY, STARVING(PP_IF_FEWER_HELP, {PP_IF_STRETCHED, 1}, {PP_IF_FEWER_HELP, 1}),
@@ -190,7 +214,8 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"storage", "metadata", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_LARGER, 0}),
      "storage: files of {read_bytes} bytes each cost a whole request",
      "Pack the files into shards; until then, more reads in flight (--workers)."},
-    {"storage", "cold-cache", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_MISS, 1}, {PP_IF_FITS, 1}, {PP_IF_FIRST_TOUCH, 1}),
+    {"storage", "cold-cache", ANY,
+     ALL({PP_IF_STORAGE, 1}, {PP_IF_MISS, 1}, {PP_IF_FITS, 1}, {PP_IF_FIRST_TOUCH, 1}),
      "storage: {miss} of the reads miss the page cache, while all of the data would fit into memory: a later epoch is another run",
      "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (--workers) until it is warm."},
     {"storage", "latency", ANY, ALL({PP_IF_STORAGE, 1}),
@@ -202,19 +227,27 @@ const struct pp_cause_rule pp_cause_rules[] = {
     {"loader", "straggler-sample", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORK_TAIL, 1}),
      "loader: the costliest samples in a hundred take {work_tail} times the median, and the batches behind them wait",
      "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets."},
-    {"loader", "under-parallel", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
+    {"loader", "under-parallel", ANY,
+     ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
-    {"loader", "oversubscribed", ANY, STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_STRETCHED, 1}, {PP_IF_OWN_CROWD, 1}, {PP_IF_MANY_WORKERS, 1}),
+    {"loader", "oversubscribed", ANY,
+     STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_STRETCHED, 1}, {PP_IF_OWN_CROWD, 1},
+              {PP_IF_MANY_WORKERS, 1}),
      "loader: {workers} workers crowd {cpus} usable CPUs, {own_crowd} of what wants one beside the trainer is theirs, and its own step takes {stretch} longer",
      "Use fewer workers (--workers auto or below), or do less work per sample."},
-    {"transform", "cpu-contended", ANY, STARVING(PP_IF_CPUS_HELP, {PP_IF_STRETCHED, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
+    {"transform", "cpu-contended", ANY,
+     STARVING(PP_IF_CPUS_HELP, {PP_IF_STRETCHED, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1},
+              {PP_IF_CONTENDED, 1}),
      "transform: others use {contended} of the usable CPUs, and this run's workers are {own_crowd} of what wants one beside the trainer",
      "Find what else runs on these CPUs before changing the loader."},
-    {"transform", "cpu-contended", ANY, STARVING(PP_IF_CPUS_HELP, {PP_IF_WORK, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
+    {"transform", "cpu-contended", ANY,
+     STARVING(PP_IF_CPUS_HELP, {PP_IF_WORK, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
      "transform: others use {contended} of the usable CPUs, and {owner} waits for one {run_queue} of its time",
      "Find what else runs on these CPUs before changing the loader."},
-    {"transform", "cpu-contended", ANY, STARVING(PP_IF_CPUS_WORKERS_HELP, {PP_IF_WORK, 1}, {PP_IF_ENOUGH_WORKERS, 0}, {PP_IF_CPUS_WORKERS_HELP, 1}, {PP_IF_CONTENDED, 1}),
+    {"transform", "cpu-contended", ANY,
+     STARVING(PP_IF_CPUS_WORKERS_HELP, {PP_IF_WORK, 1}, {PP_IF_ENOUGH_WORKERS, 0},
+              {PP_IF_CPUS_WORKERS_HELP, 1}, {PP_IF_CONTENDED, 1}),
      "transform: the {workers|worker is|workers are all} busy with {owner}, and others use the CPUs that more workers would need ({contended} of the usable ones)",
      "Find what else runs on these CPUs; with them free, --workers auto gains {g_cpus_workers}."},
     {"transform", "collate", ANY, STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_COLLATE, 1}),

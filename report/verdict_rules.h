@@ -1,5 +1,6 @@
-/* report/verdict_rules.h: the rules of the verdict as tables: what is measured, which thresholds it meets, where each threshold comes from,
- * what is said and what is advised. verdict.c applies them and adds none of its own.
+/* report/verdict_rules.h: the rules of the verdict as tables: what is measured, which thresholds it meets,
+ * where each threshold comes from, what is said and what is advised. verdict.c applies them and adds none of
+ * its own.
  *
  * Sentences hold {name} where a metric's value goes ({owner}: the name of the owning phase). */
 #ifndef PP_REPORT_VERDICT_RULES_H
@@ -12,6 +13,7 @@
 enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME };
 
 /* X(symbol, name in sentences, name in the evidence table, unit) */
+/* clang-format off */
 #define PP_METRIC_MAP(X)                                                     \
     X(DATA_WAIT, "data_wait", "exposed wait", SHARE)                         \
     X(OWNER_SHARE, "owner_share", "owner's part of the stalls", SHARE)       \
@@ -84,12 +86,13 @@ enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UN
     X(GPU_OVERLAP, "gpu_overlap", "gain of overlapping all copies", SHARE)   \
     X(GPU_SYNCS, "gpu_syncs", "synchronising calls per step", NUMBER)        \
     X(GPU_OVERHEAD, "gpu_overhead", "steps beyond their kernels", SHARE)
+/* clang-format on */
 
 enum pp_metric {
 #define PP_METRIC_ENUM(sym, name, text, unit) PP_METRIC_##sym,
     PP_METRIC_MAP(PP_METRIC_ENUM)
 #undef PP_METRIC_ENUM
-    PP_METRIC_COUNT
+        PP_METRIC_COUNT
 };
 
 struct pp_metric_info {
@@ -101,15 +104,19 @@ extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
 /* Highest first; the last row takes everything. */
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */
-    const char *l0, *level, *words, *sentence, *threshold; /* words: the level in a sentence; threshold: as shown beside the value */
-    const char *held, *held_words; /* where a part of it is waiting for other ranks, and those are not this one's input */
-    const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of a CPU */
+    const char *l0, *level, *words, *sentence,
+        *threshold; /* words: the level in a sentence; threshold: as shown beside the value */
+    const char *held,
+        *held_words; /* where a part of it is waiting for other ranks, and those are not this one's input */
+    const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of
+                              a CPU */
 };
 extern const struct pp_level_rule pp_level_rules[];
 extern const size_t pp_level_rules_n;
 extern const struct pp_level_rule *const pp_level_moderate; /* the least that is input-bound */
 
-/* Any that holds makes the verdict inconclusive. An unknown metric counts as too little, but for a law that could not be checked. */
+/* Any that holds makes the verdict inconclusive. An unknown metric counts as too little, but for a law that
+ * could not be checked. */
 struct pp_guard_rule {
     enum pp_metric metric;
     int at_least; /* 1: at least limit is needed; 0: at most */
@@ -122,13 +129,59 @@ extern const size_t pp_guard_rules_n;
 
 /* A condition holds, does not hold, or is unknown because its metric is. */
 enum pp_condition_id {
-    PP_IF_END, PP_IF_BLOCKED, PP_IF_SATURATED, PP_IF_DELAYED, PP_IF_CROWDED, PP_IF_PAGEABLE, PP_IF_ENOUGH_WORKERS,
-    PP_IF_STORAGE, PP_IF_ERRORS, PP_IF_LOCK, PP_IF_WORK, PP_IF_COPY, PP_IF_SYNC, PP_IF_COLLECTIVE, PP_IF_ONE_LAST, PP_IF_HELD,
-    PP_IF_WORKERS_HELP, PP_IF_FEWER_HELP, PP_IF_PREFETCH_BRIDGES, PP_IF_BUFFERS_HELP, PP_IF_CPUS_HELP, PP_IF_CPUS_LEAD, PP_IF_CPUS_WORKERS_HELP, PP_IF_WORK_HELPS,
-    PP_IF_READ_TAIL, PP_IF_READ_BURST, PP_IF_SHARD, PP_IF_WORK_TAIL, PP_IF_WORKER_SKEW, PP_IF_SERIAL, PP_IF_LARGER, PP_IF_MISS, PP_IF_FITS, PP_IF_FIRST_TOUCH,
-    PP_IF_DRIFT, PP_IF_TRANSFORM, PP_IF_COLLATE, PP_IF_COPY_CPU, PP_IF_CONTENDED, PP_IF_THROTTLED, PP_IF_FAULTS, PP_IF_STRETCHED, PP_IF_OWN_CROWD, PP_IF_MANY_WORKERS,
-    PP_IF_EPOCHS, PP_IF_STARTUP,
-    PP_IF_GPU_TOLD, PP_IF_GPU_COPY, PP_IF_GPU_HOST, PP_IF_GPU_PAGEABLE, PP_IF_GPU_OVERLAP, PP_IF_GPU_SYNCS, PP_IF_GPU_OVERHEAD,
+    PP_IF_END,
+    PP_IF_BLOCKED,
+    PP_IF_SATURATED,
+    PP_IF_DELAYED,
+    PP_IF_CROWDED,
+    PP_IF_PAGEABLE,
+    PP_IF_ENOUGH_WORKERS,
+    PP_IF_STORAGE,
+    PP_IF_ERRORS,
+    PP_IF_LOCK,
+    PP_IF_WORK,
+    PP_IF_COPY,
+    PP_IF_SYNC,
+    PP_IF_COLLECTIVE,
+    PP_IF_ONE_LAST,
+    PP_IF_HELD,
+    PP_IF_WORKERS_HELP,
+    PP_IF_FEWER_HELP,
+    PP_IF_PREFETCH_BRIDGES,
+    PP_IF_BUFFERS_HELP,
+    PP_IF_CPUS_HELP,
+    PP_IF_CPUS_LEAD,
+    PP_IF_CPUS_WORKERS_HELP,
+    PP_IF_WORK_HELPS,
+    PP_IF_READ_TAIL,
+    PP_IF_READ_BURST,
+    PP_IF_SHARD,
+    PP_IF_WORK_TAIL,
+    PP_IF_WORKER_SKEW,
+    PP_IF_SERIAL,
+    PP_IF_LARGER,
+    PP_IF_MISS,
+    PP_IF_FITS,
+    PP_IF_FIRST_TOUCH,
+    PP_IF_DRIFT,
+    PP_IF_TRANSFORM,
+    PP_IF_COLLATE,
+    PP_IF_COPY_CPU,
+    PP_IF_CONTENDED,
+    PP_IF_THROTTLED,
+    PP_IF_FAULTS,
+    PP_IF_STRETCHED,
+    PP_IF_OWN_CROWD,
+    PP_IF_MANY_WORKERS,
+    PP_IF_EPOCHS,
+    PP_IF_STARTUP,
+    PP_IF_GPU_TOLD,
+    PP_IF_GPU_COPY,
+    PP_IF_GPU_HOST,
+    PP_IF_GPU_PAGEABLE,
+    PP_IF_GPU_OVERLAP,
+    PP_IF_GPU_SYNCS,
+    PP_IF_GPU_OVERHEAD,
     PP_CONDITIONS
 };
 struct pp_condition {
@@ -138,18 +191,21 @@ struct pp_condition {
 };
 extern const struct pp_condition pp_conditions[PP_CONDITIONS];
 
-/* In this order; the first whose owner and conditions match is the cause. Those that need a replay come first; without one (a streamed run, too few
- * samples, no CPU accounting) their metrics are unknown, they abstain, and the shares of the stalls decide below them. */
+/* In this order; the first whose owner and conditions match is the cause. Those that need a replay come
+ * first; without one (a streamed run, too few samples, no CPU accounting) their metrics are unknown, they
+ * abstain, and the shares of the stalls decide below them. */
 #define PP_ANY_OWNER 0xffffffffu
 struct pp_cause_rule {
-    const char *l1, *l2;  /* l2 may be NULL */
-    unsigned owners;      /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
+    const char *l1, *l2; /* l2 may be NULL */
+    unsigned owners;     /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
     struct {
         enum pp_condition_id id;
         int holds;
-    } when[4];            /* up to PP_IF_END */
-    enum pp_condition_id relief; /* of a want of CPU: that its remedy gains, by the replay. A step that is stretched where the trainer hardly waits for data may be
-                                  * charged to these causes alone, and only if that holds. PP_IF_END: the cause is no want of CPU */
+    } when[4]; /* up to PP_IF_END */
+    enum pp_condition_id
+        relief; /* of a want of CPU: that its remedy gains, by the replay. A step that is stretched where the
+                 * trainer hardly waits for data may be charged to these causes alone, and only if that holds.
+                 * PP_IF_END: the cause is no want of CPU */
     const char *sentence, *remedy;
 };
 extern const struct pp_cause_rule pp_cause_rules[];

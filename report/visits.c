@@ -8,10 +8,12 @@
 #include <string.h>
 
 #define MOST_BATCHES (UINT32_C(1) << 21)
-#define SAME_PART 0.9      /* of the batches two epochs both have: the last ones may have been on their way when the run ended */
-#define CHANCE 13.8155106  /* ln(1e6) */
+#define SAME_PART \
+    0.9 /* of the batches two epochs both have: the last ones may have been on their way when the run ended \
+         */
+#define CHANCE 13.8155106 /* ln(1e6) */
 enum { AHEAD = 32 };      /* spans: a few hundred ns */
-#define MOST_REPEATS 0.5   /* of the visits: beyond, epochs are not told, or each worker reads everything */
+#define MOST_REPEATS 0.5  /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
 struct batch {
     uint64_t hash, least, most;
@@ -33,7 +35,7 @@ struct pp_visits_pass {
     struct thread *hands;
     struct batch *batches;
     struct pp_watch watch;
-    pp_phase phase;          /* whose spans are visits; PP_PHASE_NONE: none name samples */
+    pp_phase phase; /* whose spans are visits; PP_PHASE_NONE: none name samples */
     int merged, substitutes, with_replacement, cached, resumed;
     double per_epoch, slack; /* samples of a whole epoch, and how many fewer are fine; NAN: not known */
     double visits, repeats;
@@ -54,7 +56,8 @@ static int is(const struct pp_source *s, const char *key, const char *value)
 static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
 {
     const char *resume = s->meta(s->ctx, "config", "resume");
-    double samples = pp_source_number(s, "config", "dataset_samples", NAN), ranks = pp_source_number(s, "config", "world_size", 1);
+    double samples = pp_source_number(s, "config", "dataset_samples", NAN),
+           ranks = pp_source_number(s, "config", "world_size", 1);
     p->resumed = resume && resume[0];
     p->substitutes = is(s, "on_error", "substitute");
     p->with_replacement = is(s, "sampler", "weighted");
@@ -122,7 +125,8 @@ static int visit(struct pp_visits_pass *p, const struct pp_span *s)
         if (p->n_again < PP_VISITS_EXAMPLES)
             p->again[p->n_again++] = (struct pp_visits_example){s->sample, s->epoch};
     }
-    return seen != PP_WATCH_NO_MEMORY && (s->batch == PP_NO_BATCH || note_batch(p, s->batch, s->epoch, s->sample));
+    return seen != PP_WATCH_NO_MEMORY &&
+           (s->batch == PP_NO_BATCH || note_batch(p, s->batch, s->epoch, s->sample));
 }
 
 static int add_span(struct pp_visits_pass *p, struct thread *t, const struct pp_span *s)
@@ -132,11 +136,16 @@ static int add_span(struct pp_visits_pass *p, struct thread *t, const struct pp_
         t->failed |= named && (s->flags & PP_SPAN_ERROR) && s->phase != PP_PHASE_COUNTER;
         return 1;
     }
-    int same = t->any && t->sample == s->sample && t->batch == s->batch && t->epoch == s->epoch; /* read in several parts */
+    int same = t->any && t->sample == s->sample && t->batch == s->batch &&
+               t->epoch == s->epoch; /* read in several parts */
     int substitute = p->substitutes && t->failed && t->batch == s->batch;
     if (!same && !substitute)
         ok = visit(p, s);
-    *t = (struct thread){.sample = s->sample, .batch = s->batch, .epoch = s->epoch, .any = 1, .failed = (s->flags & PP_SPAN_ERROR) != 0};
+    *t = (struct thread){.sample = s->sample,
+                         .batch = s->batch,
+                         .epoch = s->epoch,
+                         .any = 1,
+                         .failed = (s->flags & PP_SPAN_ERROR) != 0};
     return ok;
 }
 
@@ -145,7 +154,8 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
     size_t at = 0;
     while (at < p->n_threads && p->threads[at].id != thread)
         at++;
-    if (at == p->n_threads || p->phase == PP_PHASE_NONE || (p->threads[at].lane != PP_LANE_WORKER && p->threads[at].lane != PP_LANE_READER))
+    if (at == p->n_threads || p->phase == PP_PHASE_NONE ||
+        (p->threads[at].lane != PP_LANE_WORKER && p->threads[at].lane != PP_LANE_READER))
         return 0;
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n && spans[i + AHEAD].phase == p->phase)
@@ -161,9 +171,9 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
 /* Two neighbouring epochs, batch by batch. */
 struct comparison {
     uint64_t compared, same;
-    double chance;      /* -ln of what shuffles agree with */
+    double chance;              /* -ln of what shuffles agree with */
     double ranges, least, most; /* ranges: of sample numbers, of each batch, summed up */
-    uint64_t rising;    /* batches that begin behind the one before */
+    uint64_t rising;            /* batches that begin behind the one before */
 };
 
 static uint32_t first_batch(const struct pp_timeline *tl, size_t epoch)
@@ -185,7 +195,9 @@ static struct comparison compare(const struct pp_visits_pass *p, size_t epoch)
     double samples = 0;
     if (now == UINT32_MAX || before == UINT32_MAX || before >= now)
         return c;
-    for (uint64_t i = 0; before + i < now && (a = batch_of(p, before + i, epoch - 1)) && (b = batch_of(p, now + i, epoch)); i++) {
+    for (uint64_t i = 0;
+         before + i < now && (a = batch_of(p, before + i, epoch - 1)) && (b = batch_of(p, now + i, epoch));
+         i++) {
         int same = a->n == b->n && a->hash == b->hash;
         c.compared++;
         c.same += (uint64_t)same;
@@ -204,7 +216,8 @@ static struct comparison compare(const struct pp_visits_pass *p, size_t epoch)
 /* Batches that span few numbers, in rising order. */
 static int is_by_number(const struct comparison *c)
 {
-    return c->compared >= 2 && c->ranges <= 1.05 * (c->most - c->least) && (double)c->rising >= SAME_PART * (double)(c->compared - 1);
+    return c->compared >= 2 && c->ranges <= 1.05 * (c->most - c->least) &&
+           (double)c->rising >= SAME_PART * (double)(c->compared - 1);
 }
 
 static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
@@ -229,7 +242,10 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
     }
     out->by_number = by_number > 0;
     if (out->pairs == 0)
-        out->order_unknown = possible ? "the epochs have one batch in common, or are of one batch" : "only one epoch was read far enough to be compared, or its spans carry no batch numbers";
+        out->order_unknown =
+            possible
+                ? "the epochs have one batch in common, or are of one batch"
+                : "only one epoch was read far enough to be compared, or its spans carry no batch numbers";
 }
 
 /* ---- samples ---- */
@@ -245,14 +261,16 @@ static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
     if (p->with_replacement)
         out->repeats_unknown = "the sampler draws with replacement, so samples come again on purpose";
     else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
-        out->repeats_unknown = "most samples came more than once and all spans name epoch 0: either the epoch is not told (pp_lap.epoch), or each worker reads the whole data set";
+        out->repeats_unknown =
+            "most samples came more than once and all spans name epoch 0: either the epoch is not told (pp_lap.epoch), or each worker reads the whole data set";
 }
 
 /* An epoch that began and ended in the recording. */
 static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
 {
     uint32_t first = first_batch(p->tl, epoch);
-    int begun = first != UINT32_MAX && (first == 0 ? !p->resumed : epoch > 0 && first_batch(p->tl, (size_t)epoch - 1) != UINT32_MAX);
+    int begun = first != UINT32_MAX &&
+                (first == 0 ? !p->resumed : epoch > 0 && first_batch(p->tl, (size_t)epoch - 1) != UINT32_MAX);
     return begun && first_batch(p->tl, (size_t)epoch + 1) != UINT32_MAX;
 }
 
@@ -271,7 +289,8 @@ static void count_seen(const struct pp_visits_pass *p, uint16_t from, double see
 }
 
 /* The smallest sample numbers that the reference epoch had and this one has not. */
-static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_t reference, struct pp_visits *out)
+static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_t reference,
+                         struct pp_visits *out)
 {
     for (size_t i = 0; i < p->watch.room; i++) {
         const struct pp_watch_entry *w = &p->watch.entries[i];
@@ -289,7 +308,8 @@ static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_
 static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visits *out)
 {
     double seen[PP_WATCH_EPOCHS], scale = pp_watch_scale(&p->watch), largest = 0;
-    uint16_t from = p->last_epoch >= PP_WATCH_EPOCHS ? (uint16_t)(p->last_epoch - PP_WATCH_EPOCHS + 1) : 0, best = from;
+    uint16_t from = p->last_epoch >= PP_WATCH_EPOCHS ? (uint16_t)(p->last_epoch - PP_WATCH_EPOCHS + 1) : 0,
+             best = from;
     count_seen(p, from, seen);
     for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
         seen[e - from] = is_whole(p, e) ? seen[e - from] : NAN;
@@ -298,7 +318,9 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
             largest = seen[e - from], best = e;
     }
     out->expected = isnan(p->per_epoch) ? largest * scale : p->per_epoch;
-    double fewest = scale > 1 ? largest * scale : out->expected - p->slack; /* an estimate is held against the largest epoch's, of the same watched samples */
+    double fewest = scale > 1 ? largest * scale
+                              : out->expected - p->slack; /* an estimate is held against the largest epoch's,
+                                                             of the same watched samples */
     for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
         double missing = fewest - seen[e - from] * scale;
         if (!(missing > 0))
@@ -312,11 +334,13 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
     else if (p->cached)
         out->skips_unknown = "batches were delivered again without being read (--cached-batches)";
     else if (lost || p->merged)
-        out->skips_unknown = lost ? "spans are missing from the recording" : "a part of the samples was recorded as sums (--detail)";
+        out->skips_unknown = lost ? "spans are missing from the recording"
+                                  : "a part of the samples was recorded as sums (--detail)";
     else if (out->whole_epochs == 0)
         out->skips_unknown = "no epoch was read from its first batch to its last";
     else if (isnan(p->per_epoch) && out->whole_epochs < 2)
-        out->skips_unknown = "one whole epoch, and the recording does not say how many samples it should have";
+        out->skips_unknown =
+            "one whole epoch, and the recording does not say how many samples it should have";
 }
 
 void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
@@ -327,7 +351,8 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     out->scale = pp_watch_scale(&p->watch);
     if (p->phase == PP_PHASE_NONE)
         out->order_unknown = out->repeats_unknown = out->skips_unknown =
-            p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)" : "no span of the workers names a sample";
+            p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
+                      : "no span of the workers names a sample";
     else {
         judge_order(p, out);
         judge_repeats(p, out);

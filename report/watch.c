@@ -34,7 +34,8 @@ void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
         __builtin_prefetch(&w->entries[hash & (w->room - 1)], 1);
 }
 
-/* Into a table of that room, without what the level leaves out: those that stay are taken out first, so that there are never two tables. */
+/* Into a table of that room, without what the level leaves out: those that stay are taken out first, so that
+ * there are never two tables. */
 static int move(struct pp_watch *w, size_t room)
 {
     struct pp_watch_entry *stay = malloc((w->n + 1) * sizeof(*stay));

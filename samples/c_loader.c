@@ -1,4 +1,5 @@
-/* c_loader.c: a data loader of your own, recorded. Two workers "read" and "decode" samples into batches, a trainer takes them in turn.
+/* c_loader.c: a data loader of your own, recorded. Two workers "read" and "decode" samples into batches, a
+ * trainer takes them in turn.
  *
  *     cc c_loader.c $(pkg-config --cflags --libs pipeprobe) -lpthread -o c_loader
  *     ./c_loader run.sqlite && pipeprobe report run.sqlite */
@@ -44,7 +45,9 @@ static void train(void)
     struct pp_thread *t = pp_thread_open(recorder, PP_LANE_TRAINER, "trainer");
     uint16_t seen = pp_name(recorder, "samples seen");
     for (unsigned batch = 0; batch < BATCHES; batch++) {
-        struct pp_lap lap = {.batch = batch, .sample = BATCH, .flags = PP_SPAN_COUNT}; /* a number of samples, not an id */
+        struct pp_lap lap = {.batch = batch,
+                             .sample = BATCH,
+                             .flags = PP_SPAN_COUNT}; /* a number of samples, not an id */
         pp_span_begin(t, PP_PHASE_DATA_WAIT, &lap);
         pthread_mutex_lock(&lock);
         while (!ready[batch])
@@ -63,7 +66,8 @@ int main(int argc, char **argv)
 {
     struct pp_err err;
     pthread_t thread[WORKERS];
-    if (pp_open(argc > 1 ? argv[1] : "c_loader.sqlite", &(struct pp_open_opts){.replace = 1, .resources = 1}, &recorder, &err) != PP_OK)
+    if (pp_open(argc > 1 ? argv[1] : "c_loader.sqlite", &(struct pp_open_opts){.replace = 1, .resources = 1},
+                &recorder, &err) != PP_OK)
         fprintf(stderr, "not recorded: %s\n", err.text);
     for (size_t i = 0; i < WORKERS; i++)
         pthread_create(&thread[i], NULL, worker, (void *)i);

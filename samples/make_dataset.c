@@ -1,5 +1,6 @@
-/* make_dataset: writes a data set to measure loaders with: JPEGs that weigh what real ones weigh (mean 480x400, 100 KB, 4 bits per
- * pixel, the usual mix of kinds), as class folders or WebDataset shards, or a token file. The same seed gives the same bytes. */
+/* make_dataset: writes a data set to measure loaders with: JPEGs that weigh what real ones weigh (mean
+ * 480x400, 100 KB, 4 bits per pixel, the usual mix of kinds), as class folders or WebDataset shards, or a
+ * token file. The same seed gives the same bytes. */
 #include "probe/base/err.h"
 #include "samples/dataset/encode.h"
 #include "samples/dataset/extras.h"
@@ -62,8 +63,8 @@ pp_status write_file(const char *path, const void *data, size_t size, struct pp_
     return PP_OK;
 }
 
-pp_status make_sample(const struct picture_field *f, const struct plan_opts *opts, uint64_t index, struct sample_plan *plan, uint8_t **data,
-                      size_t *size, struct pp_err *err)
+pp_status make_sample(const struct picture_field *f, const struct plan_opts *opts, uint64_t index,
+                      struct sample_plan *plan, uint8_t **data, size_t *size, struct pp_err *err)
 {
     sample_plan(opts, index, plan);
     uint8_t *rgb = malloc((size_t)plan->width * (size_t)plan->height * 3);
@@ -73,7 +74,9 @@ pp_status make_sample(const struct picture_field *f, const struct plan_opts *opt
         *data = encode_jpeg(plan, rgb, size);
     }
     free(rgb);
-    return *data ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for an image of %dx%d pixels", plan->width, plan->height);
+    return *data ? PP_OK
+                 : pp_fail(err, PP_E_NO_MEMORY, "no memory for an image of %dx%d pixels", plan->width,
+                           plan->height);
 }
 
 static pp_status write_image(struct job *j, uint64_t index, struct pp_err *err)
@@ -85,7 +88,8 @@ static pp_status write_image(struct job *j, uint64_t index, struct pp_err *err)
     pp_status s = make_sample(j->field, &j->opts->plan, index, &plan, &data, &size, err);
     if (s)
         return s;
-    snprintf(path, sizeof path, "%s/class_%03llu/img_%06llu.jpg", j->opts->out_dir, (unsigned long long)plan.cls, (unsigned long long)index);
+    snprintf(path, sizeof path, "%s/class_%03llu/img_%06llu.jpg", j->opts->out_dir,
+             (unsigned long long)plan.cls, (unsigned long long)index);
     s = write_file(path, data, size, err);
     free(data);
     atomic_fetch_add(&j->bytes, size);
@@ -98,7 +102,8 @@ static pp_status write_shard_number(struct job *j, uint64_t shard, struct pp_err
     char path[4096];
     uint64_t bytes = 0;
     snprintf(path, sizeof path, "%s/shard-%06llu.tar", o->out_dir, (unsigned long long)shard);
-    pp_status s = write_shard(path, j->field, &o->plan, o->n * shard / o->shards, o->n * (shard + 1) / o->shards, &bytes, err);
+    pp_status s = write_shard(path, j->field, &o->plan, o->n * shard / o->shards,
+                              o->n * (shard + 1) / o->shards, &bytes, err);
     atomic_fetch_add(&j->bytes, bytes);
     return s;
 }
@@ -161,10 +166,12 @@ static void print_summary(const struct job *j)
         width += plan.width;
         height += plan.height;
     }
-    printf("%llu images in %s: mean %.0fx%.0f, %.1f KB, %.2f bits per pixel;", (unsigned long long)o->n, o->out_dir, width / n, height / n,
-           (double)j->bytes / n / 1e3, pixels > 0 ? 8.0 * (double)j->bytes / pixels : 0);
+    printf("%llu images in %s: mean %.0fx%.0f, %.1f KB, %.2f bits per pixel;", (unsigned long long)o->n,
+           o->out_dir, width / n, height / n, (double)j->bytes / n / 1e3,
+           pixels > 0 ? 8.0 * (double)j->bytes / pixels : 0);
     for (int k = 0; k < KIND_COUNT; k++)
-        printf(" %llu %s%s", (unsigned long long)count[k], sample_kind_name(k), k + 1 < KIND_COUNT ? "," : "\n");
+        printf(" %llu %s%s", (unsigned long long)count[k], sample_kind_name(k),
+               k + 1 < KIND_COUNT ? "," : "\n");
 }
 
 static pp_status make_images(const struct options *o, struct pp_err *err)
@@ -207,8 +214,17 @@ static int number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {
-        {"n", 1, 0, 'n'},    {"seed", 1, 0, 's'}, {"classes", 1, 0, 'c'}, {"size", 1, 0, 'S'},   {"skewed", 0, 0, 'k'}, {"odd", 0, 0, 'o'},
-        {"tar", 1, 0, 't'},  {"tokens", 1, 0, 'T'}, {"threads", 1, 0, 'j'}, {"help", 0, 0, 'h'}, {0},
+        {"n", 1, 0, 'n'},
+        {"seed", 1, 0, 's'},
+        {"classes", 1, 0, 'c'},
+        {"size", 1, 0, 'S'},
+        {"skewed", 0, 0, 'k'},
+        {"odd", 0, 0, 'o'},
+        {"tar", 1, 0, 't'},
+        {"tokens", 1, 0, 'T'},
+        {"threads", 1, 0, 'j'},
+        {"help", 0, 0, 'h'},
+        {0},
     };
     uint64_t w = 478, h = 402;
     char x;
@@ -218,7 +234,9 @@ static int parse(int argc, char **argv, struct options *o)
         case 'n': ok = n_given = number(optarg, 1, 100000000000u, &o->n); break;
         case 's': ok = number(optarg, 0, UINT64_MAX, &o->plan.seed); break;
         case 'c': ok = number(optarg, 1, 100000, &o->plan.classes); break;
-        case 'S': ok = sscanf(optarg, "%5lux%5lu%c", &w, &h, &x) == 2 && w > 0 && h > 0 && w <= 6000 && h <= 6000; break;
+        case 'S':
+            ok = sscanf(optarg, "%5lux%5lu%c", &w, &h, &x) == 2 && w > 0 && h > 0 && w <= 6000 && h <= 6000;
+            break;
         case 'k': o->plan.skewed = 1; break;
         case 'o': o->odd = 1; break;
         case 't': ok = number(optarg, 1, 1000000, &o->shards); break;
@@ -237,7 +255,8 @@ static int parse(int argc, char **argv, struct options *o)
     if (ok && optind + !o->tokens != argc)
         ok = fprintf(stderr, "make_dataset: give one OUT_DIR, or --tokens FILE; see --help\n") < 0;
     if (ok && o->odd && o->shards)
-        ok = fprintf(stderr, "make_dataset: --odd writes into class folders, which --tar does not make\n") < 0;
+        ok = fprintf(stderr, "make_dataset: --odd writes into class folders, which --tar does not make\n") <
+             0;
     o->out_dir = o->tokens ? NULL : argv[optind];
     return ok;
 }
@@ -245,7 +264,11 @@ static int parse(int argc, char **argv, struct options *o)
 int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct options o = {.n = 200, .threads = cpus < 1 ? 1 : cpus > 256 ? 256 : (uint64_t)cpus, .plan = {.seed = 1, .classes = 10}};
+    struct options o = {.n = 200,
+                        .threads = cpus < 1     ? 1
+                                   : cpus > 256 ? 256
+                                                : (uint64_t)cpus,
+                        .plan = {.seed = 1, .classes = 10}};
     struct pp_err err;
     if (!parse(argc, argv, &o))
         return 2;

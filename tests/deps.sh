@@ -34,6 +34,7 @@ ROWS
         ;;
     checkers)
         cat <<'ROWS'
+clang-format-14|run|clang-format-14|
 dpkg-dev|run|dpkg-shlibdeps|
 groff-base|run|groff|
 libxml2-utils|run|xmllint|

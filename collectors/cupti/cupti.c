@@ -37,15 +37,17 @@ struct pp_cupti {
 /* CUPTI's callbacks are given nothing of ours. Set before the first can come, cleared after the last. */
 static struct pp_cupti *the_consumer;
 
-static const uint32_t kinds[] = {PP_CUPTI_EXTERNAL_CORRELATION, PP_CUPTI_MEMCPY, PP_CUPTI_MEMSET, PP_CUPTI_KERNEL,
-                                 PP_CUPTI_DRIVER, PP_CUPTI_SYNCHRONIZATION, PP_CUPTI_OVERHEAD};
+static const uint32_t kinds[] = {
+    PP_CUPTI_EXTERNAL_CORRELATION, PP_CUPTI_MEMCPY,  PP_CUPTI_MEMSET, PP_CUPTI_KERNEL, PP_CUPTI_DRIVER,
+    PP_CUPTI_SYNCHRONIZATION,      PP_CUPTI_OVERHEAD};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* ---- buffers: CUPTI's thread ---- */
 
 static void on_requested(uint8_t **bytes, size_t *size, size_t *max_records)
 {
-    struct pp_cupti *c = __atomic_load_n(&the_consumer, __ATOMIC_ACQUIRE); /* pairs with the release in pp_cupti_open */
+    struct pp_cupti *c = __atomic_load_n(&the_consumer,
+                                         __ATOMIC_ACQUIRE); /* pairs with the release in pp_cupti_open */
     struct buffer *b = NULL;
     *bytes = NULL;
     *size = *max_records = 0;
@@ -102,16 +104,19 @@ static struct pp_cupti_anchor compare_clocks(const struct pp_cupti *c)
             continue;
         uint64_t to = pp_now_ns(), middle = from + (to - from) / 2, error = (to - from + 1) / 2;
         if (error < best.error_ns)
-            best = (struct pp_cupti_anchor){.t_ns = middle, .offset_ns = (int64_t)(middle - theirs), .error_ns = error};
+            best = (struct pp_cupti_anchor){.t_ns = middle,
+                                            .offset_ns = (int64_t)(middle - theirs),
+                                            .error_ns = error};
     }
     return best.error_ns < UINT64_MAX ? best : c->anchor;
 }
 
-/* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of the wall clock), nobody knows when in between, and the
- * rows there are off by up to as much. */
+/* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of the
+ * wall clock), nobody knows when in between, and the rows there are off by up to as much. */
 static void follow_clock(struct pp_cupti *c, struct pp_cupti_anchor *now)
 {
-    double passed = now->t_ns > c->anchor.t_ns ? (double)(now->t_ns - c->anchor.t_ns) : 0, moved = (double)(now->offset_ns - c->anchor.offset_ns);
+    double passed = now->t_ns > c->anchor.t_ns ? (double)(now->t_ns - c->anchor.t_ns) : 0,
+           moved = (double)(now->offset_ns - c->anchor.offset_ns);
     if (passed > 0) {
         now->error_ns += (uint64_t)fabs(moved - c->slope * passed);
         c->slope = moved / passed;
@@ -127,18 +132,24 @@ static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 
 /* ---- opening ---- */
 
-static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc, const char *what, struct pp_err *err)
+static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc, const char *what,
+                         struct pp_err *err)
 {
     const char *text = NULL;
     char holder[200];
     if (t->cuptiGetResultString(rc, &text) != 0 || !text)
         text = "no words for it";
     if (rc == PP_CUPTI_MULTIPLE_SUBSCRIBERS || rc == PP_CUPTI_HARDWARE_BUSY)
-        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s said %s (%d)", pp_cupti_holder(holder, sizeof(holder)), what, text, rc);
-    return pp_fail(err, rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? PP_E_ACCESS : PP_E_UNSUPPORTED, "%s failed: %s (%d)%s", what, text, rc,
-                   rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? "; the driver lets only the administrator profile (NVreg_RestrictProfilingToAdminUsers)"
-                   : rc == PP_CUPTI_UNKNOWN || rc == PP_CUPTI_NOT_INITIALIZED ? "; there is no device, or the driver is older than this CUPTI"
-                                                                              : "");
+        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s said %s (%d)",
+                       pp_cupti_holder(holder, sizeof(holder)), what, text, rc);
+    return pp_fail(
+        err, rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? PP_E_ACCESS : PP_E_UNSUPPORTED, "%s failed: %s (%d)%s",
+        what, text, rc,
+        rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES
+            ? "; the driver lets only the administrator profile (NVreg_RestrictProfilingToAdminUsers)"
+        : rc == PP_CUPTI_UNKNOWN || rc == PP_CUPTI_NOT_INITIALIZED
+            ? "; there is no device, or the driver is older than this CUPTI"
+            : "");
 }
 
 static void turn_off(struct pp_cupti *c, size_t n)
@@ -150,11 +161,13 @@ static void turn_off(struct pp_cupti *c, size_t n)
 static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
 {
     const struct pp_cupti_api_table *t = &c->cupti;
-    /* A version without the call, or that refuses, numbers threads its own way: their calls then belong to no thread of ours. */
+    /* A version without the call, or that refuses, numbers threads its own way: their calls then belong to no
+     * thread of ours. */
     if (t->cuptiSetThreadIdType)
         t->cuptiSetThreadIdType(PP_CUPTI_THREAD_SYSTEM);
     /* The clock comes before any kind; a version that refuses ours is converted from. */
-    c->stats.own_clock = t->cuptiActivityRegisterTimestampCallback && t->cuptiActivityRegisterTimestampCallback(our_clock) == 0;
+    c->stats.own_clock = t->cuptiActivityRegisterTimestampCallback &&
+                         t->cuptiActivityRegisterTimestampCallback(our_clock) == 0;
     c->anchor = compare_clocks(c);
     pp_cupti_result rc = t->cuptiActivityRegisterCallbacks(on_requested, on_completed);
     if (rc != 0)
@@ -236,7 +249,8 @@ struct pp_device_watch pp_cupti_watch(struct pp_cupti *c)
 
 /* ---- records: poll's thread ---- */
 
-static void store_record(struct pp_cupti *c, const struct pp_cupti_record *r, const struct pp_cupti_anchor *now)
+static void store_record(struct pp_cupti *c, const struct pp_cupti_record *r,
+                         const struct pp_cupti_anchor *now)
 {
     struct pp_store_gpu row;
     uint32_t correlation;
@@ -251,9 +265,7 @@ static void store_record(struct pp_cupti *c, const struct pp_cupti_record *r, co
         pp_store_gpu_batch(c->store, correlation, batch);
         c->stats.batches++;
         break;
-    case PP_CUPTI_IGNORED:
-        c->stats.ignored++;
-        break;
+    case PP_CUPTI_IGNORED: c->stats.ignored++; break;
     }
 }
 

@@ -9,8 +9,12 @@
 static const struct {
     const char *part, *holder;
 } known[] = {
-    {"libToolsInjection", "Nsight Systems"}, {"libcuda-injection", "Nsight Compute"}, {"libTreeLauncherTargetInjection", "Nsight Compute"},
-    {"libnvprof", "nvprof"},                 {"libkineto", "PyTorch's profiler"},     {"libtorch_cuda", "PyTorch's profiler"},
+    {"libToolsInjection", "Nsight Systems"},
+    {"libcuda-injection", "Nsight Compute"},
+    {"libTreeLauncherTargetInjection", "Nsight Compute"},
+    {"libnvprof", "nvprof"},
+    {"libkineto", "PyTorch's profiler"},
+    {"libtorch_cuda", "PyTorch's profiler"},
 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 

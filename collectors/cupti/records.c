@@ -5,13 +5,15 @@
 
 static const char *memory_kind(uint8_t kind)
 {
-    static const char *const names[] = {NULL, "pageable", "pinned", "device", "array", "managed", "device static", "managed static"};
+    static const char *const names[] = {NULL,    "pageable", "pinned",        "device",
+                                        "array", "managed",  "device static", "managed static"};
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
 }
 
 static const char *sync_type(uint32_t type)
 {
-    static const char *const names[] = {NULL, "event synchronize", "stream wait event", "stream synchronize", "context synchronize"};
+    static const char *const names[] = {NULL, "event synchronize", "stream wait event", "stream synchronize",
+                                        "context synchronize"};
     return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
 }
 
@@ -30,10 +32,13 @@ static const char *overhead_type(uint32_t what)
     }
 }
 
-uint64_t pp_cupti_to_monotonic(const struct pp_cupti_anchor *before, const struct pp_cupti_anchor *after, uint64_t cupti_ns)
+uint64_t pp_cupti_to_monotonic(const struct pp_cupti_anchor *before, const struct pp_cupti_anchor *after,
+                               uint64_t cupti_ns)
 {
     uint64_t t = cupti_ns + (uint64_t)before->offset_ns;
-    double share = after->t_ns > before->t_ns ? (double)(int64_t)(t - before->t_ns) / (double)(after->t_ns - before->t_ns) : 0;
+    double share = after->t_ns > before->t_ns
+                       ? (double)(int64_t)(t - before->t_ns) / (double)(after->t_ns - before->t_ns)
+                       : 0;
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     return t + (uint64_t)(int64_t)(share * (double)(after->offset_ns - before->offset_ns));
 }
@@ -50,10 +55,16 @@ static const char *call_name(const struct pp_cupti_api_table *t, uint32_t domain
     return t->cuptiGetCallbackName(domain, call, &name) == 0 ? name : NULL;
 }
 
-enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const struct pp_cupti_record *r, struct pp_store_gpu *row, uint32_t *correlation, uint64_t *batch)
+enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const struct pp_cupti_record *r,
+                                    struct pp_store_gpu *row, uint32_t *correlation, uint64_t *batch)
 {
-    *row = (struct pp_store_gpu){.correlation = PP_GPU_NONE, .device = PP_GPU_NONE, .context = PP_GPU_NONE, .stream = PP_GPU_NONE, .thread = PP_GPU_NONE,
-                                 .asynchronous = -1, .result = -1};
+    *row = (struct pp_store_gpu){.correlation = PP_GPU_NONE,
+                                 .device = PP_GPU_NONE,
+                                 .context = PP_GPU_NONE,
+                                 .stream = PP_GPU_NONE,
+                                 .thread = PP_GPU_NONE,
+                                 .asynchronous = -1,
+                                 .result = -1};
     switch (r->kind) {
     case PP_CUPTI_MEMCPY: {
         const struct pp_cupti_memcpy *m = (const void *)r;
@@ -62,7 +73,8 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
         row->source = memory_kind(m->source_kind);
         row->target = memory_kind(m->target_kind);
         row->asynchronous = m->flags & 1;
-        row->device = m->device, row->context = m->context, row->stream = m->stream, row->correlation = m->correlation;
+        row->device = m->device, row->context = m->context, row->stream = m->stream,
+        row->correlation = m->correlation;
         set_times(row, m->start, m->end);
         break;
     }
@@ -70,7 +82,8 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
         const struct pp_cupti_memset *m = (const void *)r;
         row->kind = "memset";
         row->bytes = m->bytes;
-        row->device = m->device, row->context = m->context, row->stream = m->stream, row->correlation = m->correlation;
+        row->device = m->device, row->context = m->context, row->stream = m->stream,
+        row->correlation = m->correlation;
         set_times(row, m->start, m->end);
         break;
     }
@@ -78,7 +91,8 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
         const struct pp_cupti_kernel *k = (const void *)r;
         row->kind = "kernel";
         row->name = k->name;
-        row->device = k->device, row->context = k->context, row->stream = k->stream, row->correlation = k->correlation;
+        row->device = k->device, row->context = k->context, row->stream = k->stream,
+        row->correlation = k->correlation;
         set_times(row, k->start, k->end);
         break;
     }
@@ -113,8 +127,7 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
         *batch = x->external;
         return x->external_kind == PP_CUPTI_CUSTOM0 ? PP_CUPTI_BATCH : PP_CUPTI_IGNORED;
     }
-    default:
-        return PP_CUPTI_IGNORED;
+    default: return PP_CUPTI_IGNORED;
     }
     return row->start_ns ? PP_CUPTI_ROW : PP_CUPTI_IGNORED;
 }

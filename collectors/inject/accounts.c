@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define WORTH_NS 50000u       /* a reading costs up to 0.8 us, two are needed: 3 % of this */
-#define UNEXPLAINED_NS 20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
-#define FD_FROM 512           /* out of the way of a program that counts on low numbers, or closes what it does not know */
+#define WORTH_NS 50000u /* a reading costs up to 0.8 us, two are needed: 3 % of this */
+#define UNEXPLAINED_NS \
+    20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
+#define FD_FROM \
+    512 /* out of the way of a program that counts on low numbers, or closes what it does not know */
 
 /* A program may close descriptors it does not know and open its own: ours is known by its inode. */
 static int is_ours(const struct accounts *a)

@@ -9,7 +9,7 @@ nvtx_function *inject_next_core[CORE_SLOTS], *inject_next_core2[CORE2_SLOTS];
 
 int InitializeInjectionNvtx2(nvtx_get_export_table *get_export_table);
 
-/* ---- attaching ---------------------------------------------------------------------------------------------------------------- */
+/* ---- attaching ---- */
 
 static nvtx_initialize *find_next(void)
 {
@@ -26,7 +26,8 @@ static unsigned slots_of(nvtx_get_export_table *get_export_table, int module, nv
     const struct nvtx_callbacks *callbacks = get_export_table(NVTX_TABLE_CALLBACKS);
     unsigned n = 0;
     *table = NULL;
-    if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->get_module_functions(module, table, &n) || !*table)
+    if (!callbacks || callbacks->size < sizeof(*callbacks) ||
+        !callbacks->get_module_functions(module, table, &n) || !*table)
         return 0;
     return n;
 }
@@ -37,8 +38,10 @@ static void look(nvtx_function ***table, unsigned n, unsigned most, nvtx_functio
         out[i] = i < n && table[i] ? *table[i] : NULL;
 }
 
-/* What stands in a slot before the tool's turn is the client's own way to initialise: only what changed is the tool's. */
-static void keep_changes(nvtx_function ***table, unsigned n, unsigned most, nvtx_function *const before[], nvtx_function *next[])
+/* What stands in a slot before the tool's turn is the client's own way to initialise: only what changed is
+ * the tool's. */
+static void keep_changes(nvtx_function ***table, unsigned n, unsigned most, nvtx_function *const before[],
+                         nvtx_function *next[])
 {
     for (unsigned i = 1; i < most && i < n; i++)
         if (table[i] && *table[i] != before[i])
@@ -51,7 +54,8 @@ int inject_chain(nvtx_get_export_table *get_export_table)
     nvtx_initialize *next = find_next();
     if (!next)
         return 0;
-    unsigned n = slots_of(get_export_table, NVTX_MODULE_CORE, &core_table), n2 = slots_of(get_export_table, NVTX_MODULE_CORE2, &core2_table);
+    unsigned n = slots_of(get_export_table, NVTX_MODULE_CORE, &core_table),
+             n2 = slots_of(get_export_table, NVTX_MODULE_CORE2, &core2_table);
     look(core_table, n, CORE_SLOTS, core);
     look(core2_table, n2, CORE2_SLOTS, core2);
     if (!next(get_export_table)) {
@@ -63,7 +67,7 @@ int inject_chain(nvtx_get_export_table *get_export_table)
     return 1;
 }
 
-/* ---- its handles -------------------------------------------------------------------------------------------------------------------- */
+/* ---- its handles ---- */
 
 static struct {
     uintptr_t key; /* 0: free; the value is written first */
@@ -85,15 +89,17 @@ int inject_handle_put(const void *key, uint64_t value)
     if (!handles[i].key && n_handles == HANDLES_MAX / 4 * 3)
         return 0;
     n_handles += !handles[i].key;
-    __atomic_store_n(&handles[i].value, value, __ATOMIC_RELAXED); /* a handle given again takes its new meaning */
-    __atomic_store_n(&handles[i].key, k, __ATOMIC_RELEASE);       /* pairs with the acquire in inject_handle_get */
+    __atomic_store_n(&handles[i].value, value,
+                     __ATOMIC_RELAXED);                     /* a handle given again takes its new meaning */
+    __atomic_store_n(&handles[i].key, k, __ATOMIC_RELEASE); /* pairs with the acquire in inject_handle_get */
     return 1;
 }
 
 uint64_t inject_handle_get(const void *key)
 {
     uintptr_t k = (uintptr_t)key, is;
-    for (unsigned i = place(k); (is = __atomic_load_n(&handles[i].key, __ATOMIC_ACQUIRE)); i = (i + 1) % HANDLES_MAX)
+    for (unsigned i = place(k); (is = __atomic_load_n(&handles[i].key, __ATOMIC_ACQUIRE));
+         i = (i + 1) % HANDLES_MAX)
         if (is == k)
             return __atomic_load_n(&handles[i].value, __ATOMIC_RELAXED);
     return 0;

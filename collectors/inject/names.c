@@ -14,16 +14,17 @@
 #define CACHE_SLOTS 4096 /* power of two; at most half of them are used */
 #define DOMAINS_MAX 256
 
-/* ---- domains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- domains ---- */
 
 static struct domain {
     char name[64];
-} domains[DOMAINS_MAX]; /* 0 is the default domain; a name is written before the number is given out */
+} domains[DOMAINS_MAX];        /* 0 is the default domain; a name is written before the number is given out */
 static unsigned n_domains = 1; /* under the lock */
 
 static int is_own_domain(const void *handle)
 {
-    return (const char *)handle >= (const char *)domains && (const char *)handle < (const char *)(domains + DOMAINS_MAX);
+    return (const char *)handle >= (const char *)domains &&
+           (const char *)handle < (const char *)(domains + DOMAINS_MAX);
 }
 
 /* A domain created again is the same one; beyond DOMAINS_MAX events count for the default domain. */
@@ -47,7 +48,8 @@ unsigned inject_domain_number(const void *handle)
 {
     if (!handle)
         return 0;
-    return is_own_domain(handle) ? (unsigned)((const struct domain *)handle - domains) : (unsigned)inject_handle_get(handle) % DOMAINS_MAX;
+    return is_own_domain(handle) ? (unsigned)((const struct domain *)handle - domains)
+                                 : (unsigned)inject_handle_get(handle) % DOMAINS_MAX;
 }
 
 const char *inject_domain_name(unsigned domain)
@@ -55,9 +57,10 @@ const char *inject_domain_name(unsigned domain)
     return domains[domain].name;
 }
 
-/* ---- labels as numbers: what the cache keeps and what a registered string's handle holds ---------------------------------------------- */
+/* ---- labels as numbers: what the cache keeps and what a registered string's handle holds ---- */
 
-/* No pointer of the client's or of another tool has the highest bit: that half of the address space is the kernel's. */
+/* No pointer of the client's or of another tool has the highest bit: that half of the address space is the
+ * kernel's. */
 #define LABEL_TAG (1ull << 63)
 
 static uint64_t pack(struct label l)
@@ -67,7 +70,8 @@ static uint64_t pack(struct label l)
 
 static struct label unpack(uint64_t v)
 {
-    return v ? (struct label){.name = (uint16_t)v, .phase = (uint8_t)(v >> 16)} : (struct label){.phase = PP_PHASE_USER};
+    return v ? (struct label){.name = (uint16_t)v, .phase = (uint8_t)(v >> 16)}
+             : (struct label){.phase = PP_PHASE_USER};
 }
 
 void *inject_handle_for_next(void *handle)
@@ -75,9 +79,10 @@ void *inject_handle_for_next(void *handle)
     return (uintptr_t)handle & LABEL_TAG || is_own_domain(handle) ? NULL : handle;
 }
 
-/* ---- the cache: hash of (domain, text) -> label, read without a lock ----------------------------------------------------------------------- */
+/* ---- the cache: hash of (domain, text) -> label, read without a lock ---- */
 
-/* The hash stands for the text. Among the 2,048 texts the cache can hold two that share one of 2^64 hashes are not to be expected (1e-13). */
+/* The hash stands for the text. Among the 2,048 texts the cache can hold two that share one of 2^64 hashes
+ * are not to be expected (1e-13). */
 static struct {
     uint64_t hash, label; /* hash 0: free; the label is written first */
 } cache[CACHE_SLOTS];
@@ -99,7 +104,8 @@ static uint64_t hash_of(unsigned domain, const char *text, size_t n)
 static int cache_get(uint64_t hash, struct label *out)
 {
     for (unsigned i = (unsigned)hash % CACHE_SLOTS;; i = (i + 1) % CACHE_SLOTS) {
-        uint64_t is = __atomic_load_n(&cache[i].hash, __ATOMIC_ACQUIRE); /* pairs with the release in cache_put */
+        uint64_t is = __atomic_load_n(&cache[i].hash,
+                                      __ATOMIC_ACQUIRE); /* pairs with the release in cache_put */
         if (is == hash)
             *out = unpack(cache[i].label);
         if (is == hash || !is)
@@ -120,10 +126,10 @@ static void cache_put(uint64_t hash, struct label l)
     cached++;
 }
 
-/* ---- texts -> labels ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts -> labels ---- */
 
-/* Programs put counts into names ("iteration 17"). Once half of the session's names are used up, a new name is kept with '#' for each number,
- * so that a million of them become one. */
+/* Programs put counts into names ("iteration 17"). Once half of the session's names are used up, a new name
+ * is kept with '#' for each number, so that a million of them become one. */
 static int folding; /* atomic */
 
 static size_t fold(const char *text, char *out)
@@ -138,7 +144,8 @@ static size_t fold(const char *text, char *out)
     return n;
 }
 
-/* As nsys writes it: DOMAIN:NAME, NAME in the default domain. Cut at the end of a UTF-8 character to what the session keeps. */
+/* As nsys writes it: DOMAIN:NAME, NAME in the default domain. Cut at the end of a UTF-8 character to what the
+ * session keeps. */
 static void full_name(unsigned domain, const char *text, char *out, size_t size)
 {
     char whole[TEXT_BYTES + sizeof(domains[0].name) + 1];
@@ -226,7 +233,7 @@ struct label inject_label_wide(unsigned domain, const wchar_t *text)
     return inject_label(domain, utf8);
 }
 
-/* ---- registered strings ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- registered strings ---- */
 
 void *inject_string_register(unsigned domain, const char *text, void *next)
 {
@@ -249,13 +256,9 @@ static struct label label_of_handle(const void *handle)
 struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a)
 {
     switch (a && a->size >= sizeof(*a) ? a->message_type : NVTX_MESSAGE_NONE) {
-    case NVTX_MESSAGE_ASCII:
-        return inject_label(domain, a->message.ascii);
-    case NVTX_MESSAGE_WIDE:
-        return inject_label_wide(domain, a->message.wide);
-    case NVTX_MESSAGE_REGISTERED:
-        return label_of_handle(a->message.registered);
-    default:
-        return unpack(0);
+    case NVTX_MESSAGE_ASCII: return inject_label(domain, a->message.ascii);
+    case NVTX_MESSAGE_WIDE: return inject_label_wide(domain, a->message.wide);
+    case NVTX_MESSAGE_REGISTERED: return label_of_handle(a->message.registered);
+    default: return unpack(0);
     }
 }

@@ -1,8 +1,10 @@
-/* inject/nvtx_abi.h: what an NVTX client and an injected tool hand each other, as much of it as we use. Sizes, numbers and slot positions are
- * those of NVTX v2 and v3 (nvToolsExt.h, nvtxDetail/nvtxTypes.h); writing them down here spares the build the headers.
+/* inject/nvtx_abi.h: what an NVTX client and an injected tool hand each other, as much of it as we use.
+ * Sizes, numbers and slot positions are those of NVTX v2 and v3 (nvToolsExt.h, nvtxDetail/nvtxTypes.h);
+ * writing them down here spares the build the headers.
  *
- * A client calls InitializeInjectionNvtx2(get_export_table) at its first NVTX call, once per shared object that has the header-only v3. The
- * callbacks table gives, per module, an array of pointers to the client's function slots; a tool stores its functions there. */
+ * A client calls InitializeInjectionNvtx2(get_export_table) at its first NVTX call, once per shared object
+ * that has the header-only v3. The callbacks table gives, per module, an array of pointers to the client's
+ * function slots; a tool stores its functions there. */
 #ifndef PP_INJECT_NVTX_ABI_H
 #define PP_INJECT_NVTX_ABI_H
 
@@ -24,16 +26,51 @@ struct nvtx_callbacks {
 
 /* Slot numbers of CORE (16 with slot 0) and of CORE2 (16 in v3, 15 in v2). */
 enum {
-    CORE_MARK_EX = 1, CORE_MARK_A, CORE_MARK_W, CORE_START_EX, CORE_START_A, CORE_START_W, CORE_END, CORE_PUSH_EX, CORE_PUSH_A, CORE_PUSH_W,
-    CORE_POP, CORE_NAME_CATEGORY_A, CORE_NAME_CATEGORY_W, CORE_NAME_THREAD_A, CORE_NAME_THREAD_W, CORE_SLOTS
+    CORE_MARK_EX = 1,
+    CORE_MARK_A,
+    CORE_MARK_W,
+    CORE_START_EX,
+    CORE_START_A,
+    CORE_START_W,
+    CORE_END,
+    CORE_PUSH_EX,
+    CORE_PUSH_A,
+    CORE_PUSH_W,
+    CORE_POP,
+    CORE_NAME_CATEGORY_A,
+    CORE_NAME_CATEGORY_W,
+    CORE_NAME_THREAD_A,
+    CORE_NAME_THREAD_W,
+    CORE_SLOTS
 };
 enum {
-    CORE2_MARK_EX = 1, CORE2_START_EX, CORE2_END, CORE2_PUSH_EX, CORE2_POP, CORE2_RESOURCE_CREATE, CORE2_RESOURCE_DESTROY,
-    CORE2_NAME_CATEGORY_A, CORE2_NAME_CATEGORY_W, CORE2_REGISTER_STRING_A, CORE2_REGISTER_STRING_W, CORE2_DOMAIN_CREATE_A,
-    CORE2_DOMAIN_CREATE_W, CORE2_DOMAIN_DESTROY, CORE2_INITIALIZE, CORE2_SLOTS
+    CORE2_MARK_EX = 1,
+    CORE2_START_EX,
+    CORE2_END,
+    CORE2_PUSH_EX,
+    CORE2_POP,
+    CORE2_RESOURCE_CREATE,
+    CORE2_RESOURCE_DESTROY,
+    CORE2_NAME_CATEGORY_A,
+    CORE2_NAME_CATEGORY_W,
+    CORE2_REGISTER_STRING_A,
+    CORE2_REGISTER_STRING_W,
+    CORE2_DOMAIN_CREATE_A,
+    CORE2_DOMAIN_CREATE_W,
+    CORE2_DOMAIN_DESTROY,
+    CORE2_INITIALIZE,
+    CORE2_SLOTS
 };
 
-enum { NVTX_PAYLOAD_NONE, NVTX_PAYLOAD_U64, NVTX_PAYLOAD_I64, NVTX_PAYLOAD_DOUBLE, NVTX_PAYLOAD_U32, NVTX_PAYLOAD_I32, NVTX_PAYLOAD_FLOAT };
+enum {
+    NVTX_PAYLOAD_NONE,
+    NVTX_PAYLOAD_U64,
+    NVTX_PAYLOAD_I64,
+    NVTX_PAYLOAD_DOUBLE,
+    NVTX_PAYLOAD_U32,
+    NVTX_PAYLOAD_I32,
+    NVTX_PAYLOAD_FLOAT
+};
 enum { NVTX_MESSAGE_NONE, NVTX_MESSAGE_ASCII, NVTX_MESSAGE_WIDE, NVTX_MESSAGE_REGISTERED };
 
 struct nvtx_attributes {

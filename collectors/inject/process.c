@@ -49,7 +49,7 @@ void inject_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- the process file ------------------------------------------------------------------------------------------------------- */
+/* ---- the process file ---- */
 
 static void read_command(char *out, size_t size)
 {
@@ -66,7 +66,8 @@ static struct pp_process_file *map_process_file(void)
 {
     char path[PATH_MAX];
     struct pp_process_file *f = MAP_FAILED;
-    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", pp_session_dir(inject_process.session), (int)getpid());
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", pp_session_dir(inject_process.session),
+             (int)getpid());
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return &nowhere;
@@ -83,10 +84,10 @@ static struct pp_process_file *map_process_file(void)
     return f;
 }
 
-/* ---- fork ------------------------------------------------------------------------------------------------------------------- */
+/* ---- fork ---- */
 
-/* The session has handlers of its own (trace.h); ours are registered after them, hence run around them. A child that makes no event costs
- * nothing: what it needs is made at its first one. */
+/* The session has handlers of its own (trace.h); ours are registered after them, hence run around them. A
+ * child that makes no event costs nothing: what it needs is made at its first one. */
 static void fork_child(void)
 {
     __atomic_store_n(&inject_process.fork_count, inject_fork_count() + 1, __ATOMIC_RELAXED);
@@ -96,7 +97,7 @@ static void fork_child(void)
     inject_unlock();
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static void forget(struct inject_thread *t)
 {
@@ -141,7 +142,8 @@ static void register_thread(struct inject_thread *t)
     prctl(PR_GET_NAME, name);
     inject_lock();
     if (inject_file() == &nowhere)
-        __atomic_store_n(&inject_process.file, map_process_file(), __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
+        __atomic_store_n(&inject_process.file, map_process_file(),
+                         __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
     const char *early = early_name(t->tid);
     t->trace = pp_thread_register(inject_process.session, PP_LANE_MAIN, early ? early : name);
     t->next = threads;
@@ -149,7 +151,8 @@ static void register_thread(struct inject_thread *t)
     inject_unlock();
 }
 
-/* mmap, not malloc: the caller may be an annotated allocator. Memory that a forked child inherited is used on, for what it has open. */
+/* mmap, not malloc: the caller may be an annotated allocator. Memory that a forked child inherited is used
+ * on, for what it has open. */
 static struct inject_thread *begin_thread(struct inject_thread *t)
 {
     int saved_errno = errno;
@@ -210,12 +213,13 @@ void inject_name_thread(uint32_t tid, const char *name)
     inject_unlock();
 }
 
-/* A thread that does several kinds of work is known by the one that says most about its place: the trainer's before the copy lane's before
- * a worker's (a loader without workers decodes in the trainer's thread). */
+/* A thread that does several kinds of work is known by the one that says most about its place: the trainer's
+ * before the copy lane's before a worker's (a loader without workers decodes in the trainer's thread). */
 void inject_lane(struct inject_thread *t, pp_lane lane)
 {
     static const int rank[PP_LANE_COUNT] = {
-        [PP_LANE_MAIN] = 0, [PP_LANE_WORKER] = 1, [PP_LANE_READER] = 2, [PP_LANE_COPY] = 3, [PP_LANE_TRAINER] = 4,
+        [PP_LANE_MAIN] = 0, [PP_LANE_WORKER] = 1,  [PP_LANE_READER] = 2,
+        [PP_LANE_COPY] = 3, [PP_LANE_TRAINER] = 4,
     };
     if (rank[lane] <= t->lane_rank)
         return;
@@ -223,7 +227,7 @@ void inject_lane(struct inject_thread *t, pp_lane lane)
     pp_thread_set_lane(t->trace, lane);
 }
 
-/* ---- the process ------------------------------------------------------------------------------------------------------------ */
+/* ---- the process ---- */
 
 static struct pp_namemap *read_map(const char *dir)
 {
@@ -241,9 +245,11 @@ static void begin(void)
 {
     const char *dir = getenv("PIPEPROBE_SESSION");
     inject_process.file = &nowhere;
-    if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 || pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
+    if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
+        pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
         return;
-    /* Held until the process has gone, and by the children it forks: should exec be killed, nobody takes the rings for abandoned while we fill them. */
+    /* Held until the process has gone, and by the children it forks: should exec be killed, nobody takes the
+     * rings for abandoned while we fill them. */
     (void)!pp_presence_enter(dir);
     inject_process.map = read_map(dir);
     inject_process.file = map_process_file();
@@ -258,7 +264,8 @@ int inject_begin(void)
     return inject_process.session != NULL;
 }
 
-/* At an orderly exit: what this thread and the process have open ends here. Other threads may still run, so their stacks are theirs. */
+/* At an orderly exit: what this thread and the process have open ends here. Other threads may still run, so
+ * their stacks are theirs. */
 __attribute__((destructor)) static void end_process(void)
 {
     struct inject_thread *t = self.thread;

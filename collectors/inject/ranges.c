@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- spans ------------------------------------------------------------------------------------------------------------------ */
+/* ---- spans ---- */
 
 /* A payload that is a whole number names the batch. */
 static uint32_t batch_of(const struct nvtx_attributes *a, uint32_t otherwise)
@@ -19,13 +19,13 @@ static uint32_t batch_of(const struct nvtx_attributes *a, uint32_t otherwise)
         return a->payload.u64 < PP_NO_BATCH ? (uint32_t)a->payload.u64 : otherwise;
     case NVTX_PAYLOAD_U32:
     case NVTX_PAYLOAD_I32:
-        return a->payload.u32 <= INT32_MAX || a->payload_type == NVTX_PAYLOAD_U32 ? a->payload.u32 : otherwise;
+        return a->payload.u32 <= INT32_MAX || a->payload_type == NVTX_PAYLOAD_U32 ? a->payload.u32
+                                                                                  : otherwise;
     case NVTX_PAYLOAD_DOUBLE:
     case NVTX_PAYLOAD_FLOAT:
         d = a->payload_type == NVTX_PAYLOAD_DOUBLE ? a->payload.d : (double)a->payload.f;
         return d >= 0 && d < PP_NO_BATCH && floor(d) == d ? (uint32_t)d : otherwise;
-    default:
-        return otherwise;
+    default: return otherwise;
     }
 }
 
@@ -42,11 +42,17 @@ static int is_mapped(struct label l)
 static void put(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
 {
     struct pp_span s = {
-        .start_ns = r->start, .dur_ns = end - r->start, .sample = PP_NO_SAMPLE, .batch = r->batch,
-        .name = r->label.name, .phase = r->label.phase, .flags = flags,
+        .start_ns = r->start,
+        .dur_ns = end - r->start,
+        .sample = PP_NO_SAMPLE,
+        .batch = r->batch,
+        .name = r->label.name,
+        .phase = r->label.phase,
+        .flags = flags,
     };
     if (is_mapped(r->label)) {
-        if (r->label.phase != PP_PHASE_COLLECTIVE) /* which autograd's threads launch as well: it says nothing of a thread's place */
+        if (r->label.phase != PP_PHASE_COLLECTIVE) /* which autograd's threads launch as well: it says nothing
+                                                      of a thread's place */
             inject_lane(t, pp_phase_info(r->label.phase)->lane);
         inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
     }
@@ -56,11 +62,13 @@ static void put(struct inject_thread *t, const struct open_range *r, uint64_t en
 void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
 {
     label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
-    struct open_range r = {.start = pp_thread_stamp(t->trace), .batch = batch_of(a, enclosing_batch(t)), .label = label};
+    struct open_range r = {.start = pp_thread_stamp(t->trace),
+                           .batch = batch_of(a, enclosing_batch(t)),
+                           .label = label};
     put(t, &r, r.start, 0);
 }
 
-/* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain -------------------------------- */
+/* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain ---- */
 
 static int level_in(const struct inject_thread *t, unsigned domain)
 {
@@ -134,7 +142,7 @@ void inject_disown(struct inject_thread *t)
         t->stack[i].start = 0;
 }
 
-/* ---- start and end: ids of the process ---------------------------------------------------------------------------------------- */
+/* ---- start and end: ids of the process ---- */
 
 enum { SLOT_FREE, SLOT_CLAIMED, SLOT_OPEN };
 
@@ -157,7 +165,8 @@ static struct started *claim(void)
         /* What was started before a fork was the parent's. */
         int stale = is == SLOT_OPEN && s->fork_count != inject_fork_count();
         /* acquire: pairs with the release that freed the slot */
-        if ((is == SLOT_FREE || stale) && __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if ((is == SLOT_FREE || stale) &&
+            __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return s;
     }
     return NULL;
@@ -173,7 +182,9 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
     s->turn++;
     s->fork_count = inject_fork_count();
     s->next_id = 0;
-    s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0, .label = label, .batch = batch_of(a, enclosing_batch(t))};
+    s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
+                                   .label = label,
+                                   .batch = batch_of(a, enclosing_batch(t))};
     uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
     __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
     return id;
@@ -182,7 +193,8 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
 static struct started *slot_of(uint64_t id)
 {
     struct started *s = &started[id % INJECT_OPEN_MAX];
-    int open = id && __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == SLOT_OPEN; /* pairs with the release in inject_start */
+    int open = id && __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
+                         SLOT_OPEN; /* pairs with the release in inject_start */
     return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_fork_count() ? s : NULL;
 }
 

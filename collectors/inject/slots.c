@@ -1,5 +1,5 @@
-/* What stands in a client's slots. Each function passes its arguments on to the next tool unchanged, and does our part between enter and leave,
- * so that what the next tool does is never inside our own bracket. */
+/* What stands in a client's slots. Each function passes its arguments on to the next tool unchanged, and does
+ * our part between enter and leave, so that what the next tool does is never inside our own bracket. */
 #include "collectors/inject/inject.h"
 
 /* The next tool's function of a slot with its real type, or NULL. Slot names are those of nvtx_abi.h. */
@@ -34,14 +34,18 @@ typedef void *fn_domain_create_wide(const wchar_t *);
 typedef void fn_domain_destroy(void *);
 typedef void fn_initialize(const void *);
 
-/* ---- marks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- marks ---- */
 
 static void mark(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
 {
     struct inject_thread *t = inject_enter();
     if (!t)
         return;
-    inject_mark(t, a ? inject_label_of(domain, a) : text ? inject_label(domain, text) : inject_label_wide(domain, wide), a);
+    inject_mark(t,
+                a      ? inject_label_of(domain, a)
+                : text ? inject_label(domain, text)
+                       : inject_label_wide(domain, wide),
+                a);
     inject_leave();
 }
 
@@ -77,14 +81,18 @@ static void core2_mark_ex(void *domain, const struct nvtx_attributes *a)
     mark(inject_domain_number(domain), a, NULL, NULL);
 }
 
-/* ---- push and pop: the level is the next tool's where there is one ------------------------------------------------------------------ */
+/* ---- push and pop: the level is the next tool's where there is one ---- */
 
 static int push(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
 {
     struct inject_thread *t = inject_enter();
     if (!t)
         return -1;
-    int level = inject_push(t, domain, a ? inject_label_of(domain, a) : text ? inject_label(domain, text) : inject_label_wide(domain, wide), a);
+    int level = inject_push(t, domain,
+                            a      ? inject_label_of(domain, a)
+                            : text ? inject_label(domain, text)
+                                   : inject_label_wide(domain, wide),
+                            a);
     inject_leave();
     return level;
 }
@@ -130,7 +138,8 @@ static int core_pop(void)
 static int core2_push_ex(void *domain, const struct nvtx_attributes *a)
 {
     fn_domain_push *next = NEXT(core2, CORE2_PUSH_EX, fn_domain_push);
-    int level = next ? next(inject_handle_for_next(domain), a) : 0, own = push(inject_domain_number(domain), a, NULL, NULL);
+    int level = next ? next(inject_handle_for_next(domain), a) : 0,
+        own = push(inject_domain_number(domain), a, NULL, NULL);
     return next ? level : own;
 }
 
@@ -141,14 +150,17 @@ static int core2_pop(void *domain)
     return next ? next(inject_handle_for_next(domain)) : own;
 }
 
-/* ---- start and end: the client gets our id, which knows the next tool's ------------------------------------------------------------------ */
+/* ---- start and end: the client gets our id, which knows the next tool's ---- */
 
-static uint64_t start(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide, uint64_t next_id)
+static uint64_t start(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide,
+                      uint64_t next_id)
 {
     struct inject_thread *t = inject_enter();
     struct label label = {.phase = PP_PHASE_USER};
     if (t)
-        label = a ? inject_label_of(domain, a) : text ? inject_label(domain, text) : inject_label_wide(domain, wide);
+        label = a      ? inject_label_of(domain, a)
+                : text ? inject_label(domain, text)
+                       : inject_label_wide(domain, wide);
     uint64_t id = inject_start(t, label, a);
     if (next_id)
         inject_start_next(id, next_id);
@@ -195,7 +207,8 @@ static void core_end(uint64_t id)
 static uint64_t core2_start_ex(void *domain, const struct nvtx_attributes *a)
 {
     fn_domain_start *next = NEXT(core2, CORE2_START_EX, fn_domain_start);
-    return start(inject_domain_number(domain), a, NULL, NULL, next ? next(inject_handle_for_next(domain), a) : 0);
+    return start(inject_domain_number(domain), a, NULL, NULL,
+                 next ? next(inject_handle_for_next(domain), a) : 0);
 }
 
 static void core2_end(void *domain, uint64_t id)
@@ -207,7 +220,7 @@ static void core2_end(void *domain, uint64_t id)
         next(inject_handle_for_next(domain), next_id);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 static void name_thread(uint32_t tid, const char *name)
 {
@@ -281,12 +294,13 @@ static void core2_resource_destroy(void *handle)
         next(handle);
 }
 
-/* ---- handles -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- handles ---- */
 
 static void *core2_register_string_a(void *domain, const char *text)
 {
     fn_register *next = NEXT(core2, CORE2_REGISTER_STRING_A, fn_register);
-    return inject_string_register(inject_domain_number(domain), text, next ? next(inject_handle_for_next(domain), text) : NULL);
+    return inject_string_register(inject_domain_number(domain), text,
+                                  next ? next(inject_handle_for_next(domain), text) : NULL);
 }
 
 static void *core2_register_string_w(void *domain, const wchar_t *text)
@@ -294,7 +308,8 @@ static void *core2_register_string_w(void *domain, const wchar_t *text)
     char utf8[256];
     fn_register_wide *next = NEXT(core2, CORE2_REGISTER_STRING_W, fn_register_wide);
     inject_utf8(text, utf8, sizeof(utf8));
-    return inject_string_register(inject_domain_number(domain), utf8, next ? next(inject_handle_for_next(domain), text) : NULL);
+    return inject_string_register(inject_domain_number(domain), utf8,
+                                  next ? next(inject_handle_for_next(domain), text) : NULL);
 }
 
 static void *core2_domain_create_a(const char *name)
@@ -329,19 +344,37 @@ static void core2_initialize(const void *reserved)
 #define SLOT(number, function) [number] = (nvtx_function *)(function)
 
 nvtx_function *const inject_core[CORE_SLOTS] = {
-    SLOT(CORE_MARK_EX, core_mark_ex), SLOT(CORE_MARK_A, core_mark_a), SLOT(CORE_MARK_W, core_mark_w),
-    SLOT(CORE_START_EX, core_start_ex), SLOT(CORE_START_A, core_start_a), SLOT(CORE_START_W, core_start_w), SLOT(CORE_END, core_end),
-    SLOT(CORE_PUSH_EX, core_push_ex), SLOT(CORE_PUSH_A, core_push_a), SLOT(CORE_PUSH_W, core_push_w), SLOT(CORE_POP, core_pop),
-    SLOT(CORE_NAME_CATEGORY_A, core_name_category_a), SLOT(CORE_NAME_CATEGORY_W, core_name_category_w),
-    SLOT(CORE_NAME_THREAD_A, core_name_thread_a), SLOT(CORE_NAME_THREAD_W, core_name_thread_w),
+    SLOT(CORE_MARK_EX, core_mark_ex),
+    SLOT(CORE_MARK_A, core_mark_a),
+    SLOT(CORE_MARK_W, core_mark_w),
+    SLOT(CORE_START_EX, core_start_ex),
+    SLOT(CORE_START_A, core_start_a),
+    SLOT(CORE_START_W, core_start_w),
+    SLOT(CORE_END, core_end),
+    SLOT(CORE_PUSH_EX, core_push_ex),
+    SLOT(CORE_PUSH_A, core_push_a),
+    SLOT(CORE_PUSH_W, core_push_w),
+    SLOT(CORE_POP, core_pop),
+    SLOT(CORE_NAME_CATEGORY_A, core_name_category_a),
+    SLOT(CORE_NAME_CATEGORY_W, core_name_category_w),
+    SLOT(CORE_NAME_THREAD_A, core_name_thread_a),
+    SLOT(CORE_NAME_THREAD_W, core_name_thread_w),
 };
 
 nvtx_function *const inject_core2[CORE2_SLOTS] = {
-    SLOT(CORE2_MARK_EX, core2_mark_ex), SLOT(CORE2_START_EX, core2_start_ex), SLOT(CORE2_END, core2_end),
-    SLOT(CORE2_PUSH_EX, core2_push_ex), SLOT(CORE2_POP, core2_pop),
-    SLOT(CORE2_RESOURCE_CREATE, core2_resource_create), SLOT(CORE2_RESOURCE_DESTROY, core2_resource_destroy),
-    SLOT(CORE2_NAME_CATEGORY_A, core2_name_category_a), SLOT(CORE2_NAME_CATEGORY_W, core2_name_category_w),
-    SLOT(CORE2_REGISTER_STRING_A, core2_register_string_a), SLOT(CORE2_REGISTER_STRING_W, core2_register_string_w),
-    SLOT(CORE2_DOMAIN_CREATE_A, core2_domain_create_a), SLOT(CORE2_DOMAIN_CREATE_W, core2_domain_create_w),
-    SLOT(CORE2_DOMAIN_DESTROY, core2_domain_destroy), SLOT(CORE2_INITIALIZE, core2_initialize),
+    SLOT(CORE2_MARK_EX, core2_mark_ex),
+    SLOT(CORE2_START_EX, core2_start_ex),
+    SLOT(CORE2_END, core2_end),
+    SLOT(CORE2_PUSH_EX, core2_push_ex),
+    SLOT(CORE2_POP, core2_pop),
+    SLOT(CORE2_RESOURCE_CREATE, core2_resource_create),
+    SLOT(CORE2_RESOURCE_DESTROY, core2_resource_destroy),
+    SLOT(CORE2_NAME_CATEGORY_A, core2_name_category_a),
+    SLOT(CORE2_NAME_CATEGORY_W, core2_name_category_w),
+    SLOT(CORE2_REGISTER_STRING_A, core2_register_string_a),
+    SLOT(CORE2_REGISTER_STRING_W, core2_register_string_w),
+    SLOT(CORE2_DOMAIN_CREATE_A, core2_domain_create_a),
+    SLOT(CORE2_DOMAIN_CREATE_W, core2_domain_create_w),
+    SLOT(CORE2_DOMAIN_DESTROY, core2_domain_destroy),
+    SLOT(CORE2_INITIALIZE, core2_initialize),
 };

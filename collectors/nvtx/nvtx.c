@@ -12,8 +12,9 @@
 
 /* By colour role: dark enough for a light timeline, light enough for a dark one. */
 static const uint32_t argb[] = {
-    [PP_COLOUR_OTHER] = 0xff8a8a8a, [PP_COLOUR_COMPUTE] = 0xff2e9e44, [PP_COLOUR_IO] = 0xffd98a1f, [PP_COLOUR_CPU] = 0xff2f6fd0,
-    [PP_COLOUR_COPY] = 0xff8a4fc9, [PP_COLOUR_STALL] = 0xffd03030, [PP_COLOUR_IDLE] = 0xffb8b8b8, [PP_COLOUR_FAULT] = 0xffb0006a,
+    [PP_COLOUR_OTHER] = 0xff8a8a8a, [PP_COLOUR_COMPUTE] = 0xff2e9e44, [PP_COLOUR_IO] = 0xffd98a1f,
+    [PP_COLOUR_CPU] = 0xff2f6fd0,   [PP_COLOUR_COPY] = 0xff8a4fc9,    [PP_COLOUR_STALL] = 0xffd03030,
+    [PP_COLOUR_IDLE] = 0xffb8b8b8,  [PP_COLOUR_FAULT] = 0xffb0006a,
 };
 
 /* Set once by pp_nvtx_start, before any thread could read them. */
@@ -47,9 +48,13 @@ static void begin(pp_phase phase, uint32_t batch)
     if (!is_named)
         name_thread();
     nvtxEventAttributes_t a = {
-        .version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .category = (uint32_t)phase,
-        .colorType = NVTX_COLOR_ARGB, .color = argb[info->colour],
-        .messageType = NVTX_MESSAGE_TYPE_REGISTERED, .message.registered = names[phase],
+        .version = NVTX_VERSION,
+        .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+        .category = (uint32_t)phase,
+        .colorType = NVTX_COLOR_ARGB,
+        .color = argb[info->colour],
+        .messageType = NVTX_MESSAGE_TYPE_REGISTERED,
+        .message.registered = names[phase],
     };
     if (batch != PP_NO_BATCH) {
         a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;

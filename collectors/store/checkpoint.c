@@ -11,7 +11,7 @@ struct pp_checkpoint {
     struct pp_checkpoint_opts opts;
     char *path;
     pthread_t thread;
-    int made; /* the thread; only the committing thread asks */
+    int made;             /* the thread; only the committing thread asks */
     pthread_mutex_t lock; /* of the next three */
     pthread_cond_t changed;
     int wanted, failed, stop;
@@ -21,8 +21,9 @@ struct pp_checkpoint {
 static sqlite3 *connect(const char *path)
 {
     sqlite3 *db = NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK
-        && sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0", NULL, NULL, NULL) == SQLITE_OK)
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+        sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0", NULL, NULL, NULL) ==
+            SQLITE_OK)
         return db;
     sqlite3_close(db);
     return NULL;

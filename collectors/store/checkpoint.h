@@ -1,6 +1,6 @@
-/* store/checkpoint.h: the write-ahead log goes into the database on a thread of its own. A checkpoint waits for the disk (twice: SQLite syncs the log, then the
- * database), a tenth of a second or, on a slow disk, seconds; the drain, were it to wait, would empty no ring meanwhile.
- * Private to collectors/store. */
+/* store/checkpoint.h: the write-ahead log goes into the database on a thread of its own. A checkpoint waits
+ * for the disk (twice: SQLite syncs the log, then the database), a tenth of a second or, on a slow disk,
+ * seconds; the drain, were it to wait, would empty no ring meanwhile. Private to collectors/store. */
 #ifndef PP_STORE_CHECKPOINT_H
 #define PP_STORE_CHECKPOINT_H
 
@@ -9,9 +9,10 @@
 
 struct pp_checkpoint;
 
-/* When a commit on db leaves at least `from` pages in the log, the thread is asked (it and its connection are made the first time). A log that gets to `most` all
- * the same, or a thread that could not be made, has the committing thread do it, as SQLite does by itself. A failed checkpoint loses nothing: the log
- * stays, and is tried again at the next commit. */
+/* When a commit on db leaves at least `from` pages in the log, the thread is asked (it and its connection are
+ * made the first time). A log that gets to `most` all the same, or a thread that could not be made, has the
+ * committing thread do it, as SQLite does by itself. A failed checkpoint loses nothing: the log stays, and is
+ * tried again at the next commit. */
 struct pp_checkpoint_opts {
     sqlite3 *db;      /* borrowed, outlives this */
     const char *path; /* of the database; copied */

@@ -27,8 +27,9 @@ void pp_chunk_codec_free(struct pp_chunk_codec *c)
     free(c);
 }
 
-/* With a half to spare: chunks of about one size must not move the buffer again and again, for fresh pages interrupt every thread of the process
- * (a page fault that changes a mapping waits until the other cores have dropped it). The pointer may be of any object type, hence the copies. */
+/* With a half to spare: chunks of about one size must not move the buffer again and again, for fresh pages
+ * interrupt every thread of the process (a page fault that changes a mapping waits until the other cores have
+ * dropped it). The pointer may be of any object type, hence the copies. */
 int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item)
 {
     void *p;
@@ -49,7 +50,8 @@ static void put_u32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. Returns 0 where it does not pay. */
+/* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. Returns 0
+ * where it does not pay. */
 static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
 {
     if (raw < ZSTD_WORTH_TRYING || (!c->cctx && !(c->cctx = ZSTD_createCCtx())))
@@ -58,7 +60,8 @@ static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
     return ZSTD_isError(z) ? 0 : z;
 }
 
-const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress, size_t *size)
+const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress,
+                               size_t *size)
 {
     if (!n || n > PP_CHUNK_SPANS_MAX || !pp_chunk_builder_add(c->builder, spans, n)) {
         pp_chunk_builder_drop(c->builder);
@@ -67,13 +70,16 @@ const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *s
     return pp_chunk_builder_end(c->builder, c, compress, size);
 }
 
-const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *c, int compress, size_t *size)
+const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *c, int compress,
+                                    size_t *size)
 {
     size_t n = pp_chunk_builder_spans(b), most = pp_chunk_builder_bytes(b);
-    if (!n || !pp_chunk_reserve(&c->body, &c->body_cap, HEADER_BYTES + most, 1) || (compress && !pp_chunk_reserve(&c->raw, &c->raw_cap, most, 1)))
+    if (!n || !pp_chunk_reserve(&c->body, &c->body_cap, HEADER_BYTES + most, 1) ||
+        (compress && !pp_chunk_reserve(&c->raw, &c->raw_cap, most, 1)))
         return NULL;
     uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
-    size_t raw = (size_t)(pp_chunk_builder_put(b, columns) - columns), packed = compress ? try_zstd(c, raw) : 0;
+    size_t raw = (size_t)(pp_chunk_builder_put(b, columns) - columns),
+           packed = compress ? try_zstd(c, raw) : 0;
     if (compress && !packed)
         memcpy(c->body + HEADER_BYTES, c->raw, raw);
     c->body[0] = VERSION;

@@ -1,4 +1,5 @@
-/* Encoding a chunk block by block, while the spans of a block are in the nearest cache: each column grows in a buffer of its own until the chunk is complete. */
+/* Encoding a chunk block by block, while the spans of a block are in the nearest cache: each column grows in
+ * a buffer of its own until the chunk is complete. */
 #include "collectors/store/chunk_impl.h"
 
 #include <stdlib.h>
@@ -80,10 +81,15 @@ static inline uint64_t end_of(const struct pp_span *s)
 }
 
 /* One pass tells which columns go on as before, as most of a lean span's do. */
-void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape, const struct pp_span *spans, size_t from, size_t n)
+void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape,
+                   const struct pp_span *spans, size_t from, size_t n)
 {
-    const struct pp_span *before = from ? spans + from - 1 : b->n ? &b->before : spans, *begin = spans + from, *stop = begin + n;
-    const pair before0 = pair_of(before, 0), before1 = pair_of(before, 1), before2 = pair_of(before, 2), before3 = pair_of(before, 3);
+    const struct pp_span *before = from   ? spans + from - 1
+                                   : b->n ? &b->before
+                                          : spans,
+                         *begin = spans + from, *stop = begin + n;
+    const pair before0 = pair_of(before, 0), before1 = pair_of(before, 1), before2 = pair_of(before, 2),
+               before3 = pair_of(before, 3);
     pair differs0 = {0}, differs1 = {0}, differs2 = {0}, differs3 = {0};
     uint64_t end = before == begin ? begin->start_ns : end_of(before), gaps = 0;
     for (const struct pp_span *s = begin; s < stop; s++) {
@@ -104,8 +110,9 @@ int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *span
 {
     struct pp_span differs;
     memcpy(&differs, shape->differs, sizeof(differs));
-    return !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib | differs.flags)
-        && !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib | spans[0].flags);
+    return !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib | differs.flags) &&
+           !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib |
+             spans[0].flags);
 }
 
 /* ---- blocks ---- */
@@ -157,7 +164,8 @@ static inline uint64_t which_are(const uint8_t bytes[64], uint8_t value)
     return is;
 }
 
-/* A whole block of few different values of a byte as a palette and the bits of each value's place in it. NULL: they are too many. */
+/* A whole block of few different values of a byte as a palette and the bits of each value's place in it.
+ * NULL: they are too many. */
 static uint8_t *put_palette(uint8_t *p, const uint8_t values[BLOCK])
 {
     uint8_t palette[PALETTE_MAX];
@@ -197,37 +205,41 @@ static uint8_t *put_few(uint8_t *p, const uint8_t *v, size_t stride, size_t n, u
 }
 
 /* Differences within a narrow field are taken in its width: -1 and 0 are neighbours. */
-#define SIGNED_IN(type, x) ((uint64_t)(sizeof(type) == 8 ? (int64_t)(x) : sizeof(type) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(int16_t)(x)))
+#define SIGNED_IN(type, x) \
+    ((uint64_t)(sizeof(type) == 8   ? (int64_t)(x) \
+                : sizeof(type) == 4 ? (int64_t)(int32_t)(x) \
+                                    : (int64_t)(int16_t)(x)))
 
-/* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last as what the predictor remembers. bits: what the values
- * have and the one before the block; where that fits a byte, nothing is gained by going over the values for it. */
-#define PUT_BLOCK(field, type, predictor, bit)                                                                                   \
-    static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, uint64_t *in_phase, uint64_t bits) \
-    {                                                                                                                            \
-        uint64_t v[BLOCK], any = 0;                                                                                              \
-        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) {                                                    \
-            size_t look_at = bits > UINT8_MAX ? n : 0;                                                                           \
-            any = look_at ? 0 : bits;                                                                                            \
-            _Pragma("GCC unroll 4")                                                                                              \
-            for (size_t i = 0; i < look_at; i++)                                                                                 \
-                any |= s[i].field;                                                                                               \
-            return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, any);                \
-        }                                                                                                                        \
-        _Pragma("GCC unroll 4")                                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                                         \
-            uint64_t x = s[i].field;                                                                                             \
-            if (predictor == PLAIN) {                                                                                            \
-                v[i] = x;                                                                                                        \
-            } else if (predictor == DELTA_IN_PHASE) {                                                                            \
-                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase]));                                                        \
-                in_phase[s[i].phase] = x;                                                                                        \
-            } else {                                                                                                             \
-                v[i] = zigzag(SIGNED_IN(type, x - last));                                                                        \
-                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x;                                                            \
-            }                                                                                                                    \
-            any |= v[i];                                                                                                         \
-        }                                                                                                                        \
-        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any);                         \
+/* One function per column, its field, type and predictor known to the compiler: a block of n spans, with last
+ * as what the predictor remembers. bits: what the values have and the one before the block; where that fits a
+ * byte, nothing is gained by going over the values for it. */
+#define PUT_BLOCK(field, type, predictor, bit) \
+    static uint8_t *put_##field(uint8_t *p, const struct pp_span *s, size_t n, uint64_t last, \
+                                uint64_t *in_phase, uint64_t bits) \
+    { \
+        uint64_t v[BLOCK], any = 0; \
+        if (predictor == PLAIN && (sizeof(type) == 8 || sizeof(type) == 1)) { \
+            size_t look_at = bits > UINT8_MAX ? n : 0; \
+            any = look_at ? 0 : bits; \
+            _Pragma("GCC unroll 4") for (size_t i = 0; i < look_at; i++) any |= s[i].field; \
+            return (sizeof(type) == 1 ? put_few : put_values)(p, (const uint8_t *)&s->field, sizeof(*s), n, \
+                                                              any); \
+        } \
+        _Pragma("GCC unroll 4") for (size_t i = 0; i < n; i++) \
+        { \
+            uint64_t x = s[i].field; \
+            if (predictor == PLAIN) { \
+                v[i] = x; \
+            } else if (predictor == DELTA_IN_PHASE) { \
+                v[i] = zigzag(SIGNED_IN(type, x - in_phase[s[i].phase])); \
+                in_phase[s[i].phase] = x; \
+            } else { \
+                v[i] = zigzag(SIGNED_IN(type, x - last)); \
+                last = predictor == AFTER_LAST ? x + s[i].dur_ns : x; \
+            } \
+            any |= v[i]; \
+        } \
+        return (predictor == DELTA ? put_few : put_values)(p, (const uint8_t *)v, sizeof(v[0]), n, any); \
     }
 COLUMN_MAP(PUT_BLOCK)
 
@@ -278,25 +290,28 @@ static void extend(struct pp_chunk_builder *b, const struct pp_span *spans, size
 }
 
 /* Starts, which are predicted from durations too, have blocks from the first one on. */
-int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
+int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n,
+                               const struct pp_chunk_shape *shape)
 {
     struct pp_span differs;
     struct column *c = b->column;
     memcpy(&differs, shape->differs, sizeof(differs));
-#define ADD(field, type, predictor, bit)                                                                         \
-    if (!b->n)                                                                                                   \
-        c->first = spans[0].field;                                                                               \
-    if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) {            \
-        if (!reserve(c, 1))                                                                                      \
-            return 0;                                                                                            \
-        c->bytes[c->size++] = 0;                                                                                 \
-    } else if (predictor == AFTER_LAST || c->size || differs.field) {                                            \
-        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n))                         \
-            return 0;                                                                                            \
-        uint64_t last = !b->n ? spans[0].field : predictor == AFTER_LAST ? end_of(&b->before) : b->before.field; \
-        uint64_t bits = differs.field | spans[0].field;                                                          \
-        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase, bits) - c->bytes);       \
-    }                                                                                                            \
+#define ADD(field, type, predictor, bit) \
+    if (!b->n) \
+        c->first = spans[0].field; \
+    if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) { \
+        if (!reserve(c, 1)) \
+            return 0; \
+        c->bytes[c->size++] = 0; \
+    } else if (predictor == AFTER_LAST || c->size || differs.field) { \
+        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n)) \
+            return 0; \
+        uint64_t last = !b->n                     ? spans[0].field \
+                        : predictor == AFTER_LAST ? end_of(&b->before) \
+                                                  : b->before.field; \
+        uint64_t bits = differs.field | spans[0].field; \
+        c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase, bits) - c->bytes); \
+    } \
     c++;
     COLUMN_MAP(ADD)
 #undef ADD

@@ -1,5 +1,6 @@
-/* Decoding a chunk: first every column is found and its format checked, block by block; then a block of all wanted columns is put into its spans before
- * the next, so that the spans stay in the nearest cache meanwhile. */
+/* Decoding a chunk: first every column is found and its format checked, block by block; then a block of all
+ * wanted columns is put into its spans before the next, so that the spans stay in the nearest cache
+ * meanwhile. */
 #include "collectors/store/chunk_impl.h"
 
 static const struct {
@@ -58,7 +59,9 @@ static size_t block_bytes(uint8_t first, size_t n)
     if (first <= 8)
         return 1 + first * n;
     size_t planes = first - PALETTE;
-    return first > PALETTE && planes <= PALETTE_PLANES_MAX && n == BLOCK ? 1 + (1u << planes) + planes * BLOCK / 8 : SIZE_MAX;
+    return first > PALETTE && planes <= PALETTE_PLANES_MAX && n == BLOCK
+               ? 1 + (1u << planes) + planes * BLOCK / 8
+               : SIZE_MAX;
 }
 
 /* What follows a column of n values; NULL when its bytes do not follow the format. */
@@ -77,7 +80,8 @@ static const uint8_t *find_column(struct pp_chunk_column *c, const uint8_t *p, c
 }
 
 /* All of them, between p and end. */
-static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *p, const uint8_t *end, size_t n)
+static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *p, const uint8_t *end,
+                        size_t n)
 {
     for (size_t i = 0; i < COLUMNS && p; i++)
         p = find_column(&columns[i], p, end, n);
@@ -89,7 +93,8 @@ static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *
 /* Eight bits as eight bytes of 0 or 1. */
 static inline uint64_t spread(uint8_t bits)
 {
-    uint64_t each = bits * 0x0101010101010101u & 0x8040201008040201u; /* byte i has bit i of them, or nothing */
+    uint64_t each = bits * 0x0101010101010101u &
+                    0x8040201008040201u; /* byte i has bit i of them, or nothing */
     return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
 }
 
@@ -115,7 +120,8 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
     const uint8_t *from = p;
     if (width > PALETTE)
         return get_palette(p, v, width - PALETTE);
-    if ((size_t)(end - p) < width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
+    if ((size_t)(end - p) <
+        width * n + SLACK) { /* near the end of the body: eight bytes at a time would read beyond it */
         memcpy(padded, p, width * n);
         from = padded;
     }
@@ -128,28 +134,29 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
     return p + width * n;
 }
 
-/* One function per column, its field, type and predictor known to the compiler: the next n values into the fields of n spans that are zero. */
-#define GET_COLUMN(field, type, predictor, bit)                                                         \
-    static void get_##field(struct pp_chunk_column *c, const uint8_t *end, struct pp_span *s, size_t n)          \
-    {                                                                                                   \
-        uint64_t v[BLOCK], last = c->last;                                                              \
-        if (!c->at) {                                                                                   \
-            for (size_t i = 0; last && i < n; i++)                                                      \
-                s[i].field = (type)last;                                                                \
-            return;                                                                                     \
-        }                                                                                               \
-        c->at = get_values(c->at, end, v, n);                                                           \
-        for (size_t i = 0; i < n; i++) {                                                                \
-            if (predictor == PLAIN) {                                                                   \
-                s[i].field = (type)v[i];                                                                \
-            } else if (predictor == DELTA_IN_PHASE) {                                                   \
-                s[i].field = (type)(c->in_phase[s[i].phase] += unzigzag(v[i]));                         \
-            } else {                                                                                    \
-                s[i].field = (type)(last + unzigzag(v[i]));                                             \
-                last = predictor == AFTER_LAST ? s[i].field + s[i].dur_ns : s[i].field;                 \
-            }                                                                                           \
-        }                                                                                               \
-        c->last = last;                                                                                 \
+/* One function per column, its field, type and predictor known to the compiler: the next n values into the
+ * fields of n spans that are zero. */
+#define GET_COLUMN(field, type, predictor, bit) \
+    static void get_##field(struct pp_chunk_column *c, const uint8_t *end, struct pp_span *s, size_t n) \
+    { \
+        uint64_t v[BLOCK], last = c->last; \
+        if (!c->at) { \
+            for (size_t i = 0; last && i < n; i++) \
+                s[i].field = (type)last; \
+            return; \
+        } \
+        c->at = get_values(c->at, end, v, n); \
+        for (size_t i = 0; i < n; i++) { \
+            if (predictor == PLAIN) { \
+                s[i].field = (type)v[i]; \
+            } else if (predictor == DELTA_IN_PHASE) { \
+                s[i].field = (type)(c->in_phase[s[i].phase] += unzigzag(v[i])); \
+            } else { \
+                s[i].field = (type)(last + unzigzag(v[i])); \
+                last = predictor == AFTER_LAST ? s[i].field + s[i].dur_ns : s[i].field; \
+            } \
+        } \
+        c->last = last; \
     }
 COLUMN_MAP(GET_COLUMN)
 
@@ -159,7 +166,9 @@ static unsigned with_predictors(unsigned wanted)
     unsigned from = 0;
     for (size_t i = 0; i < COLUMNS; i++)
         if (wanted & kinds[i].bit)
-            from |= kinds[i].predictor == AFTER_LAST ? PP_COLUMN_DUR : kinds[i].predictor == DELTA_IN_PHASE ? PP_COLUMN_PHASE : 0u;
+            from |= kinds[i].predictor == AFTER_LAST       ? PP_COLUMN_DUR
+                    : kinds[i].predictor == DELTA_IN_PHASE ? PP_COLUMN_PHASE
+                                                           : 0u;
     return wanted | from;
 }
 
@@ -171,15 +180,16 @@ static void begin_columns(struct pp_chunk_column columns[COLUMNS], unsigned want
                 columns[k].in_phase[phase] = columns[k].last;
 }
 
-static void get_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *end, unsigned wanted, struct pp_span *spans, size_t n)
+static void get_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *end, unsigned wanted,
+                        struct pp_span *spans, size_t n)
 {
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t count = block_of(n - from);
         struct pp_chunk_column *c = columns;
         memset(spans + from, 0, count * sizeof(*spans));
-#define GET(field, type, predictor, bit)                \
-    if (wanted & bit)                                   \
-        get_##field(c, end, spans + from, count);       \
+#define GET(field, type, predictor, bit) \
+    if (wanted & bit) \
+        get_##field(c, end, spans + from, count); \
     c++;
         COLUMN_MAP(GET)
 #undef GET
@@ -195,14 +205,16 @@ static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body
         return size - HEADER_BYTES == raw ? body + HEADER_BYTES : NULL;
     if (!pp_chunk_reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
         return NULL;
-    return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw : NULL;
+    return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw
+                                                                                                      : NULL;
 }
 
 /* The number of spans; 0: not a body. */
 static size_t open_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted)
 {
     c->left = 0;
-    if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) || body[2] || body[3])
+    if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) ||
+        body[2] || body[3])
         return 0;
     size_t n = get_u32(body + 4), raw = get_u32(body + 8);
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
@@ -230,7 +242,10 @@ static const struct pp_span *take(struct pp_chunk_codec *c, size_t n)
 size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted)
 {
     size_t n = open_body(c, body, size, wanted);
-    return n && pp_chunk_reserve(&c->spans, &c->spans_cap, n < PP_CHUNK_PIECE ? n : PP_CHUNK_PIECE, sizeof(*c->spans)) ? n : 0;
+    return n && pp_chunk_reserve(&c->spans, &c->spans_cap, n < PP_CHUNK_PIECE ? n : PP_CHUNK_PIECE,
+                                 sizeof(*c->spans))
+               ? n
+               : 0;
 }
 
 const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n)
@@ -239,7 +254,8 @@ const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n)
     return *n ? take(c, *n) : NULL;
 }
 
-const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted, size_t *n)
+const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
+                                              unsigned wanted, size_t *n)
 {
     *n = open_body(c, body, size, wanted);
     const struct pp_span *spans = *n ? take(c, *n) : NULL;

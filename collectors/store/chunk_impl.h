@@ -1,4 +1,5 @@
-/* store/chunk_impl.h: what encoding (chunk_builder.c its columns, chunk.c the body) and decoding (chunk_decode.c) of a chunk have in common: see chunk.h. */
+/* store/chunk_impl.h: what encoding (chunk_builder.c its columns, chunk.c the body) and decoding
+ * (chunk_decode.c) of a chunk have in common: see chunk.h. */
 #ifndef PP_STORE_CHUNK_IMPL_H
 #define PP_STORE_CHUNK_IMPL_H
 
@@ -20,15 +21,16 @@
 #define SLACK 8 /* a value is written and read as eight bytes, of which its block's width counts */
 
 enum predictor {
-    PLAIN,         /* the value */
-    AFTER_LAST,    /* zigzag(start - (start + dur of the span before)) */
-    DELTA,         /* zigzag(value - value before), in the field's width so that "none" (all ones) is next to 0 */
+    PLAIN,      /* the value */
+    AFTER_LAST, /* zigzag(start - (start + dur of the span before)) */
+    DELTA, /* zigzag(value - value before), in the field's width so that "none" (all ones) is next to 0 */
     DELTA_IN_PHASE /* zigzag(value - value of the last span of the same phase) */
 };
 
 enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 
 /* X(field, type, predictor, column). Phase and duration come before what is predicted from them. */
+/* clang-format off */
 #define COLUMN_MAP(X)                                               \
     X(phase, uint8_t, PLAIN, PP_COLUMN_PHASE)                       \
     X(dur_ns, uint64_t, PLAIN, PP_COLUMN_DUR)                       \
@@ -42,6 +44,7 @@ enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
     X(cache_hit_kib, uint32_t, DELTA_IN_PHASE, PP_COLUMN_CACHE_HIT) \
     X(name, uint16_t, PLAIN, PP_COLUMN_NAME)                        \
     X(flags, uint16_t, DELTA_IN_PHASE, PP_COLUMN_FLAGS)
+/* clang-format on */
 
 #define COUNT_COLUMN(field, type, predictor, column) +1
 #define COLUMNS (0 COLUMN_MAP(COUNT_COLUMN))
@@ -50,19 +53,20 @@ enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 
 /* A column of the chunk that is being decoded. */
 struct pp_chunk_column {
-    const uint8_t *at;      /* its next block; NULL: all values are `last` */
-    uint64_t last;          /* what the predictor remembers: values wrap in 64 bits, so what encoding subtracted is added back, */
+    const uint8_t *at; /* its next block; NULL: all values are `last` */
+    uint64_t last;     /* what the predictor remembers: values wrap in 64 bits, so what encoding subtracted is
+                          added back, */
     uint64_t in_phase[256]; /* per phase where the predictor is DELTA_IN_PHASE */
 };
 
 struct pp_chunk_codec {
     struct pp_chunk_builder *builder; /* of pp_chunk_encode */
-    struct pp_span *spans; /* decoded, of the chunk that is open: */
+    struct pp_span *spans;            /* decoded, of the chunk that is open: */
     struct pp_chunk_column column[COLUMNS];
     const uint8_t *columns_end;
     unsigned wanted;
-    size_t left;           /* spans */
-    uint8_t *raw, *body;   /* columns; header and columns */
+    size_t left;         /* spans */
+    uint8_t *raw, *body; /* columns; header and columns */
     size_t spans_cap, raw_cap, body_cap;
     ZSTD_CCtx *cctx;
     ZSTD_DCtx *dctx;
@@ -72,7 +76,8 @@ struct pp_chunk_codec {
 size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b);
 uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p);
 
-/* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of any object type. */
+/* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of
+ * any object type. */
 int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item);
 
 #endif

@@ -1,5 +1,5 @@
-/* store/columns.h: the fields of a span as the columns of a chunk, one bit each: what a walk over the spans says it needs, so that the others are not
- * decoded. */
+/* store/columns.h: the fields of a span as the columns of a chunk, one bit each: what a walk over the spans
+ * says it needs, so that the others are not decoded. */
 #ifndef PP_STORE_COLUMNS_H
 #define PP_STORE_COLUMNS_H
 

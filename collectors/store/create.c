@@ -18,19 +18,22 @@
 #define BUSY_MS 5000
 
 static const char *const statement_sql[ST_COUNT] = {
-    [ST_META] = "INSERT INTO meta VALUES(?,?,?,?) ON CONFLICT(section, key) DO UPDATE SET value = excluded.value, unit = excluded.unit",
+    [ST_META] =
+        "INSERT INTO meta VALUES(?,?,?,?) ON CONFLICT(section, key) DO UPDATE SET value = excluded.value, unit = excluded.unit",
     [ST_THREAD] = "REPLACE INTO thread VALUES(?,?,?,?,?,?,?)",
     [ST_NAME] = "REPLACE INTO name VALUES(?,?)",
-    [ST_CHUNK] = "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body, next_seq) VALUES(?,?,?,?,?,?,?,?)",
-    [ST_ERROR] = "INSERT INTO error(t_ns, thread, batch, sample, path, kind, action, reason) VALUES(?,?,?,?,?,?,?,?)",
+    [ST_CHUNK] =
+        "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body, next_seq) VALUES(?,?,?,?,?,?,?,?)",
+    [ST_ERROR] =
+        "INSERT INTO error(t_ns, thread, batch, sample, path, kind, action, reason) VALUES(?,?,?,?,?,?,?,?)",
     [ST_ERROR_MORE] = "UPDATE error SET count = count + 1 WHERE id = ?",
     [ST_QUEUE] = "REPLACE INTO queue VALUES(?,?,?,?,?,?,?,?,?)",
     [ST_COUNTER] = "INSERT INTO counter(t_ns, name, value) VALUES(?,?,?)",
     [ST_LOSS] = "INSERT INTO loss VALUES(?,?,?)",
 };
 
-/* The kernel raises SIGXFSZ, which ends the process, where a file would grow over its limit; ignored, the write fails
- * with EFBIG and becomes our sentence. A handler somebody installed stays. */
+/* The kernel raises SIGXFSZ, which ends the process, where a file would grow over its limit; ignored, the
+ * write fails with EFBIG and becomes our sentence. A handler somebody installed stays. */
 static void ignore_file_size_signal(void)
 {
     struct sigaction old;
@@ -44,8 +47,10 @@ static void ignore_file_size_signal(void)
 static int network_file_system(const char *path)
 {
     static const unsigned long types[] = {
-        NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42ul /* cifs */, 0xfe534d42ul /* smb2 */, 0x65735546ul /* fuse */,
-        V9FS_MAGIC, CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, 0x0bd00bd0ul /* lustre */, 0x47504653ul /* gpfs */,
+        NFS_SUPER_MAGIC,         SMB_SUPER_MAGIC,         0xff534d42ul /* cifs */,
+        0xfe534d42ul /* smb2 */, 0x65735546ul /* fuse */, V9FS_MAGIC,
+        CEPH_SUPER_MAGIC,        AFS_SUPER_MAGIC,         0x0bd00bd0ul /* lustre */,
+        0x47504653ul /* gpfs */,
     };
     struct statfs fs;
     if (statfs(path, &fs) != 0)
@@ -87,16 +92,20 @@ static pp_status check_directory(const char *path, struct pp_err *err)
     if (!S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_NOT_FOUND, "cannot create %s: %s is not a directory", path, dir);
     if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(err, errno, "cannot create %s: the directory %s is not writable; choose another place with -o", path, dir);
+        return pp_fail_errno(
+            err, errno, "cannot create %s: the directory %s is not writable; choose another place with -o",
+            path, dir);
     return PP_OK;
 }
 
-/* Only one of several who want the name at the same moment gets it; for SQLite an empty file is a new database. */
+/* Only one of several who want the name at the same moment gets it; for SQLite an empty file is a new
+ * database. */
 static pp_status claim_name(const char *path, struct pp_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
-        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name", path);
+        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name",
+                       path);
     if (fd < 0)
         return pp_fail_errno(err, errno, "cannot create %s", path);
     close(fd);
@@ -115,7 +124,8 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
         if (S_ISDIR(st.st_mode))
             return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", opts->path);
         if (!opts->force)
-            return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name", opts->path);
+            return pp_fail(err, PP_E_EXISTS,
+                           "%s is there already; use --force to replace it, or another name", opts->path);
         if (!S_ISREG(st.st_mode))
             return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", opts->path);
     }
@@ -128,7 +138,8 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
         status = claim_name(opts->path, err);
     if (status || opts->force)
         return status;
-    status = pp_rings_discard(opts->path, opts->session_id, err); /* of a recording that was deleted without them */
+    status = pp_rings_discard(opts->path, opts->session_id,
+                              err); /* of a recording that was deleted without them */
     if (status)
         unlink(opts->path);
     return status;
@@ -160,7 +171,9 @@ static pp_status write_phases(sqlite3 *db, const char *path, struct pp_err *err)
 static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
 {
     char sql[160];
-    snprintf(sql, sizeof(sql), "PRAGMA page_size=%d; BEGIN IMMEDIATE; PRAGMA application_id=%d; PRAGMA user_version=%d;", PP_STORE_PAGE_BYTES, PP_STORE_APPLICATION_ID, PP_STORE_VERSION);
+    snprintf(sql, sizeof(sql),
+             "PRAGMA page_size=%d; BEGIN IMMEDIATE; PRAGMA application_id=%d; PRAGMA user_version=%d;",
+             PP_STORE_PAGE_BYTES, PP_STORE_APPLICATION_ID, PP_STORE_VERSION);
     pp_status status = pp_db_exec(db, sql, err, "cannot create", path);
     if (!status)
         status = pp_db_exec(db, pp_schema_tables, err, "cannot create", path);
@@ -171,7 +184,8 @@ static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
     return status;
 }
 
-/* The schema goes through the rollback journal first: page 1 is on disk, and names us, before the log exists. */
+/* The schema goes through the rollback journal first: page 1 is on disk, and names us, before the log exists.
+ */
 static void choose_journal(struct pp_store *s)
 {
     const char *why = "the file system is a network one";
@@ -183,16 +197,19 @@ static void choose_journal(struct pp_store *s)
     if (!wal)
         pp_db_journal_mode(s->db, "delete");
     else
-        s->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = s->db, .path = s->path, .from = PP_STORE_LOG_PAGES, .most = PP_STORE_LOG_PAGES_MAX});
+        s->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){
+            .db = s->db, .path = s->path, .from = PP_STORE_LOG_PAGES, .most = PP_STORE_LOG_PAGES_MAX});
     pp_store_meta_text(s, "run", "journal_mode", wal ? "wal" : "delete");
     if (!wal) {
         char text[160];
-        snprintf(text, sizeof(text), "no write-ahead log (%s): commits go through a rollback journal and cost more", why);
+        snprintf(text, sizeof(text),
+                 "no write-ahead log (%s): commits go through a rollback journal and cost more", why);
         pp_store_loss(s, "write_ahead_log", 0, text);
     }
 }
 
-pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out, struct pp_err *err)
+pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out,
+                         struct pp_err *err)
 {
     pp_status status = PP_OK;
     struct pp_store *s = calloc(1, sizeof(*s));
@@ -207,7 +224,8 @@ pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struc
     s->codec = pp_chunk_codec_new();
     sqlite3_busy_timeout(db, BUSY_MS);
     for (int i = 0; i < ST_COUNT && !status; i++)
-        if (sqlite3_prepare_v3(db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->st[i], NULL) != SQLITE_OK)
+        if (sqlite3_prepare_v3(db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->st[i], NULL) !=
+            SQLITE_OK)
             status = pp_db_fail(db, err, "cannot write", path);
     if (!status)
         s->rollup = pp_rollup_new(db);
@@ -230,7 +248,8 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     if (status)
         return status;
     ignore_file_size_signal();
-    if (sqlite3_open_v2(opts->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) != SQLITE_OK) {
+    if (sqlite3_open_v2(opts->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        pp_log_vfs()) != SQLITE_OK) {
         status = pp_db_fail(db, err, "cannot create", opts->path);
         sqlite3_close(db);
         goto out;
@@ -284,7 +303,8 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
     pp_status status = pp_store_adopt(db, path, 0, &s, err);
     if (status)
         return status;
-    int code = sqlite3_prepare_v2(db, "SELECT thread, max(coalesce(next_seq, seq0 + n)) FROM chunk GROUP BY thread", -1, &st, NULL);
+    int code = sqlite3_prepare_v2(
+        db, "SELECT thread, max(coalesce(next_seq, seq0 + n)) FROM chunk GROUP BY thread", -1, &st, NULL);
     while (code == SQLITE_OK && (code = sqlite3_step(st)) == SQLITE_ROW) {
         sqlite3_int64 thread = sqlite3_column_int64(st, 0);
         if (thread >= 0 && thread < PP_THREADS_MAX)

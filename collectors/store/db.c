@@ -18,7 +18,8 @@ static int no_room(int e)
     return e == ENOSPC || e == EDQUOT || e == EFBIG;
 }
 
-/* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not make. File systems without a fixed number say 0 of 0. */
+/* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not make.
+ * File systems without a fixed number say 0 of 0. */
 static int no_inode(const char *path)
 {
     struct statvfs fs;
@@ -49,11 +50,17 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
     struct rlimit limit;
     const char *why = db ? sqlite3_errmsg(db) : "out of memory";
     if ((code & 0xff) == SQLITE_CANTOPEN && no_inode(path))
-        return pp_fail(err, PP_E_NO_SPACE, "%s %s: no inode is left for its log; remove files there or choose another place", what, path);
-    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
+        return pp_fail(err, PP_E_NO_SPACE,
+                       "%s %s: no inode is left for its log; remove files there or choose another place",
+                       what, path);
+    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely
+     * cause. */
     if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        return pp_fail(err, PP_E_NO_SPACE, "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why, (unsigned long long)limit.rlim_cur);
-    return pp_fail(err, status, "%s %s: %s%s", what, path, why, status == PP_E_NO_SPACE ? "; free some space or choose another place" : "");
+        return pp_fail(err, PP_E_NO_SPACE,
+                       "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why,
+                       (unsigned long long)limit.rlim_cur);
+    return pp_fail(err, status, "%s %s: %s%s", what, path, why,
+                   status == PP_E_NO_SPACE ? "; free some space or choose another place" : "");
 }
 
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path)
@@ -98,7 +105,8 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* While a log or a journal holds pages, the size of the main file may rightly differ from what its header says. */
+/* While a log or a journal holds pages, the size of the main file may rightly differ from what its header
+ * says. */
 static int has_log(const char *path)
 {
     static const char *const suffix[] = {"wal", "journal"};
@@ -135,7 +143,8 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
     }
     ssize_t got = pread(fd, h, sizeof(h), 0);
     if (got != (ssize_t)sizeof(h) || memcmp(h, "SQLite format 3", 16) != 0) {
-        status = pp_fail(err, PP_E_CORRUPT, "%s is not an SQLite file; give the file a `pipeprobe run` wrote", path);
+        status = pp_fail(err, PP_E_CORRUPT, "%s is not an SQLite file; give the file a `pipeprobe run` wrote",
+                         path);
         goto out;
     }
     if (be32(h + 68) != PP_STORE_APPLICATION_ID) {
@@ -143,13 +152,16 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
         goto out;
     }
     if (be32(h + 60) > PP_STORE_VERSION) {
-        status = pp_fail(err, PP_E_VERSION, "%s has schema version %u and this pipeprobe reads up to %d; use a newer pipeprobe", path, be32(h + 60), PP_STORE_VERSION);
+        status = pp_fail(err, PP_E_VERSION,
+                         "%s has schema version %u and this pipeprobe reads up to %d; use a newer pipeprobe",
+                         path, be32(h + 60), PP_STORE_VERSION);
         goto out;
     }
     uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = be32(h + 28);
     uint64_t says = (page == 1 ? 65536 : page) * pages;
     if ((uint64_t)st.st_size < says && !has_log(path))
-        status = pp_fail(err, PP_E_CORRUPT, "%s is cut short: it holds %lld of %llu bytes", path, (long long)st.st_size, (unsigned long long)says);
+        status = pp_fail(err, PP_E_CORRUPT, "%s is cut short: it holds %lld of %llu bytes", path,
+                         (long long)st.st_size, (unsigned long long)says);
 out:
     close(fd);
     return status;

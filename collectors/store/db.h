@@ -10,11 +10,12 @@
 #define PP_STORE_APPLICATION_ID 0x70707231 /* "ppr1" */
 #define PP_STORE_VERSION 2 /* 1: chunks without palettes, one row per batch and phase in rollup_batch */
 
-extern const char pp_schema_tables[];  /* at creation */
-extern const char pp_schema_proof[];   /* table proof, where it is not there yet */
-extern const char pp_schema_finish[];  /* indexes, when the rows are there */
+extern const char pp_schema_tables[]; /* at creation */
+extern const char pp_schema_proof[];  /* table proof, where it is not there yet */
+extern const char pp_schema_finish[]; /* indexes, when the rows are there */
 
-/* Sentence "what: SQLite's reason" with the status that fits (SQLITE_FULL and a full disk or quota behind an I/O error: PP_E_NO_SPACE). */
+/* Sentence "what: SQLite's reason" with the status that fits (SQLITE_FULL and a full disk or quota behind an
+ * I/O error: PP_E_NO_SPACE). */
 pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path);
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path);
 
@@ -25,8 +26,9 @@ uint64_t pp_db_bytes(sqlite3 *db);
 /* "PRAGMA journal_mode=<mode>"; returns 1 when the answer is that mode. */
 int pp_db_journal_mode(sqlite3 *db, const char *mode);
 
-/* Looks at the first page and the size without SQLite: PP_E_NOT_FOUND, PP_E_ACCESS, PP_E_EMPTY, PP_E_CORRUPT (no SQLite file, cut short),
- * PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this program). */
+/* Looks at the first page and the size without SQLite: PP_E_NOT_FOUND, PP_E_ACCESS, PP_E_EMPTY, PP_E_CORRUPT
+ * (no SQLite file, cut short), PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this
+ * program). */
 pp_status pp_db_check_file(const char *path, struct pp_err *err);
 
 #endif

@@ -37,7 +37,8 @@ static struct pp_span group_of(enum pp_detail detail, const struct pp_span *s)
 
 static int same_group(const struct pp_span *a, const struct pp_span *b)
 {
-    return a->batch == b->batch && a->epoch == b->epoch && a->name == b->name && a->phase == b->phase && a->flags == b->flags;
+    return a->batch == b->batch && a->epoch == b->epoch && a->name == b->name && a->phase == b->phase &&
+           a->flags == b->flags;
 }
 
 static void add(struct pp_span *to, const struct pp_span *s)
@@ -63,7 +64,9 @@ size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *span
             continue;
         }
         struct pp_span g = group_of(detail, &spans[i]);
-        uint32_t h = (uint32_t)pp_mix64((uint64_t)g.batch << 32 ^ (uint64_t)g.name << 16 ^ (uint64_t)g.phase << 8 ^ g.flags) & (SLOTS - 1);
+        uint32_t h = (uint32_t)pp_mix64((uint64_t)g.batch << 32 ^ (uint64_t)g.name << 16 ^
+                                        (uint64_t)g.phase << 8 ^ g.flags) &
+                     (SLOTS - 1);
         while (slot[h] && !same_group(&spans[slot[h] - 1], &g))
             h = (h + 1) & (SLOTS - 1);
         if (slot[h]) {

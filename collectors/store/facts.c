@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static pp_status put_meta(struct pp_store *s, const char *section, const char *key, const char *text, double number, const char *unit)
+static pp_status put_meta(struct pp_store *s, const char *section, const char *key, const char *text,
+                          double number, const char *unit)
 {
     sqlite3_stmt *st = s->st[ST_META];
     pp_bind_text(st, 1, section);
@@ -35,7 +36,8 @@ pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char
     return pp_store_leave(s, status);
 }
 
-pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value, const char *unit)
+pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value,
+                            const char *unit)
 {
     pp_status status = pp_store_enter(s);
     if (!status)

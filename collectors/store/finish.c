@@ -87,7 +87,8 @@ static pp_status walk_chunks(struct rows *r)
     int code = sqlite3_prepare_v2(s->db, "SELECT thread, body FROM chunk ORDER BY id", -1, &st, NULL);
     while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
         size_t n;
-        const struct pp_span *spans = pp_chunk_decode(s->codec, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1), &n);
+        const struct pp_span *spans = pp_chunk_decode(s->codec, sqlite3_column_blob(st, 1),
+                                                      (size_t)sqlite3_column_bytes(st, 1), &n);
         if (spans) /* a chunk that does not decode is the reader's to report */
             status = insert_chunk(r, (uint32_t)sqlite3_column_int64(st, 0), spans, n);
         code = SQLITE_OK;
@@ -110,18 +111,28 @@ static uint64_t query_uint(sqlite3 *db, const char *sql)
 
 static pp_status write_rows(struct pp_store *s)
 {
-    struct rows r = {.store = s, .keep_below = UINT64_MAX, .total = query_uint(s->db, "SELECT sum(n) FROM chunk")};
+    struct rows r = {.store = s,
+                     .keep_below = UINT64_MAX,
+                     .total = query_uint(s->db, "SELECT sum(n) FROM chunk")};
     if (r.total > s->max_rows)
         r.keep_below = (uint64_t)((double)s->max_rows / (double)r.total * 0x1p64);
     pp_status status = pp_store_begin(s);
-    /* Rows of an attempt that was killed half way are not trusted. Counters carried by spans are told from the monitor's by name. */
-    if (!status && sqlite3_exec(s->db, "DELETE FROM span; DELETE FROM counter WHERE name IN (SELECT text FROM name)", NULL, NULL, NULL) != SQLITE_OK)
+    /* Rows of an attempt that was killed half way are not trusted. Counters carried by spans are told from
+     * the monitor's by name. */
+    if (!status &&
+        sqlite3_exec(s->db, "DELETE FROM span; DELETE FROM counter WHERE name IN (SELECT text FROM name)",
+                     NULL, NULL, NULL) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write plain span rows to");
-    if (!status
-        && (sqlite3_prepare_v2(s->db, "INSERT INTO span(thread, phase, start_ns, dur_ns, epoch, batch, sample, samples, bytes, cpu_ns, run_delay_ns,"
-                                      " cache_hit_kib, name, flags) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &r.insert, NULL) != SQLITE_OK
-            || sqlite3_prepare_v2(s->db, "INSERT INTO counter(t_ns, name, value) VALUES(?1, coalesce((SELECT text FROM name WHERE id = ?2), 'counter ' || ?2), ?3)",
-                                  -1, &r.counter, NULL) != SQLITE_OK))
+    if (!status &&
+        (sqlite3_prepare_v2(
+             s->db,
+             "INSERT INTO span(thread, phase, start_ns, dur_ns, epoch, batch, sample, samples, bytes, cpu_ns, run_delay_ns,"
+             " cache_hit_kib, name, flags) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+             -1, &r.insert, NULL) != SQLITE_OK ||
+         sqlite3_prepare_v2(
+             s->db,
+             "INSERT INTO counter(t_ns, name, value) VALUES(?1, coalesce((SELECT text FROM name WHERE id = ?2), 'counter ' || ?2), ?3)",
+             -1, &r.counter, NULL) != SQLITE_OK))
         status = pp_store_fail(s, "cannot write plain span rows to");
     if (!status)
         status = walk_chunks(&r);
@@ -133,7 +144,10 @@ static pp_status write_rows(struct pp_store *s)
     pp_store_put_meta(s, "run", "span_rows", (double)r.written);
     if (r.keep_below != UINT64_MAX) {
         char why[160];
-        snprintf(why, sizeof(why), "table span is a sample of whole batches, at most about %llu rows; the chunks hold every span", (unsigned long long)s->max_rows);
+        snprintf(
+            why, sizeof(why),
+            "table span is a sample of whole batches, at most about %llu rows; the chunks hold every span",
+            (unsigned long long)s->max_rows);
         status = pp_store_put_loss(s, "span_rows", r.total - r.written, why);
     }
     return status ? status : pp_store_flush(s);
@@ -142,7 +156,8 @@ static pp_status write_rows(struct pp_store *s)
 static void note_missing_rollup(struct pp_store *s)
 {
     if (pp_rollup_gave_up_batches(s->rollup))
-        pp_store_put_loss(s, "rollup_batch", 0, "batches came too fast to be summed up as the run went; the spans hold them");
+        pp_store_put_loss(s, "rollup_batch", 0,
+                          "batches came too fast to be summed up as the run went; the spans hold them");
 }
 
 /* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
@@ -159,14 +174,16 @@ static void note_left_out(struct pp_store *s)
         pp_store_put_loss(s, "spans", s->over_bytes, "the file had reached its --max-bytes");
 }
 
-/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers (report/live) have the file open for
- * milliseconds at a time, so asking again soon finds a gap; one that holds on keeps its log. */
+/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers
+ * (report/live) have the file open for milliseconds at a time, so asking again soon finds a gap; one that
+ * holds on keeps its log. */
 static void leave_log(sqlite3 *db)
 {
     enum { TRIES = 50, PAUSE_MS = 20 };
     for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++) {
         int code = sqlite3_errcode(db) & 0xff;
-        if (code != SQLITE_OK && code != SQLITE_BUSY && code != SQLITE_LOCKED) /* a full disk does not pass by */
+        if (code != SQLITE_OK && code != SQLITE_BUSY &&
+            code != SQLITE_LOCKED) /* a full disk does not pass by */
             return;
         sqlite3_sleep(PAUSE_MS);
     }
@@ -187,7 +204,8 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     }
     if (!status)
         status = pp_store_check_place(s);
-    /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the log alive; then they do. */
+    /* Rows go through the rollback journal: the log would write each page twice. A live reader may keep the
+     * log alive; then they do. */
     if (!status) {
         pp_store_end_checkpoints(s);
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -201,7 +219,8 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     if (s->lost)
         pp_fail(err, status, "%s", s->failure.text);
     else if (status)
-        pp_fail(err, status, "%s (what was committed before, %llu spans, stays readable)", s->failure.text, (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
+        pp_fail(err, status, "%s (what was committed before, %llu spans, stays readable)", s->failure.text,
+                (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
     pp_store_release_db(s);
 out:
     pthread_mutex_unlock(&s->lock);

@@ -1,4 +1,5 @@
-/* What the GPU did, as rows. Their statements are prepared at the first use, so that a file made before these tables existed can still be recovered. */
+/* What the GPU did, as rows. Their statements are prepared at the first use, so that a file made before these
+ * tables existed can still be recovered. */
 #include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
@@ -10,11 +11,14 @@ static const char *const sql[PP_STORE_GPU_STATEMENTS] = {
 };
 enum { ROW, BATCH, CLOCK };
 
-/* With the lock held: the statement, its transaction open; NULL: the store writes no more, and *status says why. */
+/* With the lock held: the statement, its transaction open; NULL: the store writes no more, and *status says
+ * why. */
 static sqlite3_stmt *ready(struct pp_store *s, int which, pp_status *status)
 {
     *status = pp_store_begin(s);
-    if (!*status && !s->gpu[which] && sqlite3_prepare_v3(s->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &s->gpu[which], NULL) != SQLITE_OK)
+    if (!*status && !s->gpu[which] &&
+        sqlite3_prepare_v3(s->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &s->gpu[which], NULL) !=
+            SQLITE_OK)
         *status = pp_store_fail(s, "cannot write to");
     return *status ? NULL : s->gpu[which];
 }

@@ -37,7 +37,8 @@ static sqlite3_int64 pragma(sqlite3 *db, const char *sql)
 
 static pp_status check_or_create(struct pp_history *h, struct pp_err *err)
 {
-    sqlite3_int64 id = pragma(h->db, "PRAGMA application_id"), version = pragma(h->db, "PRAGMA user_version"), tables = pragma(h->db, "SELECT count(*) FROM sqlite_schema");
+    sqlite3_int64 id = pragma(h->db, "PRAGMA application_id"), version = pragma(h->db, "PRAGMA user_version"),
+                  tables = pragma(h->db, "SELECT count(*) FROM sqlite_schema");
     if (id < 0 || tables < 0)
         return pp_db_fail(h->db, err, "cannot read the history", h->path);
     if (tables == 0)
@@ -45,7 +46,8 @@ static pp_status check_or_create(struct pp_history *h, struct pp_err *err)
     if (id != APPLICATION_ID)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but no history of pipeprobe", h->path);
     if (version != VERSION)
-        return pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program knows %d", h->path, (long long)version, VERSION);
+        return pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program knows %d", h->path,
+                       (long long)version, VERSION);
     return PP_OK;
 }
 
@@ -58,7 +60,8 @@ pp_status pp_history_open(const char *path, int create, struct pp_history **out,
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history %s", path);
     else if (!create && access(path, F_OK) != 0)
         st = pp_fail_errno(err, errno, "there is no history %s; 'pipeprobe history add' makes one", path);
-    else if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) != SQLITE_OK)
+    else if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) !=
+             SQLITE_OK)
         st = pp_db_fail(h->db, err, "cannot open the history", path);
     if (st == PP_OK) {
         sqlite3_busy_timeout(h->db, 10000); /* two CI jobs may add at once */
@@ -82,7 +85,8 @@ void pp_history_close(struct pp_history *h)
 
 static pp_status add_point(struct pp_history *h, const struct pp_history_point *p, struct pp_err *err)
 {
-    static const char sql[] = "INSERT INTO point(series, utc_s, label) SELECT id, ?2, ?3 FROM series WHERE text = ?1";
+    static const char sql[] =
+        "INSERT INTO point(series, utc_s, label) SELECT id, ?2, ?3 FROM series WHERE text = ?1";
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(h->db, "INSERT OR IGNORE INTO series(text) VALUES(?1)", -1, &st, NULL);
     if (rc == SQLITE_OK) {
@@ -99,8 +103,14 @@ static pp_status add_point(struct pp_history *h, const struct pp_history_point *
         sqlite3_bind_text(st, 3, p->label, -1, SQLITE_STATIC);
         rc = sqlite3_step(st);
     }
-    pp_status status = rc == SQLITE_DONE ? PP_OK : rc == SQLITE_CONSTRAINT ? pp_fail(err, PP_E_EXISTS, "the history %s has a point '%s' of this machine and work already; give another --label", h->path, p->label)
-                                                                          : pp_db_fail(h->db, err, "cannot add to the history", h->path);
+    pp_status status =
+        rc == SQLITE_DONE ? PP_OK
+        : rc == SQLITE_CONSTRAINT
+            ? pp_fail(
+                  err, PP_E_EXISTS,
+                  "the history %s has a point '%s' of this machine and work already; give another --label",
+                  h->path, p->label)
+            : pp_db_fail(h->db, err, "cannot add to the history", h->path);
     sqlite3_finalize(st);
     return status;
 }
@@ -109,7 +119,9 @@ static pp_status add_values(struct pp_history *h, const struct pp_history_point 
 {
     sqlite3_int64 point = sqlite3_last_insert_rowid(h->db);
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(h->db, "INSERT INTO value(point, metric, median, runs) VALUES(?1, ?2, ?3, ?4)", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(h->db,
+                                "INSERT INTO value(point, metric, median, runs) VALUES(?1, ?2, ?3, ?4)", -1,
+                                &st, NULL);
     for (size_t i = 0; i < p->n_values && (rc == SQLITE_OK || rc == SQLITE_DONE); i++) {
         sqlite3_reset(st);
         sqlite3_bind_int64(st, 1, point);
@@ -118,7 +130,9 @@ static pp_status add_values(struct pp_history *h, const struct pp_history_point 
         sqlite3_bind_int64(st, 4, (sqlite3_int64)p->value[i].runs);
         rc = sqlite3_step(st);
     }
-    pp_status status = rc == SQLITE_OK || rc == SQLITE_DONE ? PP_OK : pp_db_fail(h->db, err, "cannot add to the history", h->path);
+    pp_status status = rc == SQLITE_OK || rc == SQLITE_DONE
+                           ? PP_OK
+                           : pp_db_fail(h->db, err, "cannot add to the history", h->path);
     sqlite3_finalize(st);
     return status;
 }
@@ -138,17 +152,24 @@ pp_status pp_history_add(struct pp_history *h, const struct pp_history_point *p,
     return st;
 }
 
-pp_status pp_history_each(struct pp_history *h, const char *metric, pp_history_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_history_each(struct pp_history *h, const char *metric, pp_history_fn *fn, void *ctx,
+                          struct pp_err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(h->db, "SELECT series, label, metric, utc_s, median, runs FROM v_history WHERE metric = ?1", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(
+        h->db, "SELECT series, label, metric, utc_s, median, runs FROM v_history WHERE metric = ?1", -1, &st,
+        NULL);
     if (rc == SQLITE_OK)
         sqlite3_bind_text(st, 1, metric, -1, SQLITE_STATIC);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(st);
         if (rc == SQLITE_ROW)
-            fn(ctx, &(struct pp_history_row){.series = (const char *)sqlite3_column_text(st, 0), .label = (const char *)sqlite3_column_text(st, 1), .metric = (const char *)sqlite3_column_text(st, 2),
-                                             .utc_s = sqlite3_column_int64(st, 3), .median = sqlite3_column_double(st, 4), .runs = (size_t)sqlite3_column_int64(st, 5)});
+            fn(ctx, &(struct pp_history_row){.series = (const char *)sqlite3_column_text(st, 0),
+                                             .label = (const char *)sqlite3_column_text(st, 1),
+                                             .metric = (const char *)sqlite3_column_text(st, 2),
+                                             .utc_s = sqlite3_column_int64(st, 3),
+                                             .median = sqlite3_column_double(st, 4),
+                                             .runs = (size_t)sqlite3_column_int64(st, 5)});
     }
     pp_status status = rc == SQLITE_DONE ? PP_OK : pp_db_fail(h->db, err, "cannot read the history", h->path);
     sqlite3_finalize(st);

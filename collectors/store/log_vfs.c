@@ -51,7 +51,8 @@ static int begins_page_within(const void *bytes, int n)
     return n == FRAME_HEADER_BYTES && memcmp((const uint8_t *)bytes + 4, no_commit, sizeof(no_commit)) == 0;
 }
 
-/* The page whose header waits. SQLite also writes headers without their pages, when it sums up anew a transaction that did not fit its cache. */
+/* The page whose header waits. SQLite also writes headers without their pages, when it sums up anew a
+ * transaction that did not fit its cache. */
 static int is_that_page(const struct log_file *f, int n, sqlite3_int64 at)
 {
     return f->page_waits && n != FRAME_HEADER_BYTES && f->n && at == f->at + f->n;
@@ -69,14 +70,15 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
 }
 
 /* Everything else finds the log written. */
-#define BASE_AFTER_WAITING(name, parameters, call)        \
-    static int log_##name parameters                      \
-    {                                                     \
-        struct log_file *f = (struct log_file *)file;     \
-        int code = write_waiting(f);                      \
+#define BASE_AFTER_WAITING(name, parameters, call) \
+    static int log_##name parameters \
+    { \
+        struct log_file *f = (struct log_file *)file; \
+        int code = write_waiting(f); \
         return code == SQLITE_OK ? f->base->pMethods->call : code; \
     }
-BASE_AFTER_WAITING(read, (sqlite3_file * file, void *out, int n, sqlite3_int64 at), xRead(f->base, out, n, at))
+BASE_AFTER_WAITING(read, (sqlite3_file * file, void *out, int n, sqlite3_int64 at),
+                   xRead(f->base, out, n, at))
 BASE_AFTER_WAITING(truncate, (sqlite3_file * file, sqlite3_int64 n), xTruncate(f->base, n))
 BASE_AFTER_WAITING(sync, (sqlite3_file * file, int flags), xSync(f->base, flags))
 BASE_AFTER_WAITING(size, (sqlite3_file * file, sqlite3_int64 *n), xFileSize(f->base, n))
@@ -106,8 +108,19 @@ static int log_close(sqlite3_file *file)
 }
 
 static const sqlite3_io_methods methods = {
-    .iVersion = 1, .xClose = log_close, .xRead = log_read, .xWrite = log_write, .xTruncate = log_truncate, .xSync = log_sync, .xFileSize = log_size, .xLock = log_lock,
-    .xUnlock = log_unlock, .xCheckReservedLock = log_reserved, .xFileControl = log_control, .xSectorSize = log_sector, .xDeviceCharacteristics = log_device,
+    .iVersion = 1,
+    .xClose = log_close,
+    .xRead = log_read,
+    .xWrite = log_write,
+    .xTruncate = log_truncate,
+    .xSync = log_sync,
+    .xFileSize = log_size,
+    .xLock = log_lock,
+    .xUnlock = log_unlock,
+    .xCheckReservedLock = log_reserved,
+    .xFileControl = log_control,
+    .xSectorSize = log_sector,
+    .xDeviceCharacteristics = log_device,
 };
 
 /* Files other than the log are the base's from here on; so is a log there is no memory for. */

@@ -1,5 +1,5 @@
-/* What each thread was in, looked at once a second, as rows. The statement is prepared at the first use, so that a file made before the table existed
- * can still be recovered. */
+/* What each thread was in, looked at once a second, as rows. The statement is prepared at the first use, so
+ * that a file made before the table existed can still be recovered. */
 #include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
@@ -11,9 +11,13 @@
 static pp_status forget_oldest(struct pp_store *s)
 {
     char sql[160];
-    snprintf(sql, sizeof(sql), "DELETE FROM open_phase WHERE t_ns < (SELECT t_ns FROM open_phase ORDER BY t_ns, thread LIMIT 1 OFFSET %u)", AT_ONCE);
+    snprintf(
+        sql, sizeof(sql),
+        "DELETE FROM open_phase WHERE t_ns < (SELECT t_ns FROM open_phase ORDER BY t_ns, thread LIMIT 1 OFFSET %u)",
+        AT_ONCE);
     s->open_phases -= AT_ONCE;
-    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PP_OK : pp_store_fail(s, "cannot write to");
+    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PP_OK
+                                                                   : pp_store_fail(s, "cannot write to");
 }
 
 static pp_status insert(struct pp_store *s, const struct pp_store_open_phase *o)
@@ -36,8 +40,9 @@ pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_pha
 {
     pthread_mutex_lock(&s->lock);
     pp_status status = s->detail == PP_DETAIL_ROLLUP ? PP_END : pp_store_begin(s);
-    if (!status && !s->open_phase
-        && sqlite3_prepare_v3(s->db, "INSERT OR REPLACE INTO open_phase VALUES(?,?,?,?,?,?,?)", -1, SQLITE_PREPARE_PERSISTENT, &s->open_phase, NULL) != SQLITE_OK)
+    if (!status && !s->open_phase &&
+        sqlite3_prepare_v3(s->db, "INSERT OR REPLACE INTO open_phase VALUES(?,?,?,?,?,?,?)", -1,
+                           SQLITE_PREPARE_PERSISTENT, &s->open_phase, NULL) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write to");
     if (!status)
         status = insert(s, o);

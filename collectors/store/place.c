@@ -1,5 +1,6 @@
-/* Whether the run's file is still where it was made. Whoever deletes, moves or replaces it leaves us writing into what no name leads to, and our log beside
- * a file that is not ours: SQLite would take its pages for that file's. */
+/* Whether the run's file is still where it was made. Whoever deletes, moves or replaces it leaves us writing
+ * into what no name leads to, and our log beside a file that is not ours: SQLite would take its pages for
+ * that file's. */
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
@@ -28,13 +29,18 @@ void pp_store_note_place(struct pp_store *s)
 pp_status pp_store_check_place(struct pp_store *s)
 {
     int moved = 0;
-    if (s->failure.code || sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+    if (s->failure.code || sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+        !moved)
         return s->failure.code;
     s->lost = 1;
     sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     s->in_transaction = 0;
-    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* one that was moved is whole up to the last commit */
-    return pp_fail(&s->failure, PP_E_IO, "%s was deleted, moved or replaced while it was being recorded; what had been stored is where it went. Record again, into a name that is left alone", s->path);
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                              NULL); /* one that was moved is whole up to the last commit */
+    return pp_fail(
+        &s->failure, PP_E_IO,
+        "%s was deleted, moved or replaced while it was being recorded; what had been stored is where it went. Record again, into a name that is left alone",
+        s->path);
 }
 
 void pp_store_clear_place(const struct pp_store *s)

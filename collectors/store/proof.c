@@ -16,7 +16,8 @@ static void bind_number(sqlite3_stmt *st, int at, double v)
 
 static int insert(sqlite3_stmt *st, const struct pp_proof_row *p)
 {
-    const double number[] = {p->base, p->predicted, p->predicted_low, p->predicted_high, p->measured, p->measured_low, p->measured_high};
+    const double number[] = {p->base,     p->predicted,    p->predicted_low, p->predicted_high,
+                             p->measured, p->measured_low, p->measured_high};
     const int numbers = sizeof(number) / sizeof(*number);
     int at = 1;
     sqlite3_reset(st);
@@ -43,7 +44,8 @@ pp_status pp_proof_write(const char *path, const struct pp_proof_row *rows, size
         status = pp_db_exec(db, "BEGIN IMMEDIATE", err, what, path);
     }
     if (status == PP_OK)
-        status = pp_db_exec(db, pp_schema_proof, err, what, path); /* a file of an older version has no such table */
+        status = pp_db_exec(db, pp_schema_proof, err, what,
+                            path); /* a file of an older version has no such table */
     if (status == PP_OK)
         status = pp_db_exec(db, "DELETE FROM proof", err, what, path);
     if (status == PP_OK)

@@ -1,4 +1,5 @@
-/* store/proof.h: what came of running a prediction for real, kept in the file of the run that it was made from (table proof, docs/FORMAT.md). */
+/* store/proof.h: what came of running a prediction for real, kept in the file of the run that it was made
+ * from (table proof, docs/FORMAT.md). */
 #ifndef PP_STORE_PROOF_H
 #define PP_STORE_PROOF_H
 
@@ -14,7 +15,8 @@ struct pp_proof_row {
     const char *value;  /* what it was turned to; "" where the change needs none */
     double base;        /* of the recording the prediction was made from */
     double predicted, predicted_low, predicted_high;
-    double measured, measured_low, measured_high; /* median, least and most of the rounds; of a single round the spread is not known */
+    double measured, measured_low,
+        measured_high; /* median, least and most of the rounds; of a single round the spread is not known */
     uint64_t rounds;
     double ballast_cpus;   /* headroom: CPUs taken meanwhile in place of the input's own */
     const char *recording; /* of the last round; NULL: not kept */

@@ -13,7 +13,8 @@
 
 static int answers(sqlite3 *db)
 {
-    return sqlite3_exec(db, "SELECT count(*) FROM meta; SELECT max(id) FROM chunk", NULL, NULL, NULL) == SQLITE_OK;
+    return sqlite3_exec(db, "SELECT count(*) FROM meta; SELECT max(id) FROM chunk", NULL, NULL, NULL) ==
+           SQLITE_OK;
 }
 
 /* A percent-encoded file: URI, for the immutable option. */
@@ -25,7 +26,8 @@ static void file_uri(const char *path, char *uri, size_t size)
     snprintf(uri + n, size - n, "?immutable=1");
 }
 
-/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages back. */
+/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages
+ * back. */
 static void roll_back(const char *path)
 {
     sqlite3 *db = NULL;
@@ -34,11 +36,13 @@ static void roll_back(const char *path)
     sqlite3_close(db);
 }
 
-/* On a read-only medium a write-ahead log cannot be attached to; what is in the main file is still readable as it stands. */
+/* On a read-only medium a write-ahead log cannot be attached to; what is in the main file is still readable
+ * as it stands. */
 static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 {
     char journal[PATH_MAX];
-    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", r->path) < sizeof(journal) && access(journal, F_OK) == 0)
+    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", r->path) < sizeof(journal) &&
+        access(journal, F_OK) == 0)
         roll_back(r->path);
     if (sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
         sqlite3_extended_result_codes(r->db, 1);
@@ -52,7 +56,9 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
         file_uri(r->path, uri, sizeof(uri));
         sqlite3_close(r->db);
         r->db = NULL;
-        if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) == SQLITE_OK && answers(r->db))
+        if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                            NULL) == SQLITE_OK &&
+            answers(r->db))
             return PP_OK;
     }
     return pp_db_fail(r->db, err, "cannot read", r->path);
@@ -64,8 +70,13 @@ pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err
     *out = NULL;
     if (pp_store_only_rings(path, &live)) {
         uint64_t spans;
-        pp_status made = live ? pp_fail(err, PP_E_EMPTY, "%s is being recorded without a collector; its spans are in %s.rings and can be read when the program has ended", path, path)
-                              : pp_store_recover(path, &spans, err);
+        pp_status made =
+            live
+                ? pp_fail(
+                      err, PP_E_EMPTY,
+                      "%s is being recorded without a collector; its spans are in %s.rings and can be read when the program has ended",
+                      path, path)
+                : pp_store_recover(path, &spans, err);
         if (made)
             return made;
     }
@@ -107,7 +118,9 @@ struct query reader_query(struct pp_reader *r, const char *sql)
 
 pp_status query_end(struct query *q, struct pp_err *err)
 {
-    pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW ? PP_OK : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
+    pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW
+                           ? PP_OK
+                           : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
     query_forget_row(q);
     sqlite3_finalize(q->st);
     return status;

@@ -1,6 +1,6 @@
-/* store/reader.h: the reading side of the door. Everything in report/ and tui/ learns about a run through this, live or
- * afterwards, own machine or another's. A reader belongs to one thread. Damaged, foreign, truncated or newer files give a
- * clear error, never a crash. */
+/* store/reader.h: the reading side of the door. Everything in report/ and tui/ learns about a run through
+ * this, live or afterwards, own machine or another's. A reader belongs to one thread. Damaged, foreign,
+ * truncated or newer files give a clear error, never a crash. */
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
@@ -17,9 +17,9 @@
 
 struct pp_reader;
 
-/* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short), PP_E_UNSUPPORTED (SQLite, but not ours), PP_E_VERSION (newer).
- * First recovers what a killed run left in its ring files (store/recover.h); where that fails the run opens all the same and
- * pp_reader_each_loss says what is missing. */
+/* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short), PP_E_UNSUPPORTED (SQLite, but
+ * not ours), PP_E_VERSION (newer). First recovers what a killed run left in its ring files (store/recover.h);
+ * where that fails the run opens all the same and pp_reader_each_loss says what is missing. */
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err);
 void pp_reader_close(struct pp_reader *r);
 
@@ -29,7 +29,8 @@ const char *pp_reader_meta(struct pp_reader *r, const char *section, const char 
 int pp_reader_meta_num(struct pp_reader *r, const char *section, const char *key, double *value);
 /* In the order written. value is text; unit may be NULL; numeric says that it was stored as a number. */
 typedef void pp_meta_fn(void *ctx, const char *key, const char *value, const char *unit, int numeric);
-pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx,
+                              struct pp_err *err);
 
 struct pp_thread_row {
     uint32_t id;
@@ -38,29 +39,36 @@ struct pp_thread_row {
     int64_t pid, tid;
     uint64_t recorded, dropped;
 };
-/* The array lives as long as the reader; asking again brings its rows up to date, or begins a longer array. */
+/* The array lives as long as the reader; asking again brings its rows up to date, or begins a longer array.
+ */
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows);
 const char *pp_reader_name(struct pp_reader *r, uint16_t id);
 
-/* All spans, chunk by chunk: n spans of one thread, in recorded order; chunks of different threads interleave. The array is valid during
- * the call. A non-zero return stops the walk. Chunks whose checksum fails are skipped and counted in *bad_chunks (may be NULL). */
+/* All spans, chunk by chunk: n spans of one thread, in recorded order; chunks of different threads
+ * interleave. The array is valid during the call. A non-zero return stops the walk. Chunks whose checksum
+ * fails are skipped and counted in *bad_chunks (may be NULL). */
 typedef int pp_spans_fn(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n);
-pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks,
+                               struct pp_err *err);
 
-/* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk once. */
-pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+/* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk
+ * once. */
+pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx,
+                                     uint64_t *bad_chunks, struct pp_err *err);
 
 /* What a walk is about: what it leaves out costs little. Zero: everything. */
 struct pp_wanted {
-    unsigned columns;        /* enum pp_column, or'ed: the fields of a span that are looked at; of the others some are 0. 0: all */
+    unsigned columns; /* enum pp_column, or'ed: the fields of a span that are looked at; of the others some
+                         are 0. 0: all */
     uint64_t from_ns, to_ns; /* only chunks that hold something of [from_ns, to_ns]; to_ns 0: no limit */
     const uint32_t *thread;  /* of this one alone; NULL: of all */
 };
 /* The same for what is wanted; NULL: everything. */
-pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err);
+pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn,
+                                  void *ctx, uint64_t *bad_chunks, struct pp_err *err);
 
-/* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one (second, thread, phase) may come;
- * they add up. hist is valid during the call. */
+/* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one
+ * (second, thread, phase) may come; they add up. hist is valid during the call. */
 struct pp_second_row {
     uint64_t second, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib;
     uint32_t thread;
@@ -69,12 +77,15 @@ struct pp_second_row {
     size_t hist_bytes;
 };
 typedef void pp_second_fn(void *ctx, const struct pp_second_row *row);
-pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx,
+                                struct pp_err *err);
 /* The same for parts written after *last_id (0: all), which is moved on: a live view reads each part once. */
-pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
+                                      struct pp_err *err);
 /* Adds a part's durations to a histogram; 0 when the blob is damaged (into is then partly filled). */
 int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into);
-/* How many of a part's durations were ns or longer; one that is shorter by less than 0.8 % may be counted in. */
+/* How many of a part's durations were ns or longer; one that is shorter by less than 0.8 % may be counted in.
+ */
 uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns);
 
 struct pp_error_row {
@@ -87,7 +98,8 @@ typedef void pp_error_fn(void *ctx, const struct pp_error_row *row);
 pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err);
 
 /* The same for errors written after *last_id (0: all), which is moved on. */
-pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
+                                     struct pp_err *err);
 
 struct pp_queue_row {
     const char *name;
@@ -100,33 +112,38 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
 typedef void pp_counter_fn(void *ctx, uint64_t t_ns, const char *name, double value);
 pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err);
 /* The same for counters written after *last_id (0: all), which is moved on. */
-pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
+                                       struct pp_err *err);
 
-/* What the GPU did, in the order stored; absent values as in struct pp_store_gpu. None in a file without CUPTI. */
+/* What the GPU did, in the order stored; absent values as in struct pp_store_gpu. None in a file without
+ * CUPTI. */
 struct pp_gpu_row {
     const char *kind, *name, *source, *target; /* but for kind NULL when absent */
     uint64_t start_ns, dur_ns, bytes;
     uint32_t batch, correlation, device, context, stream, thread; /* UINT32_MAX when absent */
-    int asynchronous, result;                  /* -1 when absent */
+    int asynchronous, result;                                     /* -1 when absent */
 };
 /* In the order of their starts, of equal starts the longer first. */
 typedef void pp_gpu_fn(void *ctx, const struct pp_gpu_row *row);
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err);
 
-/* What threads were in when they were looked at, with t_ns in [from_ns, to_ns], in order of t_ns. A file from before this table has none. */
+/* What threads were in when they were looked at, with t_ns in [from_ns, to_ns], in order of t_ns. A file from
+ * before this table has none. */
 struct pp_open_phase_row {
     uint64_t t_ns, since_ns, sample; /* PP_NO_SAMPLE: none */
     uint32_t thread, batch;          /* PP_NO_BATCH: none */
     unsigned phase;
-    const char *path;                /* of the sample; NULL: not known; valid during the call */
+    const char *path; /* of the sample; NULL: not known; valid during the call */
 };
 typedef void pp_open_phase_fn(void *ctx, const struct pp_open_phase_row *row);
-pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_open_phase_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns,
+                                    pp_open_phase_fn *fn, void *ctx, struct pp_err *err);
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
 
-/* What running predictions for real gave; none where nothing was proved, or by an older version. Texts are valid during the call. */
+/* What running predictions for real gave; none where nothing was proved, or by an older version. Texts are
+ * valid during the call. */
 typedef void pp_proof_fn(void *ctx, const struct pp_proof_row *row);
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err);
 

@@ -11,13 +11,15 @@ static int open_chunk(struct query *q, unsigned columns)
     const uint8_t *body = sqlite3_column_blob(q->st, 5);
     size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
     uint64_t stated = col_num(q, 3);
-    if (!body || pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
+    if (!body ||
+        pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
         return 0;
     return stated && pp_chunk_open(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL) == stated;
 }
 
 /* Rows of q, until the end or until fn says stop; *last_id follows. */
-static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id, pp_spans_fn *fn, void *ctx,
+                             uint64_t *bad_chunks, struct pp_err *err)
 {
     uint64_t bad = 0;
     int stop = 0;
@@ -35,7 +37,8 @@ static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id
     return query_end(q, err);
 }
 
-pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx,
+                                     uint64_t *bad_chunks, struct pp_err *err)
 {
     struct query q = reader_query(r, COLUMNS "WHERE id > ? ORDER BY id");
     sqlite3_bind_int64(q.st, 1, *last_id);
@@ -43,14 +46,20 @@ pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_s
 }
 
 #define OF_THREAD "WHERE (?1 IS NULL OR thread = ?1) "
-#define OF_TIME "AND id IN (SELECT id FROM chunk WHERE last_end_ns >= ?2 AND first_start_ns <= ?3) " /* by the index alone: bodies need no sorting */
+#define OF_TIME \
+    "AND id IN (SELECT id FROM chunk WHERE last_end_ns >= ?2 AND first_start_ns <= ?3) " /* by the index \
+                                                                                            alone: bodies \
+                                                                                            need no sorting \
+                                                                                          */
 
-pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn,
+                                  void *ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     static const struct pp_wanted everything = {.columns = PP_COLUMNS_ALL};
     const struct pp_wanted *w = wanted ? wanted : &everything;
     int64_t id = 0;
-    struct query q = reader_query(r, w->to_ns ? COLUMNS OF_THREAD OF_TIME "ORDER BY id" : COLUMNS OF_THREAD "ORDER BY id");
+    struct query q = reader_query(r, w->to_ns ? COLUMNS OF_THREAD OF_TIME "ORDER BY id"
+                                              : COLUMNS OF_THREAD "ORDER BY id");
     if (w->thread)
         sqlite3_bind_int64(q.st, 1, *w->thread);
     if (w->to_ns) {
@@ -60,7 +69,8 @@ pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *w
     return walk_chunks(&q, w->columns, &id, fn, ctx, bad_chunks, err);
 }
 
-pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks,
+                               struct pp_err *err)
 {
     return pp_reader_each_chunk_of(r, NULL, fn, ctx, bad_chunks, err);
 }

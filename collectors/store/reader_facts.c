@@ -57,7 +57,8 @@ int pp_reader_meta_num(struct pp_reader *r, const char *section, const char *key
     return there;
 }
 
-pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx,
+                              struct pp_err *err)
 {
     struct query q = reader_query(r, "SELECT key, value, unit FROM meta WHERE section = ? ORDER BY rowid");
     sqlite3_bind_text(q.st, 1, section, -1, SQLITE_STATIC);
@@ -94,14 +95,20 @@ static int grow_threads(struct pp_reader *r)
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
 {
     size_t n = 0;
-    struct query q = reader_query(r, "SELECT id, lane, name, pid, tid, recorded, dropped FROM thread ORDER BY id");
+    struct query q = reader_query(
+        r, "SELECT id, lane, name, pid, tid, recorded, dropped FROM thread ORDER BY id");
     while (query_row(&q)) {
         if ((!r->threads || n == r->threads->cap) && !grow_threads(r))
             break;
         const char *name = keep(r, col_text(&q, 2));
         r->threads->rows[n++] = (struct pp_thread_row){
-            .id = (uint32_t)col_num(&q, 0), .lane = lane_of(col_text(&q, 1)), .name = name ? name : "", .pid = (int64_t)col_num(&q, 3),
-            .tid = (int64_t)col_num(&q, 4), .recorded = col_num(&q, 5), .dropped = col_num(&q, 6),
+            .id = (uint32_t)col_num(&q, 0),
+            .lane = lane_of(col_text(&q, 1)),
+            .name = name ? name : "",
+            .pid = (int64_t)col_num(&q, 3),
+            .tid = (int64_t)col_num(&q, 4),
+            .recorded = col_num(&q, 5),
+            .dropped = col_num(&q, 6),
         };
     }
     query_end(&q, NULL);

@@ -1,5 +1,6 @@
-/* store/reader_impl.h: the reader behind reader.h, shared by the files that open and check it (reader.c), tell what the recording says of itself
- * (reader_facts.c), walk its spans (reader_chunks.c) and its roll-ups (reader_seconds.c), and list its other rows (reader_rows.c). */
+/* store/reader_impl.h: the reader behind reader.h, shared by the files that open and check it (reader.c),
+ * tell what the recording says of itself (reader_facts.c), walk its spans (reader_chunks.c) and its roll-ups
+ * (reader_seconds.c), and list its other rows (reader_rows.c). */
 #ifndef PP_STORE_READER_IMPL_H
 #define PP_STORE_READER_IMPL_H
 
@@ -18,14 +19,14 @@ struct pp_reader {
     struct pp_chunk_codec *codec;
     void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
-    struct pp_err unrecovered; /* code != PP_OK: why spans still wait in ring files */
-    uint64_t waiting;          /* how many */
+    struct pp_err unrecovered;      /* code != PP_OK: why spans still wait in ring files */
+    uint64_t waiting;               /* how many */
 };
 
 void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
 
-/* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite from the end. Parameters are bound
- * on st; where preparing failed, st is NULL and there is no row. */
+/* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite
+ * from the end. Parameters are bound on st; where preparing failed, st is NULL and there is no row. */
 #define QUERY_COLUMNS 16
 struct query {
     struct pp_reader *r;

@@ -1,15 +1,24 @@
 /* Errors, queues, counters, open phases, the GPU's activities, losses, proofs, row by row. */
 #include "collectors/store/reader_impl.h"
 
-pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
+                                     struct pp_err *err)
 {
-    struct query q = reader_query(r, "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id");
+    struct query q = reader_query(
+        r,
+        "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id");
     sqlite3_bind_int64(q.st, 1, *last_id);
     while (query_row(&q)) {
         struct pp_error_row e = {
-            .t_ns = col_num(&q, 0), .thread = (uint32_t)col_num_or(&q, 1, UINT32_MAX), .batch = (uint32_t)col_num_or(&q, 2, PP_NO_BATCH),
-            .sample = col_num_or(&q, 3, PP_NO_SAMPLE), .path = col_text_or_null(&q, 4), .kind = col_text(&q, 5), .action = col_text(&q, 6),
-            .reason = col_text_or_null(&q, 7), .count = col_num(&q, 8),
+            .t_ns = col_num(&q, 0),
+            .thread = (uint32_t)col_num_or(&q, 1, UINT32_MAX),
+            .batch = (uint32_t)col_num_or(&q, 2, PP_NO_BATCH),
+            .sample = col_num_or(&q, 3, PP_NO_SAMPLE),
+            .path = col_text_or_null(&q, 4),
+            .kind = col_text(&q, 5),
+            .action = col_text(&q, 6),
+            .reason = col_text_or_null(&q, 7),
+            .count = col_num(&q, 8),
         };
         *last_id = (int64_t)col_num(&q, 9);
         fn(ctx, &e);
@@ -25,11 +34,19 @@ pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, 
 
 pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, struct pp_err *err)
 {
-    struct query q = reader_query(r, "SELECT name, capacity, puts, gets, put_wait_ns, get_wait_ns, mean_depth, share_empty, share_full FROM queue ORDER BY rowid");
+    struct query q = reader_query(
+        r,
+        "SELECT name, capacity, puts, gets, put_wait_ns, get_wait_ns, mean_depth, share_empty, share_full FROM queue ORDER BY rowid");
     while (query_row(&q)) {
         struct pp_queue_row w = {
-            .name = col_text(&q, 0), .capacity = col_num(&q, 1), .puts = col_num(&q, 2), .gets = col_num(&q, 3), .put_wait_ns = col_num(&q, 4),
-            .get_wait_ns = col_num(&q, 5), .mean_depth = sqlite3_column_double(q.st, 6), .share_empty = sqlite3_column_double(q.st, 7),
+            .name = col_text(&q, 0),
+            .capacity = col_num(&q, 1),
+            .puts = col_num(&q, 2),
+            .gets = col_num(&q, 3),
+            .put_wait_ns = col_num(&q, 4),
+            .get_wait_ns = col_num(&q, 5),
+            .mean_depth = sqlite3_column_double(q.st, 6),
+            .share_empty = sqlite3_column_double(q.st, 7),
             .share_full = sqlite3_column_double(q.st, 8),
         };
         fn(ctx, &w);
@@ -37,7 +54,8 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
     return query_end(&q, err);
 }
 
-pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
+                                       struct pp_err *err)
 {
     struct query q = reader_query(r, "SELECT t_ns, name, value, id FROM counter WHERE id > ? ORDER BY id");
     sqlite3_bind_int64(q.st, 1, *last_id);
@@ -54,18 +72,25 @@ pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *c
     return pp_reader_each_counter_after(r, &from, fn, ctx, err);
 }
 
-pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns, pp_open_phase_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns,
+                                    pp_open_phase_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
     if (!reader_has_table(r, "open_phase", &status, err) || status)
         return status;
-    struct query q = reader_query(r, "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread");
+    struct query q = reader_query(
+        r,
+        "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread");
     sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
     sqlite3_bind_int64(q.st, 2, to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)to_ns);
     while (query_row(&q))
         fn(ctx, &(struct pp_open_phase_row){
-                    .t_ns = col_num(&q, 0), .thread = (uint32_t)col_num(&q, 1), .phase = (unsigned)col_num(&q, 2),
-                    .batch = (uint32_t)col_num_or(&q, 3, PP_NO_BATCH), .sample = col_num_or(&q, 4, PP_NO_SAMPLE), .since_ns = col_num(&q, 5),
+                    .t_ns = col_num(&q, 0),
+                    .thread = (uint32_t)col_num(&q, 1),
+                    .phase = (unsigned)col_num(&q, 2),
+                    .batch = (uint32_t)col_num_or(&q, 3, PP_NO_BATCH),
+                    .sample = col_num_or(&q, 4, PP_NO_SAMPLE),
+                    .since_ns = col_num(&q, 5),
                     .path = col_text_or_null(&q, 6),
                 });
     return query_end(&q, err);
@@ -76,14 +101,26 @@ pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, stru
     pp_status status;
     if (!reader_has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
-    struct query q = reader_query(r, "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
-                              " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.start_ns, g.dur_ns DESC, g.id");
+    struct query q = reader_query(
+        r,
+        "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
+        " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.start_ns, g.dur_ns DESC, g.id");
     while (query_row(&q))
         fn(ctx, &(struct pp_gpu_row){
-                    .kind = col_text(&q, 0), .name = col_text_or_null(&q, 1), .source = col_text_or_null(&q, 2), .target = col_text_or_null(&q, 3),
-                    .start_ns = col_num(&q, 4), .dur_ns = col_num(&q, 5), .bytes = col_num(&q, 6), .batch = col_id_or_none(&q, 7),
-                    .correlation = col_id_or_none(&q, 8), .device = col_id_or_none(&q, 9), .context = col_id_or_none(&q, 10),
-                    .stream = col_id_or_none(&q, 11), .thread = col_id_or_none(&q, 12), .asynchronous = col_int_or_absent(&q, 13),
+                    .kind = col_text(&q, 0),
+                    .name = col_text_or_null(&q, 1),
+                    .source = col_text_or_null(&q, 2),
+                    .target = col_text_or_null(&q, 3),
+                    .start_ns = col_num(&q, 4),
+                    .dur_ns = col_num(&q, 5),
+                    .bytes = col_num(&q, 6),
+                    .batch = col_id_or_none(&q, 7),
+                    .correlation = col_id_or_none(&q, 8),
+                    .device = col_id_or_none(&q, 9),
+                    .context = col_id_or_none(&q, 10),
+                    .stream = col_id_or_none(&q, 11),
+                    .thread = col_id_or_none(&q, 12),
+                    .asynchronous = col_int_or_absent(&q, 13),
                     .result = col_int_or_absent(&q, 14),
                 });
     return query_end(&q, err);
@@ -104,14 +141,25 @@ pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, 
     pp_status status;
     if (!reader_has_table(r, "proof", &status, err) || status) /* recorded by an older version */
         return status;
-    struct query q = reader_query(r, "SELECT kind, change, value, base_samples_per_s, predicted_samples_per_s, predicted_low, predicted_high, measured_samples_per_s, measured_low,"
-                              " measured_high, rounds, ballast_cpus, recording FROM proof ORDER BY rowid");
+    struct query q = reader_query(
+        r,
+        "SELECT kind, change, value, base_samples_per_s, predicted_samples_per_s, predicted_low, predicted_high, measured_samples_per_s, measured_low,"
+        " measured_high, rounds, ballast_cpus, recording FROM proof ORDER BY rowid");
     while (query_row(&q))
         fn(ctx, &(struct pp_proof_row){
-                    .kind = col_text(&q, 0), .change = col_text(&q, 1), .value = col_text(&q, 2), .base = col_number_or_nan(&q, 3),
-                    .predicted = col_number_or_nan(&q, 4), .predicted_low = col_number_or_nan(&q, 5), .predicted_high = col_number_or_nan(&q, 6),
-                    .measured = col_number_or_nan(&q, 7), .measured_low = col_number_or_nan(&q, 8), .measured_high = col_number_or_nan(&q, 9),
-                    .rounds = col_num(&q, 10), .ballast_cpus = col_number_or_nan(&q, 11), .recording = col_text_or_null(&q, 12),
+                    .kind = col_text(&q, 0),
+                    .change = col_text(&q, 1),
+                    .value = col_text(&q, 2),
+                    .base = col_number_or_nan(&q, 3),
+                    .predicted = col_number_or_nan(&q, 4),
+                    .predicted_low = col_number_or_nan(&q, 5),
+                    .predicted_high = col_number_or_nan(&q, 6),
+                    .measured = col_number_or_nan(&q, 7),
+                    .measured_low = col_number_or_nan(&q, 8),
+                    .measured_high = col_number_or_nan(&q, 9),
+                    .rounds = col_num(&q, 10),
+                    .ballast_cpus = col_number_or_nan(&q, 11),
+                    .recording = col_text_or_null(&q, 12),
                 });
     return query_end(&q, err);
 }

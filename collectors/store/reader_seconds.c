@@ -3,13 +3,23 @@
 #include "collectors/store/rollup.h"
 
 /* Rows second, thread, phase, sums, hist, rowid of q; *last_id follows. */
-static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err)
+static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *fn, void *ctx,
+                              struct pp_err *err)
 {
     while (query_row(q)) {
         struct pp_second_row s = {
-            .second = col_num(q, 0), .thread = (uint32_t)col_num(q, 1), .phase = (unsigned)col_num(q, 2), .n = col_num(q, 3), .total_ns = col_num(q, 4),
-            .max_ns = col_num(q, 5), .cpu_ns = col_num(q, 6), .run_delay_ns = col_num(q, 7), .bytes = col_num(q, 8), .cache_hit_kib = col_num(q, 9),
-            .hist = sqlite3_column_blob(q->st, 10), .hist_bytes = (size_t)sqlite3_column_bytes(q->st, 10),
+            .second = col_num(q, 0),
+            .thread = (uint32_t)col_num(q, 1),
+            .phase = (unsigned)col_num(q, 2),
+            .n = col_num(q, 3),
+            .total_ns = col_num(q, 4),
+            .max_ns = col_num(q, 5),
+            .cpu_ns = col_num(q, 6),
+            .run_delay_ns = col_num(q, 7),
+            .bytes = col_num(q, 8),
+            .cache_hit_kib = col_num(q, 9),
+            .hist = sqlite3_column_blob(q->st, 10),
+            .hist_bytes = (size_t)sqlite3_column_bytes(q->st, 10),
         };
         *last_id = (int64_t)col_num(q, 11);
         fn(ctx, &s);
@@ -17,9 +27,11 @@ static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *f
     return query_end(q, err);
 }
 
-#define SECOND_COLUMNS "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
+#define SECOND_COLUMNS \
+    "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
 
-pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx,
+                                struct pp_err *err)
 {
     int64_t id = 0;
     struct query q = reader_query(r, SECOND_COLUMNS " WHERE second >= ? ORDER BY rowid");
@@ -27,7 +39,8 @@ pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_se
     return walk_seconds(&q, &id, fn, ctx, err);
 }
 
-pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx, struct pp_err *err)
+pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
+                                      struct pp_err *err)
 {
     struct query q = reader_query(r, SECOND_COLUMNS " WHERE rowid > ? ORDER BY rowid");
     sqlite3_bind_int64(q.st, 1, *last_id);
@@ -48,7 +61,8 @@ static const uint8_t *get_varint(const uint8_t *p, const uint8_t *stop, uint32_t
 }
 
 /* The next bucket that is not empty; NULL for a damaged blob. */
-static inline const uint8_t *next_bucket(const uint8_t *p, const uint8_t *stop, uint64_t *bucket, uint32_t *count)
+static inline const uint8_t *next_bucket(const uint8_t *p, const uint8_t *stop, uint64_t *bucket,
+                                         uint32_t *count)
 {
     uint32_t step;
     if (stop - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */

@@ -50,8 +50,9 @@ static void rings_close(struct rings *r)
 static struct pp_session_file *read_session(int fd)
 {
     struct pp_session_file *f = malloc(sizeof(*f));
-    if (f && read_at(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) && memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0
-        && f->abi == PP_RING_ABI && f->file_bytes == sizeof(*f))
+    if (f && read_at(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
+        memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
+        f->file_bytes == sizeof(*f))
         return f;
     free(f);
     return NULL;
@@ -82,7 +83,8 @@ static enum found rings_open(const char *path, struct rings *r)
     if (r->fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? FOUND_NONE : FOUND_UNREADABLE;
     r->file = read_session(r->fd);
-    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) || anybody_there(r->dir))
+    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) ||
+        anybody_there(r->dir))
         return FOUND_LIVE;
     return r->file ? FOUND_DEAD : FOUND_UNREADABLE;
 }
@@ -116,7 +118,8 @@ pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err 
     return status;
 }
 
-/* Opens ring i of the session and says which records are in it; -1 when there is none or it does not hold together. */
+/* Opens ring i of the session and says which records are in it; -1 when there is none or it does not hold
+ * together. */
 static int open_ring(const struct rings *r, uint32_t i, struct pp_ring_file *ring)
 {
     char name[PATH_MAX + 32];
@@ -125,11 +128,13 @@ static int open_ring(const struct rings *r, uint32_t i, struct pp_ring_file *rin
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return -1;
-    if (fstat(fd, &st) == 0 && read_at(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring)
-        && memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI && ring->file_bytes_header == sizeof(*ring)
-        && ring->session_id == r->file->session_id && ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0
-        && ring->capacity <= PP_RING_SPANS_MAX && (uint64_t)st.st_size == sizeof(*ring) + ring->capacity * sizeof(struct pp_span)
-        && ring->head >= ring->tail && ring->head - ring->tail <= ring->capacity)
+    if (fstat(fd, &st) == 0 && read_at(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&
+        memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI &&
+        ring->file_bytes_header == sizeof(*ring) && ring->session_id == r->file->session_id &&
+        ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0 &&
+        ring->capacity <= PP_RING_SPANS_MAX &&
+        (uint64_t)st.st_size == sizeof(*ring) + ring->capacity * sizeof(struct pp_span) &&
+        ring->head >= ring->tail && ring->head - ring->tail <= ring->capacity)
         return fd;
     close(fd);
     return -1;
@@ -159,9 +164,15 @@ static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
     char why[128];
     ring->name[sizeof(ring->name) - 1] = '\0';
     pp_status status = pp_store_thread(s, &(struct pp_store_thread){
-        .id = ring->thread, .lane = ring->lane < PP_LANE_COUNT ? (pp_lane)ring->lane : PP_LANE_MAIN, .name = ring->name, .pid = ring->pid,
-        .tid = ring->tid, .recorded = ring->head, .dropped = ring->dropped,
-    });
+                                              .id = ring->thread,
+                                              .lane = ring->lane < PP_LANE_COUNT ? (pp_lane)ring->lane
+                                                                                 : PP_LANE_MAIN,
+                                              .name = ring->name,
+                                              .pid = ring->pid,
+                                              .tid = ring->tid,
+                                              .recorded = ring->head,
+                                              .dropped = ring->dropped,
+                                          });
     if (!status && ring->dropped) {
         snprintf(why, sizeof(why), "the ring of thread %s was full", ring->name);
         status = pp_store_loss(s, "spans", ring->dropped, why);
@@ -170,7 +181,8 @@ static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
 }
 
 /* Appends positions [from, head) of a ring. */
-static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
+static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd,
+                             const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
 {
     pp_status status = PP_OK;
     struct pp_clock_reader clock = pp_clock_reader(r->file);
@@ -192,9 +204,10 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd, 
     return status;
 }
 
-/* What the thread had begun when it was cut off. It comes after all that is in the ring, so its positions lie beyond head: a second recovery sees
- * that they are taken. */
-static pp_status append_unfinished(struct pp_store *s, const struct rings *r, const struct pp_ring_file *ring, uint64_t *spans)
+/* What the thread had begun when it was cut off. It comes after all that is in the ring, so its positions lie
+ * beyond head: a second recovery sees that they are taken. */
+static pp_status append_unfinished(struct pp_store *s, const struct rings *r, const struct pp_ring_file *ring,
+                                   uint64_t *spans)
 {
     struct pp_span open[PP_OPEN_SPANS_MAX];
     struct pp_clock_reader clock = pp_clock_reader(r->file);
@@ -244,7 +257,8 @@ static pp_status append_names(struct pp_store *s, struct pp_session_file *f)
 static int is_fresh(struct pp_store *s)
 {
     sqlite3_stmt *st = NULL;
-    int fresh = sqlite3_prepare_v2(s->db, "SELECT 1 FROM chunk LIMIT 1", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_DONE;
+    int fresh = sqlite3_prepare_v2(s->db, "SELECT 1 FROM chunk LIMIT 1", -1, &st, NULL) == SQLITE_OK &&
+                sqlite3_step(st) == SQLITE_DONE;
     sqlite3_finalize(st);
     return fresh;
 }
@@ -255,8 +269,9 @@ static int same_run(struct pp_store *s, uint64_t session_id)
     char want[24];
     int same = 0, named = 0;
     snprintf(want, sizeof(want), "%016llx", (unsigned long long)session_id);
-    if (sqlite3_prepare_v2(s->db, "SELECT value FROM meta WHERE section = 'run' AND key = 'session_id'", -1, &st, NULL) == SQLITE_OK
-        && sqlite3_step(st) == SQLITE_ROW) {
+    if (sqlite3_prepare_v2(s->db, "SELECT value FROM meta WHERE section = 'run' AND key = 'session_id'", -1,
+                           &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(st, 0);
         named = 1;
         same = text && strcmp(text, want) == 0;
@@ -274,9 +289,12 @@ static pp_status name_session(struct pp_store *s, uint64_t session_id)
 }
 
 /* The recorder had no collector, or was killed before there was a file. */
-static pp_status create_missing(const char *path, const struct rings *r, struct pp_store **out, struct pp_err *err)
+static pp_status create_missing(const char *path, const struct rings *r, struct pp_store **out,
+                                struct pp_err *err)
 {
-    pp_status status = pp_store_create(&(struct pp_store_opts){.path = path, .session_id = r->file->session_id}, out, err);
+    pp_status status = pp_store_create(&(struct pp_store_opts){.path = path,
+                                                               .session_id = r->file->session_id},
+                                       out, err);
     if (!status)
         status = pp_store_meta_text(*out, "run", "tool", "libpipeprobe");
     if (!status)
@@ -288,14 +306,18 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
 {
     char said[128];
     if (!same_run(s, r->file->session_id))
-        return pp_fail(err, PP_E_UNSUPPORTED, "the ring files in %s belong to another run than %s; remove them, or put the file back they belong to", r->dir, s->path);
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "the ring files in %s belong to another run than %s; remove them, or put the file back they belong to",
+            r->dir, s->path);
     uint64_t n = 0;
     pp_status status = name_session(s, r->file->session_id);
     if (!status)
         status = append_names(s, r->file);
     if (!status)
         status = append_rings(s, r, &n);
-    snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run", (unsigned long long)n);
+    snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run",
+             (unsigned long long)n);
     if (!status)
         status = pp_store_meta_num(s, "run", "recovered_spans", (double)n, "spans");
     if (!status)
@@ -303,7 +325,8 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
     if (!status)
         status = pp_store_commit(s, err);
     else
-        pp_fail(err, status, "cannot recover the spans in %s: %s", r->dir, s->failure.code ? s->failure.text : pp_status_text(status));
+        pp_fail(err, status, "cannot recover the spans in %s: %s", r->dir,
+                s->failure.code ? s->failure.text : pp_status_text(status));
     if (!status)
         *spans = n;
     return status;
@@ -328,13 +351,14 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
     *spans = 0;
     switch (rings_open(path, &r)) {
     case FOUND_NONE:
-    case FOUND_LIVE:
-        goto out;
+    case FOUND_LIVE: goto out;
     case FOUND_UNREADABLE:
-        status = pp_fail(err, PP_E_CORRUPT, "the ring files in %s.rings cannot be read as a recording session; what they hold is not in the report", path);
+        status = pp_fail(
+            err, PP_E_CORRUPT,
+            "the ring files in %s.rings cannot be read as a recording session; what they hold is not in the report",
+            path);
         goto out;
-    case FOUND_DEAD:
-        break;
+    case FOUND_DEAD: break;
     }
     *spans = count_waiting(&r);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
@@ -348,7 +372,8 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
         status = carry_over(s, &r, spans, err);
     if (status)
         goto out;
-    /* Killed in here, we start over next time and append nothing. Without the rows, say on a full disk, the chunks hold everything. */
+    /* Killed in here, we start over next time and append nothing. Without the rows, say on a full disk, the
+     * chunks hold everything. */
     pp_store_finish(s, NULL);
     rings_remove(&r);
 out:

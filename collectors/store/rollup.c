@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_SLOTS 8192u               /* a power of two, */
-#define BATCH_PAIRS (BATCH_SLOTS / 2)   /* at most half full */
+#define BATCH_SLOTS 8192u             /* a power of two, */
+#define BATCH_PAIRS (BATCH_SLOTS / 2) /* at most half full */
 #define NO_PAIR UINT16_MAX
 #define EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
 
@@ -19,7 +19,8 @@ static uint32_t bucket_of_any(uint64_t v)
     return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - EXACT);
 }
 
-/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which part of it. */
+/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which
+ * part of it. */
 static inline size_t bucket_of(uint64_t v)
 {
     uint64_t bits;
@@ -105,10 +106,12 @@ void pp_rollup_free(struct pp_rollup *r)
 enum known {
     NOTHING,
     LEAN,  /* they have nothing beyond times, phase, ids and name, */
-    LATER, /* and are laps without samples, of this second, and later than all before; those of one batch are added at a time */
+    LATER, /* and are laps without samples, of this second, and later than all before; those of one batch are
+              added at a time */
 };
 
-static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span, uint64_t end, enum known known)
+static inline __attribute__((always_inline)) void add_span(struct sums *s, const struct pp_span *span,
+                                                           uint64_t end, enum known known)
 {
     s->n++;
     s->total_ns += span->dur_ns;
@@ -242,7 +245,8 @@ static int begin_batch(struct pp_rollup *r, uint64_t batch)
     return code;
 }
 
-/* The span belongs to no run: it is of another second or batch than the last one, or the first of its phase. Seldom so, and kept out of the loop for that. */
+/* The span belongs to no run: it is of another second or batch than the last one, or the first of its phase.
+ * Seldom so, and kept out of the loop for that. */
 static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struct pp_span *s, uint64_t end)
 {
     int code = in_second(r, end) ? SQLITE_OK : begin_part(r, r->thread, end);
@@ -251,7 +255,8 @@ static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struc
     return code == SQLITE_OK && !r->running[s->phase] ? begin_run(r, s) : code;
 }
 
-static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, const struct pp_span *spans, size_t n, enum known known)
+static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, const struct pp_span *spans,
+                                                           size_t n, enum known known)
 {
     int code = SQLITE_OK;
     for (const struct pp_span *s = spans; s < spans + n && code == SQLITE_OK; s++) {
@@ -281,14 +286,17 @@ static struct pp_span differs_of(const struct pp_chunk_shape *shape)
 }
 
 /* What the shape of a block knows of some of its spans. */
-static enum known known_of(const struct pp_rollup *r, const struct pp_span *spans, uint64_t last_end_ns, const struct pp_chunk_shape *shape)
+static enum known known_of(const struct pp_rollup *r, const struct pp_span *spans, uint64_t last_end_ns,
+                           const struct pp_chunk_shape *shape)
 {
     struct pp_span differs = differs_of(shape);
     if (!pp_chunk_lean(shape, spans))
         return NOTHING;
     if (shape->gaps || differs.sample || spans[0].sample != PP_NO_SAMPLE)
         return LEAN;
-    return spans[0].start_ns >= r->last_end_ns && in_second(r, spans[0].start_ns) && in_second(r, last_end_ns) ? LATER : LEAN;
+    return spans[0].start_ns >= r->last_end_ns && in_second(r, spans[0].start_ns) && in_second(r, last_end_ns)
+               ? LATER
+               : LEAN;
 }
 
 static size_t same_batch(const struct pp_span *spans, size_t n)
@@ -312,7 +320,8 @@ static int add_later(struct pp_rollup *r, const struct pp_span *spans, size_t n,
     return code;
 }
 
-int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n, const struct pp_chunk_shape *shape)
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n,
+                  const struct pp_chunk_shape *shape)
 {
     uint64_t last_end_ns = spans[n - 1].start_ns + spans[n - 1].dur_ns;
     int code = thread == r->thread ? SQLITE_OK : begin_part(r, thread, r->second_start_ns);

@@ -15,16 +15,19 @@ static int prepare_batch(sqlite3 *db, int rows, sqlite3_stmt **out)
     for (int i = 0; i < rows; i++)
         strcat(strcat(sql, i ? "," : ""), row);
     if (pp_db_version(db) < 2) /* 0: it could not be read, and this fails where it is not so */
-        strcat(sql, " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
-                    " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
-                    " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
-                    " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
+        strcat(
+            sql,
+            " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
+            " samples = samples + excluded.samples, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+            " cpu_ns = cpu_ns + excluded.cpu_ns, run_delay_ns = run_delay_ns + excluded.run_delay_ns, bytes = bytes + excluded.bytes,"
+            " first_start_ns = min(first_start_ns, excluded.first_start_ns), last_end_ns = max(last_end_ns, excluded.last_end_ns)");
     return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
 }
 
 int pp_rollup_prepare(struct pp_rollup *r)
 {
-    int code = sqlite3_prepare_v3(r->db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, SQLITE_PREPARE_PERSISTENT, &r->second, NULL);
+    int code = sqlite3_prepare_v3(r->db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1,
+                                  SQLITE_PREPARE_PERSISTENT, &r->second, NULL);
     if (code == SQLITE_OK)
         code = prepare_batch(r->db, 1, &r->batch);
     return code == SQLITE_OK ? prepare_batch(r->db, ROWS_AT_ONCE, &r->many_batches) : code;
@@ -80,7 +83,10 @@ int pp_rollup_put_phase(struct pp_rollup *r, unsigned phase)
 {
     struct phase_part *p = r->phase[phase];
     const struct sums *s = &p->sums;
-    bind_all(r->second, 1, (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib}, 10);
+    bind_all(r->second, 1,
+             (const uint64_t[]){r->second_start_ns / SECOND_NS, r->thread, phase, s->n, s->total_ns,
+                                s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->cache_hit_kib},
+             10);
     sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
     memset(&p->sums, 0, sizeof(p->sums));
     return run(r->second);
@@ -89,7 +95,9 @@ int pp_rollup_put_phase(struct pp_rollup *r, unsigned phase)
 static void bind_batch(sqlite3_stmt *st, int row, const struct batch_part *b)
 {
     const struct sums *s = &b->sums;
-    const uint64_t column[] = {b->key >> 8, b->key & 0xff, s->n, s->samples, s->total_ns, s->max_ns, s->cpu_ns, s->run_delay_ns, s->bytes, s->first_start_ns, s->last_end_ns};
+    const uint64_t column[] = {b->key >> 8, b->key & 0xff,     s->n,          s->samples,
+                               s->total_ns, s->max_ns,         s->cpu_ns,     s->run_delay_ns,
+                               s->bytes,    s->first_start_ns, s->last_end_ns};
     enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
     bind_all(st, 1 + row * COLUMNS, column, COLUMNS);
 }

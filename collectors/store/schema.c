@@ -1,9 +1,9 @@
-/* The schema of a run's file; docs/FORMAT.md describes every column. A change that an older reader would misread raises
- * PP_STORE_VERSION. */
+/* The schema of a run's file; docs/FORMAT.md describes every column. A change that an older reader would
+ * misread raises PP_STORE_VERSION. */
 #include "collectors/store/db.h"
 
-#define PROOF_TABLE                                                                                                                                            \
-    "CREATE TABLE IF NOT EXISTS proof(kind TEXT NOT NULL, change TEXT NOT NULL, value TEXT NOT NULL, base_samples_per_s REAL, predicted_samples_per_s REAL,"   \
+#define PROOF_TABLE \
+    "CREATE TABLE IF NOT EXISTS proof(kind TEXT NOT NULL, change TEXT NOT NULL, value TEXT NOT NULL, base_samples_per_s REAL, predicted_samples_per_s REAL," \
     " predicted_low REAL, predicted_high REAL, measured_samples_per_s REAL, measured_low REAL, measured_high REAL, rounds INTEGER NOT NULL, ballast_cpus REAL," \
     " recording TEXT);"
 
@@ -33,13 +33,14 @@ const char pp_schema_tables[] =
     " device INTEGER, context INTEGER, stream INTEGER, thread INTEGER, bytes INTEGER, source TEXT, target TEXT, asynchronous INTEGER, name TEXT, result INTEGER);"
     "CREATE TABLE gpu_batch(correlation INTEGER PRIMARY KEY, batch INTEGER NOT NULL);"
     "CREATE TABLE gpu_clock(t_ns INTEGER NOT NULL, offset_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL);"
-    /* What each thread was in, looked at once a second; the newest rows of a long run. since_ns: when it began. */
+    /* What each thread was in, looked at once a second; the newest rows of a long run. since_ns: when it
+       began. */
     "CREATE TABLE open_phase(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, batch INTEGER, sample INTEGER, since_ns INTEGER NOT NULL,"
     " path TEXT, PRIMARY KEY(t_ns, thread)) WITHOUT ROWID;"
-    "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);"
-    PROOF_TABLE
-    /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread, phase), over (batch, phase). A row that is
-     * appended costs a third of one that is looked up and changed. */
+    "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
+    /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
+     * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.
+     */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
     " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " cache_hit_kib INTEGER NOT NULL, hist BLOB NOT NULL);"

@@ -1,4 +1,5 @@
-/* Spans on their way into chunks: gathered per thread, summed up, merged where less detail is kept, left out at --max-bytes. */
+/* Spans on their way into chunks: gathered per thread, summed up, merged where less detail is kept, left out
+ * at --max-bytes. */
 #include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
@@ -11,12 +12,14 @@
 static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
 {
     static const char *const kept[] = {
-        [PP_DETAIL_BATCH] = "spans of single samples are summed up per batch, phase and thread", [PP_DETAIL_ROLLUP] = "spans but the trainer's are summed up per phase and thread",
+        [PP_DETAIL_BATCH] = "spans of single samples are summed up per batch, phase and thread",
+        [PP_DETAIL_ROLLUP] = "spans but the trainer's are summed up per phase and thread",
     };
     char text[256];
     if (detail <= s->detail)
         return PP_OK;
-    snprintf(text, sizeof(text), "%s%s (%s); their percentiles are of sums", s->cost.spans ? "from some point on " : "", kept[detail], why);
+    snprintf(text, sizeof(text), "%s%s (%s); their percentiles are of sums",
+             s->cost.spans ? "from some point on " : "", kept[detail], why);
     s->detail = detail;
     return pp_store_put_loss(s, "detail", 0, text);
 }
@@ -54,7 +57,8 @@ static pp_status add_to_chunk(struct pp_store *s, uint32_t thread)
     struct pp_store_pending *p = &s->pending[thread];
     int added = 1;
     if (s->detail != PP_DETAIL_SAMPLE)
-        added = pp_chunk_builder_add(p->chunk, p->spans, pp_detail_merge(s->detail, (pp_lane)s->lane[thread], p->spans, p->n));
+        added = pp_chunk_builder_add(p->chunk, p->spans,
+                                     pp_detail_merge(s->detail, (pp_lane)s->lane[thread], p->spans, p->n));
     else if (p->n)
         added = pp_chunk_builder_add_block(p->chunk, p->spans, p->n, &p->shape);
     p->n = 0;
@@ -71,7 +75,8 @@ static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
     if (status)
         return status;
     size_t n = pp_chunk_builder_spans(p->chunk);
-    uint64_t first_start_ns = pp_chunk_builder_first_start_ns(p->chunk), last_end_ns = pp_chunk_builder_last_end_ns(p->chunk);
+    uint64_t first_start_ns = pp_chunk_builder_first_start_ns(p->chunk),
+             last_end_ns = pp_chunk_builder_last_end_ns(p->chunk);
     const uint8_t *body = pp_chunk_builder_end(p->chunk, s->codec, compress, &size);
     if (!body)
         return no_memory(s);
@@ -91,7 +96,8 @@ static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
     return pp_store_step(s, ST_CHUNK, "cannot write spans to");
 }
 
-/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from roll-ups. */
+/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from
+ * roll-ups. */
 static int at_max_bytes(const struct pp_store *s)
 {
     return s->max_bytes && s->file_bytes >= s->max_bytes;
@@ -101,7 +107,11 @@ static int at_max_bytes(const struct pp_store *s)
 static pp_status leave_out(struct pp_store *s, struct pp_store_pending *p)
 {
     size_t n = spans_of(p);
-    pp_status status = s->over_bytes ? PP_OK : pp_store_put_loss(s, "detail", 0, "from some point on spans are left out: the file has reached its --max-bytes");
+    pp_status status =
+        s->over_bytes ? PP_OK
+                      : pp_store_put_loss(
+                            s, "detail", 0,
+                            "from some point on spans are left out: the file has reached its --max-bytes");
     s->over_bytes += n;
     p->seq += n;
     p->n = 0;
@@ -119,7 +129,8 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     return status;
 }
 
-/* A thread that brings many spans a commit, or whose chunks are cut by their size, is fast: compression can wait, the rings cannot. */
+/* A thread that brings many spans a commit, or whose chunks are cut by their size, is fast: compression can
+ * wait, the rings cannot. */
 pp_status pp_store_cut_chunks(struct pp_store *s)
 {
     pp_status status = PP_OK;
@@ -188,11 +199,15 @@ static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
     if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK)
         return pp_store_fail(s, "cannot write roll-ups to");
     p->n += n;
-    return p->n == (s->detail == PP_DETAIL_SAMPLE ? PP_CHUNK_BLOCK : PP_STORE_MERGED_SPANS) ? put_full(s, thread) : PP_OK;
+    return p->n == (s->detail == PP_DETAIL_SAMPLE ? PP_CHUNK_BLOCK : PP_STORE_MERGED_SPANS)
+               ? put_full(s, thread)
+               : PP_OK;
 }
 
-/* In blocks, which stay in the first-level cache while they are converted, looked at, summed up and encoded. */
-pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended)
+/* In blocks, which stay in the first-level cache while they are converted, looked at, summed up and encoded.
+ */
+pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx,
+                               uint64_t *appended)
 {
     if (thread >= PP_THREADS_MAX)
         return PP_E_USAGE;

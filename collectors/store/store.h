@@ -1,6 +1,7 @@
 /* store/store.h: the writer's insides. Private to collectors/store.
  *
- *   create.c makes the file -> writer.c transactions <- spans.c chunks, facts.c rows, gpu.c and open_phase.c theirs -> finish.c one ordinary file
+ *   create.c makes the file -> writer.c transactions <- spans.c chunks, facts.c rows, gpu.c and
+ *     open_phase.c theirs -> finish.c one ordinary file
  *   recover.c does all of it for what a killed run left */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
@@ -24,20 +25,36 @@
 #define PP_STORE_GPU_STATEMENTS 3
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
-#define PP_STORE_PAGE_BYTES 8192      /* what a page costs on its way through the log into the file it costs half as often as with SQLite's own 4096 */
-#define PP_STORE_LOG_PAGES 4096      /* 32 MiB: then the log goes into the database, */
-#define PP_STORE_LOG_PAGES_MAX 16384 /* and from here on the commit does it, which bounds the log but for what others hold it up */
+#define PP_STORE_PAGE_BYTES \
+    8192 /* what a page costs on its way through the log into the file it costs half as often as with \
+            SQLite's own 4096 */
+#define PP_STORE_LOG_PAGES 4096 /* 32 MiB: then the log goes into the database, */
+#define PP_STORE_LOG_PAGES_MAX \
+    16384 /* and from here on the commit does it, which bounds the log but for what others hold it up */
 #define PP_STORE_MAX_ROWS 5000000u
 
-enum pp_store_statement { ST_META, ST_THREAD, ST_NAME, ST_CHUNK, ST_ERROR, ST_ERROR_MORE, ST_QUEUE, ST_COUNTER, ST_LOSS, ST_COUNT };
+enum pp_store_statement {
+    ST_META,
+    ST_THREAD,
+    ST_NAME,
+    ST_CHUNK,
+    ST_ERROR,
+    ST_ERROR_MORE,
+    ST_QUEUE,
+    ST_COUNTER,
+    ST_LOSS,
+    ST_COUNT
+};
 
-/* Spans of one thread on their way into a chunk: the next block, or, with less detail, all that is to be merged. */
+/* Spans of one thread on their way into a chunk: the next block, or, with less detail, all that is to be
+ * merged. */
 struct pp_store_pending {
     struct pp_span *spans;
     size_t n, cap;
-    struct pp_chunk_shape shape;      /* of spans[0..n-1] */
-    struct pp_chunk_builder *chunk;   /* the blocks before; NULL: none ever */
-    uint64_t seq; /* of the chunk's first span: spans of this thread in chunks so far, which is also their position in its ring */
+    struct pp_chunk_shape shape;    /* of spans[0..n-1] */
+    struct pp_chunk_builder *chunk; /* the blocks before; NULL: none ever */
+    uint64_t seq; /* of the chunk's first span: spans of this thread in chunks so far, which is also their
+                     position in its ring */
     int hurried;  /* a chunk of this transaction was cut by its size */
 };
 
@@ -51,7 +68,8 @@ struct pp_store {
     pthread_mutex_t lock;
     sqlite3 *db; /* NULL once finished or closed */
     char *path;
-    uint64_t max_rows, max_bytes, file_bytes, over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
+    uint64_t max_rows, max_bytes, file_bytes,
+        over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
     enum pp_detail detail;
     uint8_t lane[PP_THREADS_MAX]; /* pp_lane as declared */
     sqlite3_stmt *st[ST_COUNT];
@@ -67,41 +85,49 @@ struct pp_store {
     uint64_t log_inode[PP_STORE_LOG_FILES]; /* of the files of the write-ahead log that we made; 0: none */
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
     sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
-    sqlite3_stmt *open_phase;  /* open_phase.c's, likewise */
-    uint64_t open_phases;      /* rows it has written */
-    struct pp_checkpoint *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
+    sqlite3_stmt *open_phase;                   /* open_phase.c's, likewise */
+    uint64_t open_phases;                       /* rows it has written */
+    struct pp_checkpoint
+        *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;
 };
 
 /* Prepares what a store needs on an open database, taking it over (it is closed on failure too). */
-pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out, struct pp_err *err);
+pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out,
+                         struct pp_err *err);
 /* Opens the file of an earlier run to append to it. */
 pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err *err);
 
-/* Takes the lock; what to answer before anything else: the store writes nothing after its first failure or its end. */
+/* Takes the lock; what to answer before anything else: the store writes nothing after its first failure or
+ * its end. */
 pp_status pp_store_enter(struct pp_store *s);
-pp_status pp_store_leave(struct pp_store *s, pp_status status);        /* gives the lock back; returns status */
+pp_status pp_store_leave(struct pp_store *s, pp_status status); /* gives the lock back; returns status */
 
 /* With the lock held: */
-pp_status pp_store_usable(const struct pp_store *s);                   /* as pp_store_enter answers */
-pp_status pp_store_fail(struct pp_store *s, const char *what);         /* keeps the first failure and rolls back */
-pp_status pp_store_begin(struct pp_store *s);                          /* a transaction is open afterwards */
-pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what); /* runs a bound statement in the transaction */
-pp_status pp_store_flush(struct pp_store *s);                          /* pending spans into chunks, then COMMIT */
-pp_status pp_store_cut_chunks(struct pp_store *s);                     /* what waits for a chunk gets one */
-/* Looks at the size and lowers the detail. Once per commit: what is appended in between is at most what the rings hold. */
+pp_status pp_store_usable(const struct pp_store *s);           /* as pp_store_enter answers */
+pp_status pp_store_fail(struct pp_store *s, const char *what); /* keeps the first failure and rolls back */
+pp_status pp_store_begin(struct pp_store *s);                  /* a transaction is open afterwards */
+pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st,
+                        const char *what);         /* runs a bound statement in the transaction */
+pp_status pp_store_flush(struct pp_store *s);      /* pending spans into chunks, then COMMIT */
+pp_status pp_store_cut_chunks(struct pp_store *s); /* what waits for a chunk gets one */
+/* Looks at the size and lowers the detail. Once per commit: what is appended in between is at most what the
+ * rings hold. */
 pp_status pp_store_mind_size(struct pp_store *s);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
-/* place.c: remembers which log is ours; fails once the file has gone from its name; removes our log then, after the database was closed. */
+/* place.c: remembers which log is ours; fails once the file has gone from its name; removes our log then,
+ * after the database was closed. */
 void pp_store_note_place(struct pp_store *s);
 pp_status pp_store_check_place(struct pp_store *s);
 void pp_store_clear_place(const struct pp_store *s);
-void pp_store_end_checkpoints(struct pp_store *s);                     /* this is the only connection again */
-void pp_store_free_spans(struct pp_store *s);                          /* with what is pending, if the store has failed */
-void pp_store_release_db(struct pp_store *s);                          /* finalises statements, closes the database */
+void pp_store_end_checkpoints(struct pp_store *s); /* this is the only connection again */
+void pp_store_free_spans(struct pp_store *s);      /* with what is pending, if the store has failed */
+void pp_store_release_db(struct pp_store *s);      /* finalises statements, closes the database */
 
-/* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another process records into them. */
-pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err); /* but not the session of that id */
+/* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another
+ * process records into them. */
+pp_status pp_rings_discard(const char *path, uint64_t session_id,
+                           struct pp_err *err); /* but not the session of that id */
 
 #endif

@@ -1,9 +1,11 @@
-/* store/writer.h: the writing side of the door between measuring and reading: one run = one SQLite file (schema.sql).
+/* store/writer.h: the writing side of the door between measuring and reading: one run = one SQLite file
+ * (schema.sql).
  *
- * While the run goes, spans are appended as columnar, checksummed chunks in WAL mode (plain rows cost 12-33x more, see
- * docs/FORMAT.md); pp_store_finish writes the plain `span` table from them and leaves one ordinary file.
- * Thread safety: every call takes the store's own lock; the loader's threads may report errors while the drain appends (and then
- * may wait for a commit to end). After the first failure nothing more is written: every call returns that failure, the run goes on. */
+ * While the run goes, spans are appended as columnar, checksummed chunks in WAL mode (plain rows cost 12-33x
+ * more, see docs/FORMAT.md); pp_store_finish writes the plain `span` table from them and leaves one ordinary
+ * file. Thread safety: every call takes the store's own lock; the loader's threads may report errors while
+ * the drain appends (and then may wait for a commit to end). After the first failure nothing more is written:
+ * every call returns that failure, the run goes on. */
 #ifndef PP_STORE_WRITER_H
 #define PP_STORE_WRITER_H
 
@@ -21,27 +23,33 @@ enum pp_detail { PP_DETAIL_SAMPLE, PP_DETAIL_BATCH, PP_DETAIL_ROLLUP };
 
 struct pp_store_opts {
     const char *path;
-    int force;          /* replace an existing file; without it an existing path is PP_E_EXISTS */
-    uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be stored here */
-    uint64_t max_rows;  /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are sampled and the file says so */
+    int force;           /* replace an existing file; without it an existing path is PP_E_EXISTS */
+    uint64_t session_id; /* not 0: "<path>.rings" holds the live session of that id, which is the one to be
+                            stored here */
+    uint64_t max_rows;   /* plain span rows written at finish; 0: 5 million. Beyond it, whole batches are
+                            sampled and the file says so */
     enum pp_detail detail;
-    uint64_t max_bytes; /* of the file; 0: no limit. At half of it details go to batch, at three quarters to roll-ups, at all of it spans are counted as lost */
+    uint64_t max_bytes; /* of the file; 0: no limit. At half of it details go to batch, at three quarters to
+                           roll-ups, at all of it spans are counted as lost */
 };
 
-/* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name are removed, so create the store before the
- * session. PP_E_EXISTS also while another process records into it. Where a write-ahead log does not work, commits go through a rollback journal and
- * the file says so. SIGXFSZ is ignored from here on if nobody handles it. */
+/* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name
+ * are removed, so create the store before the session. PP_E_EXISTS also while another process records into
+ * it. Where a write-ahead log does not work, commits go through a rollback journal and the file says so.
+ * SIGXFSZ is ignored from here on if nobody handles it. */
 pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **out, struct pp_err *err);
 /* Finishes what is open, without the rows if finish was not called; frees. NULL is fine. */
 void pp_store_close(struct pp_store *s);
 
-/* One (section, key) -> value; written again it replaces. Sections: "run" (tool, version, started_utc_ns, started_mono_ns, ended_mono_ns,
- * command_line, outcome), "config" (every option as used), "environment" (the fingerprint), "result" (loader totals).
- * unit may be NULL ("ns", "bytes", "samples/s"). */
+/* One (section, key) -> value; written again it replaces. Sections: "run" (tool, version, started_utc_ns,
+ * started_mono_ns, ended_mono_ns, command_line, outcome), "config" (every option as used), "environment" (the
+ * fingerprint), "result" (loader totals). unit may be NULL ("ns", "bytes", "samples/s"). */
 pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value);
-pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value, const char *unit);
+pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value,
+                            const char *unit);
 
-/* Threads must be declared before their spans are appended; declared again, the row is replaced (final counts). */
+/* Threads must be declared before their spans are appended; declared again, the row is replaced (final
+ * counts). */
 struct pp_store_thread {
     uint32_t id;
     pp_lane lane;
@@ -54,18 +62,23 @@ pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t);
 void pp_store_thread_ended(struct pp_store *s, uint32_t id);
 pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* interned names and counters */
 
-/* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they could be stored". */
+/* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they
+ * could be stored". */
 pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const char *why);
 enum pp_detail pp_store_detail(const struct pp_store *s);
 
-/* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at commit. */
+/* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at
+ * commit. */
 pp_status pp_store_append(struct pp_store *s, uint32_t thread, const struct pp_span *spans, size_t n);
-/* The same without a copy in between: source fills out with up to max spans (1 at least) and says how many; fewer than max ends it. It is called
- * with the store's lock held. *appended counts them. */
+/* The same without a copy in between: source fills out with up to max spans (1 at least) and says how many;
+ * fewer than max ends it. It is called with the store's lock held. *appended counts them. */
 typedef size_t pp_span_source(void *ctx, struct pp_span *out, size_t max);
-pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx, uint64_t *appended);
-pp_status pp_store_commit(struct pp_store *s, struct pp_err *err); /* after OK, everything appended survives a kill */
-/* 1: a commit found that somebody had deleted, moved or replaced the file. That was its failure; nothing is under the file's name to be read. */
+pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx,
+                               uint64_t *appended);
+pp_status pp_store_commit(struct pp_store *s,
+                          struct pp_err *err); /* after OK, everything appended survives a kill */
+/* 1: a commit found that somebody had deleted, moved or replaced the file. That was its failure; nothing is
+ * under the file's name to be read. */
 int pp_store_lost(const struct pp_store *s);
 
 /* Errors are data: one row each, up to 100,000; beyond that they are counted in the last row by kind. */
@@ -75,7 +88,8 @@ struct pp_store_error {
     uint32_t batch;
     uint64_t sample;
     const char *path;
-    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ...; "warning": met when the data set was opened */
+    const char *kind;   /* pp_status_name of the cause: "corrupt", "io", ...; "warning": met when the data set
+                           was opened */
     const char *action; /* "skipped", "substituted", "failed", "retried"; "noted" for a warning */
     const char *reason; /* the sentence */
 };
@@ -85,20 +99,22 @@ pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e);
 struct pp_store_queue {
     const char *name;
     uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
-    double mean_depth;   /* time-weighted */
+    double mean_depth;              /* time-weighted */
     double share_empty, share_full; /* of observed time */
 };
 pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q);
 
-/* Counters sampled by the monitor: process CPU, RSS, I/O, queue depths, PSI. name says the unit ("rss_bytes"). */
+/* Counters sampled by the monitor: process CPU, RSS, I/O, queue depths, PSI. name says the unit
+ * ("rss_bytes"). */
 pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value);
 
 /* One thing the GPU did, or the CPU did for it, as CUPTI tells it. Times are CLOCK_MONOTONIC already. */
 #define PP_GPU_NONE UINT32_MAX
 struct pp_store_gpu {
-    const char *kind;            /* "memcpy", "memset", "kernel", "api", "sync", "overhead" */
+    const char *kind; /* "memcpy", "memset", "kernel", "api", "sync", "overhead" */
     uint64_t start_ns, dur_ns;
-    uint32_t correlation;        /* joins what was called with what was done for it; PP_GPU_NONE: not told, as below */
+    uint32_t
+        correlation; /* joins what was called with what was done for it; PP_GPU_NONE: not told, as below */
     uint32_t device, context, stream;
     uint32_t thread;             /* "api": the kernel's id of the thread that called */
     uint64_t bytes;              /* memcpy, memset */
@@ -110,24 +126,26 @@ struct pp_store_gpu {
 pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g);
 /* The records of this correlation belong to batch. */
 pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t batch);
-/* At t_ns of CLOCK_MONOTONIC, CUPTI's clock plus offset_ns was that, give or take error_ns: what the records' times were converted with. */
+/* At t_ns of CLOCK_MONOTONIC, CUPTI's clock plus offset_ns was that, give or take error_ns: what the records'
+ * times were converted with. */
 pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns);
 
-/* What a thread was in at t_ns, although it had not ended: since_ns, its beginning. The newest 262,144 stay; under PP_DETAIL_ROLLUP none is kept. */
+/* What a thread was in at t_ns, although it had not ended: since_ns, its beginning. The newest 262,144 stay;
+ * under PP_DETAIL_ROLLUP none is kept. */
 struct pp_store_open_phase {
     uint64_t t_ns, since_ns, sample; /* sample: PP_NO_SAMPLE for none */
     uint32_t thread, batch;          /* batch: PP_NO_BATCH for none */
     unsigned phase;
-    const char *path;                /* of the sample; NULL: not known */
+    const char *path; /* of the sample; NULL: not known */
 };
 pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_phase *o);
 
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 
-/* Writes the remaining chunks, the plain rows, the roll-ups and views; checkpoints; journal_mode=DELETE; closes the
- * database. On failure (disk full) what was committed stays readable and err says what is missing. The store is still to
- * be passed to pp_store_close. */
+/* Writes the remaining chunks, the plain rows, the roll-ups and views; checkpoints; journal_mode=DELETE;
+ * closes the database. On failure (disk full) what was committed stays readable and err says what is missing.
+ * The store is still to be passed to pp_store_close. */
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
 
 /* Own cost so far, for the report's overhead line. */

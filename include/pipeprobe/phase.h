@@ -16,10 +16,24 @@ typedef enum pp_phase {
     PP_PHASE_COUNT
 } pp_phase;
 
-typedef enum pp_lane { PP_LANE_MAIN, PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_COUNT } pp_lane;
+typedef enum pp_lane {
+    PP_LANE_MAIN,
+    PP_LANE_READER,
+    PP_LANE_WORKER,
+    PP_LANE_COPY,
+    PP_LANE_TRAINER,
+    PP_LANE_COUNT
+} pp_lane;
 typedef enum pp_phase_kind { PP_KIND_WORK, PP_KIND_WAIT } pp_phase_kind;
 typedef enum pp_colour {
-    PP_COLOUR_OTHER, PP_COLOUR_COMPUTE, PP_COLOUR_IO, PP_COLOUR_CPU, PP_COLOUR_COPY, PP_COLOUR_STALL, PP_COLOUR_IDLE, PP_COLOUR_FAULT
+    PP_COLOUR_OTHER,
+    PP_COLOUR_COMPUTE,
+    PP_COLOUR_IO,
+    PP_COLOUR_CPU,
+    PP_COLOUR_COPY,
+    PP_COLOUR_STALL,
+    PP_COLOUR_IDLE,
+    PP_COLOUR_FAULT
 } pp_colour;
 
 struct pp_phase_info {

@@ -1,14 +1,19 @@
-/* pipeprobe/ring.h: the files of a recording session, the ABI between whoever records and whoever drains or recovers.
+/* pipeprobe/ring.h: the files of a recording session, the ABI between whoever records and whoever drains or
+ * recovers.
  *
- * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots, interned names
- *                             ring-0000 ... one per recording thread: struct pp_ring_file, then `capacity` span records
+ * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots,
+ *                                           interned names
+ *                             ring-0000 ... one per recording thread: struct pp_ring_file, then
+ *                               `capacity` span records
  *                             and the small files named below
- * Everything is an offset or a number, nothing is a pointer, so the same bytes serve our threads, forked children, another process
- * that maps them, and the recovery of a run that was killed. Native byte order: a session never leaves its machine.
+ * Everything is an offset or a number, nothing is a pointer, so the same bytes serve our threads, forked
+ * children, another process that maps them, and the recovery of a run that was killed. Native byte order: a
+ * session never leaves its machine.
  *
- * Ring: single producer, single consumer. Record i lies in slot i & (capacity - 1); records [tail, head) are valid. The producer
- * publishes with a release store of head, the consumer frees with a release store of tail, each reads the other's with acquire.
- * Fields marked (shared) are only touched through __atomic builtins. */
+ * Ring: single producer, single consumer. Record i lies in slot i & (capacity - 1); records [tail, head) are
+ * valid. The producer publishes with a release store of head, the consumer frees with a release store of
+ * tail, each reads the other's with acquire. Fields marked (shared) are only touched through __atomic
+ * builtins. */
 #ifndef PIPEPROBE_RING_H
 #define PIPEPROBE_RING_H
 
@@ -27,8 +32,12 @@ extern "C" {
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
-#define PP_MAP_FILE_NAME "names.map"  /* of `pipeprobe exec`: which name is which phase, written before the program starts; may be absent */
-#define PP_PROCESS_FILE_PREFIX "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the name is its pid */
+#define PP_MAP_FILE_NAME \
+    "names.map" /* of `pipeprobe exec`: which name is which phase, written before the program starts; may be \
+                   absent */
+#define PP_PROCESS_FILE_PREFIX \
+    "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the \
+                  name is its pid */
 
 #define PP_THREADS_MAX 16384
 #define PP_NAMES_MAX 1024
@@ -42,8 +51,9 @@ enum { PP_CLOCK_MONOTONIC_NS = 0, PP_CLOCK_TSC = 1 };
 /* In a ring, pp_span.reserved says what start_ns and dur_ns hold; the drain leaves 0. */
 enum { PP_STAMP_NS = 0, PP_STAMP_TICKS = 1 };
 
-/* From tick0 on, ns = ns0 + (tick - tick0) * mult / 2^32. Each segment starts where the one before it ends, so the
- * conversion is continuous and one tick always becomes the same nanosecond, whoever converts it and whenever. */
+/* From tick0 on, ns = ns0 + (tick - tick0) * mult / 2^32. Each segment starts where the one before it ends,
+ * so the conversion is continuous and one tick always becomes the same nanosecond, whoever converts it and
+ * whenever. */
 struct pp_clock_segment {
     uint64_t tick0, ns0, mult;
 };
@@ -59,24 +69,27 @@ struct pp_session_file {
     char magic[8];
     uint32_t abi, file_bytes;
     uint64_t session_id; /* random; also in every ring and in the run's SQLite file */
-    int64_t owner_pid;   /* whoever opened the session holds an OFD write lock on this file for as long as it lives */
+    int64_t owner_pid;   /* whoever opened the session holds an OFD write lock on this file for as long as it
+                            lives */
     uint64_t created_ns;
     uint64_t ring_spans;
-    uint32_t clock;      /* PP_CLOCK_* */
+    uint32_t clock; /* PP_CLOCK_* */
     uint32_t resources;
 
     uint32_t threads;      /* (shared) slots handed out: ids 0..threads-1 */
     uint32_t unregistered; /* (shared) registrations that failed */
     uint32_t wake;         /* (shared) futex: 1 once a producer has asked the drain to come early */
-    uint32_t segments;     /* (shared) published since the start; segment i lies in segment[i % PP_CLOCK_SEGMENTS] */
+    uint32_t
+        segments; /* (shared) published since the start; segment i lies in segment[i % PP_CLOCK_SEGMENTS] */
     struct pp_clock_segment segment[PP_CLOCK_SEGMENTS];
-    uint32_t thread_state[PP_THREADS_MAX]; /* (shared) PP_SLOT_* */
+    uint32_t thread_state[PP_THREADS_MAX];  /* (shared) PP_SLOT_* */
     struct pp_name_slot name[PP_NAMES_MAX]; /* name[0] stays empty: 0 means "the phase's own name" */
 };
 
-/* A span that has begun. It is over once ends_at is set and head has reached it: a kill between the two leaves it open, never doubled. */
+/* A span that has begun. It is over once ends_at is set and head has reached it: a kill between the two
+ * leaves it open, never doubled. */
 struct pp_open_span {
-    uint64_t start;   /* as pp_span.start_ns in a ring */
+    uint64_t start; /* as pp_span.start_ns in a ring */
     uint64_t sample;
     uint64_t ends_at; /* 0, or the head that publishes its record */
     uint32_t batch;
@@ -97,10 +110,11 @@ struct pp_ring_file {
     uint8_t pad0[128 - 88];
 
     /* written by the producer alone */
-    uint64_t head;    /* (shared) records published since the start */
-    uint64_t dropped; /* (shared) records refused because the ring was full */
-    uint32_t retired; /* (shared) */
-    uint32_t open;    /* (shared) spans that have begun: opened[0..open-1], the outermost first; beyond PP_OPEN_SPANS_MAX they are only counted */
+    uint64_t head;          /* (shared) records published since the start */
+    uint64_t dropped;       /* (shared) records refused because the ring was full */
+    uint32_t retired;       /* (shared) */
+    uint32_t open;          /* (shared) spans that have begun: opened[0..open-1], the outermost first; beyond
+                               PP_OPEN_SPANS_MAX they are only counted */
     uint8_t pad1[128 - 24]; /* its own cache lines, and those the prefetcher pairs with them */
 
     /* written by the consumer alone */
@@ -118,11 +132,13 @@ static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page"
 _Static_assert(sizeof(struct pp_ring_file) == 4096, "the ring header is one page");
 #endif
 
-/* Whether a name in a session directory is one of ours to remove; the session file, which makes it a session, goes last and is not among them. */
+/* Whether a name in a session directory is one of ours to remove; the session file, which makes it a session,
+ * goes last and is not among them. */
 static inline int pp_session_has_file(const char *name)
 {
-    return strncmp(name, "ring-", 5) == 0 || strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0
-        || strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0;
+    return strncmp(name, "ring-", 5) == 0 ||
+           strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
+           strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0;
 }
 
 static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t tick)
@@ -131,11 +147,14 @@ static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t
     return s->ns0 + (uint64_t)(((wide)(int64_t)(tick - s->tick0) * (wide)s->mult) >> 32);
 }
 
-/* The segment of a tick: the newest that had begun by then, of those still kept; *until: where the next one begins. A tick from before the oldest
- * (more than 1000 segments, that is a quarter of an hour, back) belongs to the oldest. NULL: there is none yet. */
-static inline const struct pp_clock_segment *pp_clock_segment_of(const struct pp_session_file *f, uint64_t tick, uint64_t *until)
+/* The segment of a tick: the newest that had begun by then, of those still kept; *until: where the next one
+ * begins. A tick from before the oldest (more than 1000 segments, that is a quarter of an hour, back) belongs
+ * to the oldest. NULL: there is none yet. */
+static inline const struct pp_clock_segment *pp_clock_segment_of(const struct pp_session_file *f,
+                                                                 uint64_t tick, uint64_t *until)
 {
-    uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE); /* pairs with the release in publish_segment */
+    uint32_t n = __atomic_load_n(&f->segments,
+                                 __ATOMIC_ACQUIRE); /* pairs with the release in publish_segment */
     if (!n)
         return (const struct pp_clock_segment *)0;
     uint32_t kept = n < PP_CLOCK_SEGMENTS - 24 ? n : PP_CLOCK_SEGMENTS - 24;
@@ -157,11 +176,14 @@ static inline uint64_t pp_clock_ns_of(const struct pp_session_file *f, uint64_t 
     return s ? pp_clock_apply(s, tick) : 0;
 }
 
-/* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in the segment of the one before. */
+/* Converts the stamps of many records: laps touch, so an end is usually the next start, and nearly all lie in
+ * the segment of the one before. */
 struct pp_clock_reader {
     const struct pp_session_file *file;
-    uint64_t tick0, ns0, per_tick; /* of a segment; per_tick: its mult as a fraction of 2^64, so that a product's upper half is the time */
-    uint64_t length;   /* ticks from tick0 on that belong to it; 0: none was looked up, or a tick is a nanosecond or more */
+    uint64_t tick0, ns0, per_tick; /* of a segment; per_tick: its mult as a fraction of 2^64, so that a
+                                      product's upper half is the time */
+    uint64_t length;   /* ticks from tick0 on that belong to it; 0: none was looked up, or a tick is a
+                          nanosecond or more */
     uint64_t tick, ns; /* the last one converted */
 };
 
@@ -176,11 +198,14 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
     return c;
 }
 
-/* The long way, which also remembers the segment. By value: the caller's reader can then stay in registers. */
+/* The long way, which also remembers the segment. By value: the caller's reader can then stay in registers.
+ */
 static inline struct pp_clock_reader pp_clock_read_afresh(struct pp_clock_reader c, uint64_t tick)
 {
     uint64_t until = 0;
-    const struct pp_clock_segment *s = c.file->clock == PP_CLOCK_TSC ? pp_clock_segment_of(c.file, tick, &until) : (const struct pp_clock_segment *)0;
+    const struct pp_clock_segment *s = c.file->clock == PP_CLOCK_TSC
+                                           ? pp_clock_segment_of(c.file, tick, &until)
+                                           : (const struct pp_clock_segment *)0;
     if (s && (int64_t)(tick - s->tick0) >= 0) {
         c.tick0 = s->tick0;
         c.ns0 = s->ns0;
@@ -205,8 +230,10 @@ static inline uint64_t pp_clock_read(struct pp_clock_reader *c, uint64_t tick)
     return c->ns;
 }
 
-/* Turns a record as it lies in a ring into a span as it is stored, elsewhere. What is copied whole and then changed would be written twice: the times are not. */
-static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struct pp_span *record, struct pp_span *span)
+/* Turns a record as it lies in a ring into a span as it is stored, elsewhere. What is copied whole and then
+ * changed would be written twice: the times are not. */
+static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struct pp_span *record,
+                                          struct pp_span *span)
 {
     uint64_t start = record->start_ns, dur = record->dur_ns;
     if (record->reserved == PP_STAMP_TICKS) {
@@ -220,9 +247,11 @@ static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struc
     span->reserved = 0;
 }
 
-/* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first as they would have been
- * recorded; returns how many of out[PP_OPEN_SPANS_MAX]. For a ring nobody writes any more. */
-static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct pp_clock_reader *c, uint64_t end_ns, struct pp_span *out)
+/* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first
+ * as they would have been recorded; returns how many of out[PP_OPEN_SPANS_MAX]. For a ring nobody writes any
+ * more. */
+static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct pp_clock_reader *c,
+                                          uint64_t end_ns, struct pp_span *out)
 {
     unsigned n = 0, open = r->open < PP_OPEN_SPANS_MAX ? r->open : PP_OPEN_SPANS_MAX;
     while (open--) {
@@ -246,7 +275,8 @@ static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct p
     return n;
 }
 
-/* When the session was last known to be alive: the newest clock segment, which the drain appends once a second. 0: not known. */
+/* When the session was last known to be alive: the newest clock segment, which the drain appends once a
+ * second. 0: not known. */
 static inline uint64_t pp_session_last_seen_ns(const struct pp_session_file *f)
 {
     uint32_t n = __atomic_load_n(&f->segments, __ATOMIC_ACQUIRE);

@@ -1,7 +1,8 @@
 /* pipeprobe/span.h: the span record, the ABI between whoever measures and whoever stores.
  *
- * One record = one phase of one sample or batch on one thread. 64 bytes, no pointers, native byte order, so that a
- * ring of them can live in a mapping shared between processes and survive a kill. The thread is that of the ring. */
+ * One record = one phase of one sample or batch on one thread. 64 bytes, no pointers, native byte order, so
+ * that a ring of them can live in a mapping shared between processes and survive a kill. The thread is that
+ * of the ring. */
 #ifndef PIPEPROBE_SPAN_H
 #define PIPEPROBE_SPAN_H
 
@@ -21,13 +22,14 @@
 #define PP_SPAN_COUNT 0x0080u      /* sample holds a number of samples, not an id */
 
 struct pp_span {
-    uint64_t start_ns;     /* CLOCK_MONOTONIC */
-    uint64_t dur_ns;       /* end - start */
-    uint64_t sample;       /* dataset index, or PP_NO_SAMPLE, or a count with PP_SPAN_COUNT */
-    uint64_t bytes;        /* bytes read, produced or copied by the phase; 0 when it moves none */
-    uint64_t cpu_ns;       /* CPU time of this thread inside the span (CLOCK_THREAD_CPUTIME_ID) */
-    uint64_t run_delay_ns; /* runnable but not running (schedstat); see probe/trace/trace.h for the error bound */
-    uint32_t batch;        /* batch number, counted from 0 over the whole run, or PP_NO_BATCH */
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t dur_ns;   /* end - start */
+    uint64_t sample;   /* dataset index, or PP_NO_SAMPLE, or a count with PP_SPAN_COUNT */
+    uint64_t bytes;    /* bytes read, produced or copied by the phase; 0 when it moves none */
+    uint64_t cpu_ns;   /* CPU time of this thread inside the span (CLOCK_THREAD_CPUTIME_ID) */
+    uint64_t
+        run_delay_ns; /* runnable but not running (schedstat); see probe/trace/trace.h for the error bound */
+    uint32_t batch;   /* batch number, counted from 0 over the whole run, or PP_NO_BATCH */
     uint32_t cache_hit_kib; /* of bytes, how much came from the page cache, in KiB rounded to nearest */
     uint16_t epoch;
     uint16_t name; /* interned name, 0 = the phase's own */

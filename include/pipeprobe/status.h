@@ -1,8 +1,8 @@
 /* pipeprobe/status.h: what a call can come back with, in code and in words.
  *
- * Every function that can fail returns a pp_status (0 is fine) and fills a caller-owned struct pp_err with one
- * sentence: what was attempted, on what, why it failed, what to try. Only tui/cli turns a status into an exit code.
- * Everything here may be called from any thread. */
+ * Every function that can fail returns a pp_status (0 is fine) and fills a caller-owned struct pp_err with
+ * one sentence: what was attempted, on what, why it failed, what to try. Only tui/cli turns a status into an
+ * exit code. Everything here may be called from any thread. */
 #ifndef PIPEPROBE_STATUS_H
 #define PIPEPROBE_STATUS_H
 
@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 /* X(symbol, name, exit code, meaning) */
+/* clang-format off */
 #define PP_STATUS_MAP(X)                                                                   \
     X(PP_OK, "ok", 0, "fine")                                                              \
     X(PP_E_USAGE, "usage", 2, "an option or argument does not make sense")                 \
@@ -29,15 +30,17 @@ extern "C" {
     X(PP_E_INCONCLUSIVE, "inconclusive", 3, "too little was measured to say")              \
     X(PP_E_VERSION, "version", 4, "written by a newer or unknown version")                 \
     X(PP_END, "end", 0, "no more items; not an error")
+/* clang-format on */
 
 typedef enum pp_status {
 #define PP_STATUS_ENUM(sym, name, exit_code, text) sym,
     PP_STATUS_MAP(PP_STATUS_ENUM)
 #undef PP_STATUS_ENUM
-    PP_STATUS_COUNT
+        PP_STATUS_COUNT
 } pp_status;
 
-/* Caller-owned; text is always terminated, empty after pp_err_clear. Passing NULL where a pp_err is taken is fine. */
+/* Caller-owned; text is always terminated, empty after pp_err_clear. Passing NULL where a pp_err is taken is
+ * fine. */
 struct pp_err {
     pp_status code;
     char text[480];

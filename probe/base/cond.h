@@ -1,4 +1,5 @@
-/* base/cond.h: condition variables on the house's clock (CLOCK_MONOTONIC), so that a wall-clock jump moves no deadline. */
+/* base/cond.h: condition variables on the house's clock (CLOCK_MONOTONIC), so that a wall-clock jump moves no
+ * deadline. */
 #ifndef PP_BASE_COND_H
 #define PP_BASE_COND_H
 
@@ -20,7 +21,8 @@ static inline int pp_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint
 {
     if (deadline_ns == UINT64_MAX)
         return pthread_cond_wait(c, m);
-    struct timespec ts = {.tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u)};
+    struct timespec ts = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                          .tv_nsec = (long)(deadline_ns % 1000000000u)};
     return pthread_cond_timedwait(c, m, &ts);
 }
 

@@ -6,13 +6,15 @@
 
 void pp_err_clear(struct pp_err *err);
 
-/* Writes the sentence (what, on what, why, what to try) and returns code, so that callers write `return pp_fail(...)`.
- * A text longer than the buffer is cut and ends in "...". */
-pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Writes the sentence (what, on what, why, what to try) and returns code, so that callers write `return
+ * pp_fail(...)`. A text longer than the buffer is cut and ends in "...". */
+pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* The same with a status derived from errno_value (ENOENT -> PP_E_NOT_FOUND, ENOSPC -> PP_E_NO_SPACE, EIO/ESTALE ->
- * PP_E_TRANSIENT, ...) and ": strerror" appended. */
-pp_status pp_fail_errno(struct pp_err *err, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same with a status derived from errno_value (ENOENT -> PP_E_NOT_FOUND, ENOSPC -> PP_E_NO_SPACE,
+ * EIO/ESTALE -> PP_E_TRANSIENT, ...) and ": strerror" appended. */
+pp_status pp_fail_errno(struct pp_err *err, int errno_value, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 pp_status pp_status_of_errno(int errno_value);
 

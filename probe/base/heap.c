@@ -30,7 +30,8 @@ void pp_heap_warm(size_t bytes)
     free(p);
 }
 
-/* calloc leaves pages that come fresh from the system untouched; those are zero, so writing a zero changes nothing. */
+/* calloc leaves pages that come fresh from the system untouched; those are zero, so writing a zero changes
+ * nothing. */
 void *pp_heap_zeroed(size_t n, size_t size)
 {
     void *p = calloc(n, size);

@@ -1,8 +1,9 @@
 /* base/hist.h: log-linear histogram of durations that merges exactly.
  *
- * Values below 2^7 are exact; above, each power of two is cut into 2^7 = 128 equal buckets and a percentile is answered with
- * the middle of its bucket, so the relative error is at most 1/256 < 0.4 % (half a bucket of 1/128). fio's stat.h derives
- * the same bound for its own grid. Range: all of uint64_t. Not thread-safe: one per thread, then merge. */
+ * Values below 2^7 are exact; above, each power of two is cut into 2^7 = 128 equal buckets and a percentile
+ * is answered with the middle of its bucket, so the relative error is at most 1/256 < 0.4 % (half a bucket of
+ * 1/128). fio's stat.h derives the same bound for its own grid. Range: all of uint64_t. Not thread-safe: one
+ * per thread, then merge. */
 #ifndef PP_BASE_HIST_H
 #define PP_BASE_HIST_H
 

@@ -11,8 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Global on purpose: a test arms it around code that knows nothing of it. All loads and stores are relaxed, for a test arms it
- * before it starts threads and reads the count after joining them. */
+/* Global on purpose: a test arms it around code that knows nothing of it. All loads and stores are relaxed,
+ * for a test arms it before it starts threads and reads the count after joining them. */
 static struct {
     atomic_uint mask; /* 0: off */
     _Atomic uint64_t nth, calls;
@@ -49,9 +49,9 @@ static int faulted(unsigned kind)
 }
 
 /* Evaluates call until it is not interrupted by a signal; every try asks the fault layer. */
-#define RETRY(kind, result, call)                                                                                                          \
-    do {                                                                                                                                   \
-        (result) = faulted(kind) ? -1 : (call);                                                                                            \
+#define RETRY(kind, result, call) \
+    do { \
+        (result) = faulted(kind) ? -1 : (call); \
     } while ((result) < 0 && errno == EINTR)
 
 static _Thread_local struct pp_io_tally tally;
@@ -132,15 +132,18 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
     ssize_t hit;
     tally.reads++;
     RETRY(PP_IO_FAULT_READ, hit, preadv2(fd, &iov, 1, at, RWF_NOWAIT));
-    *cached = (struct pp_io_cached){.known = hit >= 0 || errno == EAGAIN, .hit_bytes = hit > 0 ? (size_t)hit : 0};
-    /* EOPNOTSUPP: the file system cannot answer; EINVAL, ENOSYS: the kernel does not know the flag or the call. */
+    *cached = (struct pp_io_cached){.known = hit >= 0 || errno == EAGAIN,
+                                    .hit_bytes = hit > 0 ? (size_t)hit : 0};
+    /* EOPNOTSUPP: the file system cannot answer; EINVAL, ENOSYS: the kernel does not know the flag or the
+     * call. */
     if (hit < 0 && errno != EAGAIN && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
         return -1;
     if (hit < 0)
         hit = 0;
     if ((size_t)hit == n)
         return hit;
-    /* Short: what follows is either not cached or beyond the end of the file; only a blocking read can tell. */
+    /* Short: what follows is either not cached or beyond the end of the file; only a blocking read can tell.
+     */
     ssize_t rest = pread_rest(fd, (char *)buf + hit, n - (size_t)hit, at + hit);
     return rest < 0 ? -1 : hit + rest;
 }
@@ -159,7 +162,8 @@ static pp_status reserve(uint8_t **buf, size_t *cap, size_t need, const char *pa
 }
 
 /* Reads from got to the end of a file that does not say its size (stat says 0, as FUSE and /proc do). */
-static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_err *err)
+static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
+                             struct pp_err *err)
 {
     size_t got = 0;
     for (;;) {
@@ -177,8 +181,8 @@ static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *ca
     }
 }
 
-pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_io_cached *cached,
-                          struct pp_err *err)
+pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
+                          struct pp_io_cached *cached, struct pp_err *err)
 {
     pp_status st = PP_OK;
     struct stat info;

@@ -1,5 +1,5 @@
-/* base/io.h: file I/O as the house does it: whole reads and writes, EINTR handled, and one place where tests inject
- * faults (every call asks pp_io_fault first; off, that is one relaxed load of a zero). */
+/* base/io.h: file I/O as the house does it: whole reads and writes, EINTR handled, and one place where tests
+ * inject faults (every call asks pp_io_fault first; off, that is one relaxed load of a zero). */
 #ifndef PP_BASE_IO_H
 #define PP_BASE_IO_H
 
@@ -12,23 +12,25 @@
 /* All return -1 with errno set, as the calls they wrap. */
 int pp_io_open(const char *path, int flags, unsigned mode); /* O_CLOEXEC is added */
 int pp_io_openat(int dirfd, const char *path, int flags);
-ssize_t pp_io_read(int fd, void *buf, size_t n);            /* one read, retried on EINTR */
+ssize_t pp_io_read(int fd, void *buf, size_t n);                 /* one read, retried on EINTR */
 ssize_t pp_io_pread_full(int fd, void *buf, size_t n, off_t at); /* until n bytes or end of file */
 int pp_io_write_full(int fd, const void *buf, size_t n);
 int pp_io_fsync(int fd);
 
 /* What pp_io_pread_cached found out about the page cache. */
 struct pp_io_cached {
-    int known;          /* 0: the file system does not answer RWF_NOWAIT */
-    size_t hit_bytes;   /* came from the page cache without waiting */
+    int known;        /* 0: the file system does not answer RWF_NOWAIT */
+    size_t hit_bytes; /* came from the page cache without waiting */
 };
-/* pread_full that first asks for what the page cache holds (preadv2 RWF_NOWAIT) and then reads the rest blocking. hit_bytes is a lower
- * bound: the cached bytes before the first that was not. */
+/* pread_full that first asks for what the page cache holds (preadv2 RWF_NOWAIT) and then reads the rest
+ * blocking. hit_bytes is a lower bound: the cached bytes before the first that was not. */
 ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_cached *cached);
 
-/* Reads a whole regular file of unknown size into *buf (grown geometrically by realloc, capacity in *cap; the caller frees). An empty
- * file is PP_OK with *size 0. PP_E_TRANSIENT for EIO/ESTALE, PP_E_UNSUPPORTED for a directory, pipe or device (never hangs on one). */
-pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size, struct pp_io_cached *cached, struct pp_err *err);
+/* Reads a whole regular file of unknown size into *buf (grown geometrically by realloc, capacity in *cap; the
+ * caller frees). An empty file is PP_OK with *size 0. PP_E_TRANSIENT for EIO/ESTALE, PP_E_UNSUPPORTED for a
+ * directory, pipe or device (never hangs on one). */
+pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
+                          struct pp_io_cached *cached, struct pp_err *err);
 
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);
@@ -40,8 +42,8 @@ struct pp_io_tally {
 };
 struct pp_io_tally pp_io_tally(void);
 
-/* Tests only: the nth call (1-based; 0: none, only count) of the kinds in mask fails with err_no, once or from then on. mask 0: off.
- * Arm it before threads start and read the count after joining them. */
+/* Tests only: the nth call (1-based; 0: none, only count) of the kinds in mask fails with err_no, once or
+ * from then on. mask 0: off. Arm it before threads start and read the count after joining them. */
 enum { PP_IO_FAULT_OPEN = 1, PP_IO_FAULT_READ = 2, PP_IO_FAULT_WRITE = 4, PP_IO_FAULT_FSYNC = 8 };
 void pp_io_fault(unsigned mask, uint64_t nth, int err_no, int sticky);
 uint64_t pp_io_fault_calls(void); /* calls counted since pp_io_fault */

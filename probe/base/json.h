@@ -1,6 +1,6 @@
-/* base/json.h: JSON emission: a small writer that cannot produce a malformed document. Numbers are numbers (NaN and infinities become
- * null), strings are escaped, invalid UTF-8 bytes become U+FFFD. The state is a stack of at most 32 levels; misuse
- * (value without key in an object) is an assertion. Not thread-safe. */
+/* base/json.h: JSON emission: a small writer that cannot produce a malformed document. Numbers are numbers
+ * (NaN and infinities become null), strings are escaped, invalid UTF-8 bytes become U+FFFD. The state is a
+ * stack of at most 32 levels; misuse (value without key in an object) is an assertion. Not thread-safe. */
 #ifndef PP_BASE_JSON_H
 #define PP_BASE_JSON_H
 

@@ -1,4 +1,5 @@
-/* base/json_fields.h: key and value in one call, under short names, for the .c files that write documents of many fields. */
+/* base/json_fields.h: key and value in one call, under short names, for the .c files that write documents of
+ * many fields. */
 #ifndef PP_BASE_JSON_FIELDS_H
 #define PP_BASE_JSON_FIELDS_H
 

@@ -10,7 +10,8 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Damerau-Levenshtein distance in its optimal string alignment form: insert, delete, replace, swap neighbours. */
+/* Damerau-Levenshtein distance in its optimal string alignment form: insert, delete, replace, swap
+ * neighbours. */
 static int distance(const char *a, const char *b)
 {
     int na = (int)strlen(a), nb = (int)strlen(b);

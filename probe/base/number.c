@@ -22,7 +22,8 @@ static pp_status read_decimal(const char **text, struct decimal *d)
             point = 1;
             continue;
         }
-        if (__builtin_mul_overflow(d->digits, 10, &d->digits) || __builtin_add_overflow(d->digits, (uint64_t)(*p - '0'), &d->digits))
+        if (__builtin_mul_overflow(d->digits, 10, &d->digits) ||
+            __builtin_add_overflow(d->digits, (uint64_t)(*p - '0'), &d->digits))
             return PP_E_UNSUPPORTED;
         d->decimals += point;
         seen++;
@@ -96,7 +97,8 @@ pp_status pp_parse_duration(const char *text, uint64_t *out_ns)
     static const struct {
         const char *name;
         uint64_t ns;
-    } units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+    } units[] = {{"ns", 1},         {"us", 1000},       {"ms", 1000000},
+                 {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
     uint64_t total = 0;
     int parts = 0;
     do {

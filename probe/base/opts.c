@@ -61,9 +61,12 @@ static pp_status give_next(struct reading *r, int i)
     const struct pp_opt *o = &r->set->table[i];
     const char *value = r->arg < r->end ? *r->arg : NULL;
     if (!value)
-        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing: --%s %s", o->name, o->name, o->arg ? o->arg : "VALUE");
+        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing: --%s %s", o->name, o->name,
+                       o->arg ? o->arg : "VALUE");
     if (strncmp(value, "--", 2) == 0)
-        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing before %s (if it is the value, write --%s=%s)", o->name, value, o->name, value);
+        return pp_fail(r->err, PP_E_USAGE,
+                       "--%s: a value is missing before %s (if it is the value, write --%s=%s)", o->name,
+                       value, o->name, value);
     r->arg++;
     return give(r, i, value);
 }
@@ -72,7 +75,8 @@ static pp_status no_such_option(struct reading *r, const char *shown, int len, c
 {
     if (near)
         return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; did you mean --%s?", len, shown, near);
-    return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; 'pipeprobe %s --help' lists them", len, shown, r->command);
+    return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; 'pipeprobe %s --help' lists them", len, shown,
+                   r->command);
 }
 
 static pp_status read_long(struct reading *r, const char *arg)
@@ -117,9 +121,11 @@ static pp_status read_short(struct reading *r, const char *arg)
     return status;
 }
 
-pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv, const char **operands, int *n_operands, struct pp_err *err)
+pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv,
+                        const char **operands, int *n_operands, struct pp_err *err)
 {
-    struct reading r = {.set = set, .command = command, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
+    struct reading r = {
+        .set = set, .command = command, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
     int n = 0, only_operands = 0;
     pp_status status = apply_defaults(set, err);
     if (status == PP_OK)

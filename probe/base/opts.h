@@ -1,5 +1,5 @@
-/* base/opts.h: option tables. A command declares its options once; parsing, --help, config files, PIPEPROBE_* environment,
- * the nearest-name suggestion and the stored configuration all follow from the table. */
+/* base/opts.h: option tables. A command declares its options once; parsing, --help, config files, PIPEPROBE_*
+ * environment, the nearest-name suggestion and the stored configuration all follow from the table. */
 #ifndef PP_BASE_OPTS_H
 #define PP_BASE_OPTS_H
 
@@ -10,9 +10,10 @@
 #include <stdio.h>
 
 enum pp_opt_type {
-    PP_OPT_FLAG,     /* int: --name sets 1, --no-name sets 0 */
-    PP_OPT_INT,      /* int64_t, in [min, max]; suffixes k M G T (1000) and Ki Mi Gi Ti; "1.5M" is whole, hence fine */
-    PP_OPT_SIZE,     /* uint64_t bytes, suffixes as INT, "KB" and "KiB" too */
+    PP_OPT_FLAG, /* int: --name sets 1, --no-name sets 0 */
+    PP_OPT_INT,  /* int64_t, in [min, max]; suffixes k M G T (1000) and Ki Mi Gi Ti; "1.5M" is whole, hence
+                    fine */
+    PP_OPT_SIZE, /* uint64_t bytes, suffixes as INT, "KB" and "KiB" too */
     PP_OPT_DURATION, /* uint64_t ns; "30" is seconds; "250ms", "1.5s", "2m", "1h", "10us", "2m05s" */
     PP_OPT_DOUBLE,   /* double in [min, max] */
     PP_OPT_STRING,   /* const char * */
@@ -36,13 +37,15 @@ struct pp_opt {
     size_t offset;    /* of the field in the command's option struct */
     double min, max;  /* in the field's unit, for all numeric types; both 0: no range; max may be INFINITY */
     const char *arg;  /* "N", "FILE", ... for help; NULL for flags */
-    const char *dflt; /* default as the user would type it; NULL: field is left as it is; "auto" is accepted where auto_value is set */
+    const char *dflt; /* default as the user would type it; NULL: field is left as it is; "auto" is accepted
+                         where auto_value is set */
     int has_auto;     /* the word "auto" is accepted and stores -1 (INT) */
     const struct pp_opt_choice *choices; /* ends with {NULL, NULL} */
-    size_t length_offset; /* CHOICE: of a uint64_t that a DURATION after the name is stored in, as ns; 0: none is taken */
-    const char *group; /* heading in --help; NULL: as the row before */
-    const char *help;  /* one line */
-    int advanced;      /* left out of the short help */
+    size_t length_offset; /* CHOICE: of a uint64_t that a DURATION after the name is stored in, as ns; 0: none
+                             is taken */
+    const char *group;    /* heading in --help; NULL: as the row before */
+    const char *help;     /* one line */
+    int advanced;         /* left out of the short help */
 };
 
 /* Where a value came from, for the stored configuration. */
@@ -51,21 +54,25 @@ enum pp_opt_source { PP_OPT_DEFAULT, PP_OPT_CONFIG, PP_OPT_ENV, PP_OPT_GIVEN };
 struct pp_opt_set {
     const struct pp_opt *table; /* ends with name == NULL */
     void *fields;
-    unsigned char source[96];   /* enum pp_opt_source per row, filled by parse */
+    unsigned char source[96]; /* enum pp_opt_source per row, filled by parse */
 };
 
-/* Applies defaults, then the config file ($XDG_CONFIG_HOME/pipeprobe/config: "name = value" lines under [command]), then PIPEPROBE_NAME
- * variables, then argv[1..]. "--name=value", "--name value", "-nvalue", "--" are understood; operands are collected in
- * argv order into operands (NULL-terminated, caller's array of argc + 1). PP_E_USAGE with a sentence naming the nearest
- * option. Strings point into argv, the environment or memory kept for the life of the process (a config file's values hang
- * on one list: parse from one thread). A FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST
- * given by a stronger source replaces what a weaker one gave. A table has at most 96 rows. */
-pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv, const char **operands, int *n_operands, struct pp_err *err);
+/* Applies defaults, then the config file ($XDG_CONFIG_HOME/pipeprobe/config: "name = value" lines under
+ * [command]), then PIPEPROBE_NAME variables, then argv[1..]. "--name=value", "--name value", "-nvalue", "--"
+ * are understood; operands are collected in argv order into operands (NULL-terminated, caller's array of argc
+ * + 1). PP_E_USAGE with a sentence naming the nearest option. Strings point into argv, the environment or
+ * memory kept for the life of the process (a config file's values hang on one list: parse from one thread). A
+ * FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST given by a stronger source
+ * replaces what a weaker one gave. A table has at most 96 rows. */
+pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv,
+                        const char **operands, int *n_operands, struct pp_err *err);
 
-/* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so. Before the first parse; NULL: any. */
+/* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so.
+ * Before the first parse; NULL: any. */
 void pp_opts_sections(const char *const *names);
 
-/* The variable of the environment that option `name` is read from, into buf: PIPEPROBE_BATCH_SIZE for "batch-size". */
+/* The variable of the environment that option `name` is read from, into buf: PIPEPROBE_BATCH_SIZE for
+ * "batch-size". */
 char *pp_opt_variable(char *buf, size_t size, const char *name);
 
 /* Prints the option part of --help, grouped, aligned, at most `columns` wide (60 at least). */
@@ -80,8 +87,8 @@ const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t
 /* Nearest candidate by edit distance (Damerau), or NULL when nothing is near enough. names ends with NULL. */
 const char *pp_nearest(const char *word, const char *const *names);
 
-/* The parsers by themselves, for spec strings such as --synthetic n=10k,size=500x375. PP_E_USAGE: not of the form;
- * PP_E_UNSUPPORTED: too large for the type. Then *out is left alone. */
+/* The parsers by themselves, for spec strings such as --synthetic n=10k,size=500x375. PP_E_USAGE: not of the
+ * form; PP_E_UNSUPPORTED: too large for the type. Then *out is left alone. */
 pp_status pp_parse_int(const char *text, int64_t *out);
 pp_status pp_parse_size(const char *text, uint64_t *out);
 pp_status pp_parse_duration(const char *text, uint64_t *out_ns);

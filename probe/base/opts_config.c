@@ -12,7 +12,7 @@
 static struct kept {
     struct kept *next;
     char text[];
-} *all_kept;
+} * all_kept;
 
 const char *pp_opt_keep(const char *text, struct pp_err *err)
 {
@@ -93,15 +93,17 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
     if (c->section == OURS || is_section(name))
         return PP_OK;
     const char *near = pp_nearest(name, sections);
-    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: no such command, so its settings would go unread%s%s%s", c->path, c->line, name, near ? "; did you mean [" : "",
-                   near ? near : "", near ? "]?" : "");
+    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: no such command, so its settings would go unread%s%s%s",
+                   c->path, c->line, name, near ? "; did you mean [" : "", near ? near : "",
+                   near ? "]?" : "");
 }
 
 static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
 {
     char *equals = strchr(s, '=');
     if (c->section == BEFORE_ANY)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' stands before any [command] heading, such as [run]", c->path, c->line, s);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' stands before any [command] heading, such as [run]",
+                       c->path, c->line, s);
     if (c->section == ANOTHER)
         return PP_OK; /* only its own command knows what may stand there */
     if (!equals)
@@ -111,8 +113,8 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     int i = pp_opt_find(c->set->table, name, -1);
     if (i < 0) {
         const char *near = pp_opt_nearest(c->set->table, name);
-        return pp_fail(err, PP_E_USAGE, "%s:%d: %s: no such option of %s%s%s%s", c->path, c->line, name, c->command,
-                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE, "%s:%d: %s: no such option of %s%s%s%s", c->path, c->line, name,
+                       c->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     const char *value = pp_opt_keep(unquote(trim(equals + 1)), err);
     if (!value)
@@ -124,7 +126,8 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
 
 static pp_status read_line(struct config *c, char *line, struct pp_err *err)
 {
-    int marked = c->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which nobody sees */
+    int marked = c->line == 1 &&
+                 strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which nobody sees */
     char *s = trim(line + (marked ? 3 : 0));
     if (*s == '\0' || *s == '#' || *s == ';')
         return PP_OK;
@@ -141,7 +144,9 @@ pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_
         return PP_OK; /* HOME is somebody else's (su, a service's user): nothing there is ours */
     FILE *f = fopen(path, "re");
     if (!f)
-        return errno == ENOENT || errno == ENOTDIR ? PP_OK : pp_fail_errno(err, errno, "cannot read the configuration file %s", path);
+        return errno == ENOENT || errno == ENOTDIR
+                   ? PP_OK
+                   : pp_fail_errno(err, errno, "cannot read the configuration file %s", path);
 
     struct config c = {.set = set, .command = command, .path = path};
     pp_status status = PP_OK;

@@ -59,7 +59,8 @@ static void put_row(FILE *out, const struct pp_opt *o, int column, int width)
     char left[160], text[480];
     int n = left_column(o, left, sizeof(left));
     int shows_default = o->dflt && o->dflt[0] && o->type != PP_OPT_FLAG;
-    snprintf(text, sizeof(text), "%s%s%s%s", o->help ? o->help : "", shows_default ? " [" : "", shows_default ? o->dflt : "", shows_default ? "]" : "");
+    snprintf(text, sizeof(text), "%s%s%s%s", o->help ? o->help : "", shows_default ? " [" : "",
+             shows_default ? o->dflt : "", shows_default ? "]" : "");
     if (n + 2 > column)
         fprintf(out, "%s\n%*s", left, column, "");
     else

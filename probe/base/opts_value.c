@@ -44,7 +44,10 @@ const char *pp_opt_nearest(const struct pp_opt *table, const char *name)
 
 /* ---- from text to field: one function per type; each writes the sentence of its own failure ---- */
 
-static const char *const true_words[] = {"1", "true", "yes", "on", NULL}, *const false_words[] = {"0", "false", "no", "off", NULL};
+static const char *const true_words[] = {"1", "true", "yes", "on", NULL}, *const false_words[] = {"0",
+                                                                                                  "false",
+                                                                                                  "no", "off",
+                                                                                                  NULL};
 
 static int is_one_of(const char *text, const char *const *words)
 {
@@ -71,17 +74,21 @@ static pp_status out_of_range(const struct pp_opt *o, const char *where, const c
     shown(o, o->min, low, sizeof(low));
     shown(o, o->max, high, sizeof(high));
     if (isinf(o->max))
-        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text, low, or_auto);
-    return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low, high, or_auto);
+        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text, low,
+                       or_auto);
+    return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low, high,
+                   or_auto);
 }
 
-static pp_status check_range(const struct pp_opt *o, double v, const char *where, const char *text, struct pp_err *err)
+static pp_status check_range(const struct pp_opt *o, double v, const char *where, const char *text,
+                             struct pp_err *err)
 {
     int has_range = o->min != 0 || o->max != 0;
     return has_range && !(v >= o->min && v <= o->max) ? out_of_range(o, where, text, err) : PP_OK;
 }
 
-static pp_status not_a(pp_status why, const char *kind, const struct pp_opt *o, const char *where, const char *text, struct pp_err *err)
+static pp_status not_a(pp_status why, const char *kind, const struct pp_opt *o, const char *where,
+                       const char *text, struct pp_err *err)
 {
     if (why == PP_E_UNSUPPORTED && (o->min != 0 || o->max != 0))
         return out_of_range(o, where, text, err);
@@ -98,7 +105,8 @@ static pp_status store_flag(int *field, const char *where, const char *text, str
     return PP_OK;
 }
 
-static pp_status store_int(const struct pp_opt *o, int64_t *field, const char *where, const char *text, struct pp_err *err)
+static pp_status store_int(const struct pp_opt *o, int64_t *field, const char *where, const char *text,
+                           struct pp_err *err)
 {
     int64_t v = -1;
     if (o->has_auto && strcmp(text, "auto") == 0) {
@@ -114,20 +122,24 @@ static pp_status store_int(const struct pp_opt *o, int64_t *field, const char *w
     return status;
 }
 
-static pp_status store_u64(const struct pp_opt *o, uint64_t *field, const char *where, const char *text, struct pp_err *err)
+static pp_status store_u64(const struct pp_opt *o, uint64_t *field, const char *where, const char *text,
+                           struct pp_err *err)
 {
     int size = o->type == PP_OPT_SIZE;
     uint64_t v;
     pp_status status = size ? pp_parse_size(text, &v) : pp_parse_duration(text, &v);
     if (status != PP_OK)
-        return not_a(status, size ? "a size such as 512, 64KiB or 2GB" : "a duration such as 30, 250ms, 1.5s or 2m", o, where, text, err);
+        return not_a(status,
+                     size ? "a size such as 512, 64KiB or 2GB" : "a duration such as 30, 250ms, 1.5s or 2m",
+                     o, where, text, err);
     status = check_range(o, (double)v, where, text, err);
     if (status == PP_OK)
         *field = v;
     return status;
 }
 
-static pp_status store_double(const struct pp_opt *o, double *field, const char *where, const char *text, struct pp_err *err)
+static pp_status store_double(const struct pp_opt *o, double *field, const char *where, const char *text,
+                              struct pp_err *err)
 {
     double v;
     pp_status status = pp_parse_double(text, &v);
@@ -140,7 +152,8 @@ static pp_status store_double(const struct pp_opt *o, double *field, const char 
 }
 
 /* "NAME", or "NAME:DURATION" where the row has a place for one; length NULL: it has none. */
-static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *length, const char *where, const char *text, struct pp_err *err)
+static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *length, const char *where,
+                              const char *text, struct pp_err *err)
 {
     const char *names[64];
     char all[240] = "";
@@ -151,8 +164,10 @@ static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *leng
         if (strlen(o->choices[n].name) == name_length && memcmp(o->choices[n].name, text, name_length) == 0) {
             if (length)
                 *length = 0; /* of a weaker source */
-            if (length && text[name_length] && (pp_parse_duration(text + name_length + 1, length) != PP_OK || !*length))
-                return pp_fail(err, PP_E_USAGE, "%s: '%s' has no length after %s: such as %s:20ms", where, text, o->choices[n].name, o->choices[n].name);
+            if (length && text[name_length] &&
+                (pp_parse_duration(text + name_length + 1, length) != PP_OK || !*length))
+                return pp_fail(err, PP_E_USAGE, "%s: '%s' has no length after %s: such as %s:20ms", where,
+                               text, o->choices[n].name, o->choices[n].name);
             *field = n;
             return PP_OK;
         }
@@ -162,10 +177,12 @@ static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *leng
     }
     names[n] = NULL;
     const char *near = pp_nearest(text, names);
-    return pp_fail(err, PP_E_USAGE, "%s: '%s' is not one of %s%s%s%s", where, text, all, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return pp_fail(err, PP_E_USAGE, "%s: '%s' is not one of %s%s%s%s", where, text, all,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static pp_status store_list(struct pp_opt_list *field, int replace, const char *where, const char *text, struct pp_err *err)
+static pp_status store_list(struct pp_opt_list *field, int replace, const char *where, const char *text,
+                            struct pp_err *err)
 {
     int room = sizeof(field->item) / sizeof(field->item[0]);
     if (replace)
@@ -176,7 +193,8 @@ static pp_status store_list(struct pp_opt_list *field, int replace, const char *
     return PP_OK;
 }
 
-pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where, const char *text, struct pp_err *err)
+pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where,
+                       const char *text, struct pp_err *err)
 {
     const struct pp_opt *o = &set->table[i];
     void *field = (char *)set->fields + o->offset;
@@ -189,7 +207,9 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
     case PP_OPT_DOUBLE: status = store_double(o, field, where, text, err); break;
     case PP_OPT_STRING: *(const char **)field = text; break;
     case PP_OPT_CHOICE:
-        status = store_choice(o, field, o->length_offset ? (uint64_t *)((char *)set->fields + o->length_offset) : NULL, where, text, err);
+        status = store_choice(o, field,
+                              o->length_offset ? (uint64_t *)((char *)set->fields + o->length_offset) : NULL,
+                              where, text, err);
         break;
     case PP_OPT_LIST: status = store_list(field, set->source[i] != source, where, text, err); break;
     }
@@ -201,7 +221,8 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
 /* ---- and back ---- */
 
 /* The largest unit that divides v, so that the text reads back exactly. */
-static void put_exact(char *buf, size_t size, uint64_t v, const uint64_t *units, const char *const *names, int n)
+static void put_exact(char *buf, size_t size, uint64_t v, const uint64_t *units, const char *const *names,
+                      int n)
 {
     int i = n - 1;
     while (i > 0 && (v == 0 || v % units[i] != 0))
@@ -228,7 +249,8 @@ static void put_double(char *buf, size_t size, double v)
 
 const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size)
 {
-    static const uint64_t size_units[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30, UINT64_C(1) << 40};
+    static const uint64_t size_units[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30,
+                                          UINT64_C(1) << 40};
     static const char *const size_names[] = {"", "KiB", "MiB", "GiB", "TiB"};
     static const uint64_t time_units[] = {1, 1000, 1000000, 1000000000};
     static const char *const time_names[] = {"ns", "us", "ms", "s"};

@@ -1,5 +1,5 @@
-/* base/opts_value.h: one value of an option table, between its text and its field. Shared by opts.c, opts_config.c and opts_help.c; commands
- * use opts.h. */
+/* base/opts_value.h: one value of an option table, between its text and its field. Shared by opts.c,
+ * opts_config.c and opts_help.c; commands use opts.h. */
 #ifndef PP_BASE_OPTS_VALUE_H
 #define PP_BASE_OPTS_VALUE_H
 
@@ -12,8 +12,10 @@ int pp_opt_find_letter(const struct pp_opt *table, char letter);
 const char *pp_opt_nearest(const struct pp_opt *table, const char *name);
 
 /* Stores text as the value of row i. where opens the sentence of a failure ("--workers", "PIPEPROBE_WORKERS",
- * "/etc/x/config:3: workers"). Lists append within one source and replace what a weaker source gave. text is kept by pointer. */
-pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where, const char *text, struct pp_err *err);
+ * "/etc/x/config:3: workers"). Lists append within one source and replace what a weaker source gave. text is
+ * kept by pointer. */
+pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where,
+                       const char *text, struct pp_err *err);
 
 /* Section [command] of $XDG_CONFIG_HOME/pipeprobe/config (or ~/.config/...); a missing file is fine. */
 pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_err *err);

@@ -1,5 +1,6 @@
-/* base/rng.h: counter-based randomness. A value depends on its key alone, so that what a sample gets does not depend
- * on which worker drew it or when. splitmix64's finaliser (Steele, Lea, Flood 2014) as mixing function. */
+/* base/rng.h: counter-based randomness. A value depends on its key alone, so that what a sample gets does not
+ * depend on which worker drew it or when. splitmix64's finaliser (Steele, Lea, Flood 2014) as mixing
+ * function. */
 #ifndef PP_BASE_RNG_H
 #define PP_BASE_RNG_H
 

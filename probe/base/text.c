@@ -19,7 +19,8 @@ struct unit {
 };
 
 /* The largest unit whose count is still at least one after rounding; v >= 0. */
-static char *in_units(char *buf, size_t size, double v, const char *sign, const struct unit *units, int n, double next)
+static char *in_units(char *buf, size_t size, double v, const char *sign, const struct unit *units, int n,
+                      double next)
 {
     int i = 0;
     while (i + 1 < n && v / units[i].size >= next)
@@ -48,13 +49,15 @@ char *pp_text_duration(char *buf, size_t size, double ns)
     if (whole < 3600)
         snprintf(buf, size, "%s%dm%02ds", sign, (int)(whole / 60), (int)(whole % 60));
     else
-        snprintf(buf, size, "%s%lluh%02dm", sign, (unsigned long long)((whole + 30) / 3600), (int)((whole + 30) % 3600 / 60));
+        snprintf(buf, size, "%s%lluh%02dm", sign, (unsigned long long)((whole + 30) / 3600),
+                 (int)((whole + 30) % 3600 / 60));
     return buf;
 }
 
 char *pp_text_bytes(char *buf, size_t size, double bytes)
 {
-    static const struct unit units[] = {{1, "B"}, {0x1p10, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
+    static const struct unit units[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"},
+                                        {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
     if (!isfinite(bytes))
         return unknown(buf, size);
     return in_units(buf, size, fabs(bytes), bytes < 0 ? "-" : "", units, 6, 1023.5);
@@ -114,7 +117,8 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     return buf;
 }
 
-/* Length of the plain character at s, 0 when it is none. The second block of control characters, U+0080 to U+009F, moves cursors too. */
+/* Length of the plain character at s, 0 when it is none. The second block of control characters, U+0080 to
+ * U+009F, moves cursors too. */
 static int plain_length(const unsigned char *s)
 {
     if (s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))

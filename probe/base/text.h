@@ -1,19 +1,25 @@
-/* base/text.h: numbers as people read them, and texts of others as a terminal may show them. Each number writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
+/* base/text.h: numbers as people read them, and texts of others as a terminal may show them. Each number
+ * writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
 #ifndef PP_BASE_TEXT_H
 #define PP_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-char *pp_text_duration(char *buf, size_t size, double ns);   /* "4.12 ms", "812 us", "31.0 s", "2m05s" */
-char *pp_text_bytes(char *buf, size_t size, double bytes);   /* "99.5 KiB", "1.21 GiB" */
-char *pp_text_count(char *buf, size_t size, double n);       /* "1,281,167" */
-char *pp_text_counted(char *buf, size_t size, double n, const char *one, const char *many); /* "1 batch", "1,281 batches" */
-char *pp_text_percent(char *buf, size_t size, double share); /* share 0.613 -> "61.3 %"; what would round to nothing: "<0.01 %", "-0.00 %" */
-char *pp_text_rate(char *buf, size_t size, double per_s);    /* "1,337" or "8.31", three significant digits below 100 */
+char *pp_text_duration(char *buf, size_t size, double ns); /* "4.12 ms", "812 us", "31.0 s", "2m05s" */
+char *pp_text_bytes(char *buf, size_t size, double bytes); /* "99.5 KiB", "1.21 GiB" */
+char *pp_text_count(char *buf, size_t size, double n);     /* "1,281,167" */
+char *pp_text_counted(char *buf, size_t size, double n, const char *one,
+                      const char *many); /* "1 batch", "1,281 batches" */
+char *pp_text_percent(
+    char *buf, size_t size,
+    double share); /* share 0.613 -> "61.3 %"; what would round to nothing: "<0.01 %", "-0.00 %" */
+char *pp_text_rate(char *buf, size_t size,
+                   double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
-/* Names of files and threads come from anybody: a control character in one could move the cursor, recolour or retitle the terminal. What is none, and is UTF-8, is
- * plain. Otherwise a copy to be freed with those bytes as \n, \t, \r, \xNN; NULL without memory. */
+/* Names of files and threads come from anybody: a control character in one could move the cursor, recolour or
+ * retitle the terminal. What is none, and is UTF-8, is plain. Otherwise a copy to be freed with those bytes
+ * as \n, \t, \r, \xNN; NULL without memory. */
 int pp_text_is_plain(const char *text);
 char *pp_text_plain(const char *text);
 

@@ -1,14 +1,20 @@
-/* base/utf8.h: where a character of UTF-8 ends (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF). */
+/* base/utf8.h: where a character of UTF-8 ends (RFC 3629: no overlong forms, no surrogates, at most
+ * U+10FFFF). */
 #ifndef PP_BASE_UTF8_H
 #define PP_BASE_UTF8_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0 byte, which counts as one. */
+/* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0 byte, which counts as one.
+ */
 static inline int pp_utf8_length(const unsigned char *s)
 {
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    int n = s[0] < 0x80                    ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0  ? 2
+            : (s[0] & 0xf0) == 0xe0        ? 3
+            : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                           : 0;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;

@@ -1,9 +1,11 @@
-/* The CUDA device: page-locked slots, a copy stream with an event per copy, and the trainer's step as a kernel of chosen duration.
+/* The CUDA device: page-locked slots, a copy stream with an event per copy, and the trainer's step as a
+ * kernel of chosen duration.
  *
- * Streams: copies run on one that does not wait for the legacy default stream, so that they overlap the step; the step runs on one that does, so that
- * a copy on the legacy stream (sync_copies) takes turns with it, as cudaMemcpy in a training script does. Waiting threads sleep (blocking events): a
- * spinning copy lane would take a core from the workers under test. The primary context is used, and made current by every call, for the
- * loader's threads come and go. */
+ * Streams: copies run on one that does not wait for the legacy default stream, so that they overlap the step;
+ * the step runs on one that does, so that a copy on the legacy stream (sync_copies) takes turns with it, as
+ * cudaMemcpy in a training script does. Waiting threads sleep (blocking events): a spinning copy lane would
+ * take a core from the workers under test. The primary context is used, and made current by every call, for
+ * the loader's threads come and go. */
 #include "probe/device/cuda_driver.h"
 #include "probe/device/cuda_normalize.h"
 #include "probe/device/ops.h"
@@ -22,7 +24,8 @@
 #define CALIBRATION_NS 2000000u
 #define CALIBRATION_TOLERANCE 0.1 /* beyond it the user is told what a step really takes */
 
-static const char lost_hint[] = "the device may be lost: look for Xid lines in dmesg; what was recorded so far is kept";
+static const char lost_hint[] =
+    "the device may be lost: look for Xid lines in dmesg; what was recorded so far is kept";
 
 /* Where one batch lies on the device, as it was copied and normalised, and when that is done. */
 struct target {
@@ -113,7 +116,8 @@ static pp_status cuda_alloc(struct pp_device *d, size_t size, void **out, struct
         rc = c->cu.cuMemHostAlloc(out, size, PP_CU_HOST_PORTABLE);
     if (rc == 0)
         memset(*out, 0, size);
-    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or --prefetch, or --pageable", "page-locking %zu MiB for batch slots failed", size >> 20);
+    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or --prefetch, or --pageable",
+                         "page-locking %zu MiB for batch slots failed", size >> 20);
 }
 
 static void cuda_free(struct pp_device *d, void *p, size_t size)
@@ -136,7 +140,8 @@ static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_e
         rc = c->cu.cuMemAlloc_v2(&t->normalized, pp_cuda_normalize_size(&c->normalize, size));
     if (rc == 0)
         t->size = size;
-    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers", "reserving %zu MiB on the device for a batch failed", size >> 20);
+    return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers",
+                         "reserving %zu MiB on the device for a batch failed", size >> 20);
 }
 
 /* A blocking copy is done when its call returns; a normalisation never is. */
@@ -146,7 +151,8 @@ static int has_event(const struct cuda *c)
 }
 
 /* A ticket is the number of the copy. */
-static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err)
+static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
+                                 struct pp_err *err)
 {
     struct cuda *c = of(d);
     struct target *t = &c->target[c->copies % (uint64_t)c->n_targets];
@@ -170,7 +176,8 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
 }
 
-/* A later copy may have taken the event over; its stream keeps order, so waiting for that one is waiting long enough. */
+/* A later copy may have taken the event over; its stream keeps order, so waiting for that one is waiting long
+ * enough. */
 static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
     struct cuda *c = of(d);
@@ -216,7 +223,7 @@ static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "waiting for the device failed");
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static pp_status make_context(struct cuda *c, struct pp_err *err)
 {
@@ -225,19 +232,21 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
     int major = 0, minor = 0;
     pp_cu_result rc = cu->cuDeviceGet(&c->device, 0);
     if (rc != 0)
-        return pp_cuda_check(cu, rc, err, "nvidia-smi may say more", "asking for the first CUDA device failed");
+        return pp_cuda_check(cu, rc, err, "nvidia-smi may say more",
+                             "asking for the first CUDA device failed");
     /* Names alone: without them the device works as well. */
     cu->cuDeviceGetName(name, sizeof(name), c->device);
     cu->cuDeviceGetAttribute(&major, PP_CU_ATTRIBUTE_MAJOR, c->device);
     cu->cuDeviceGetAttribute(&minor, PP_CU_ATTRIBUTE_MINOR, c->device);
     if (cu->cuDeviceGetPCIBusId(c->pci_bus_id, sizeof(c->pci_bus_id), c->device) != 0)
         c->pci_bus_id[0] = '\0';
-    snprintf(c->name, sizeof(c->name), "%s (compute capability %d.%d, driver for CUDA %d.%d), %s", name, major, minor, cu->version / 1000,
-             cu->version % 1000 / 10, c->pageable ? "pageable" : "pinned");
+    snprintf(c->name, sizeof(c->name), "%s (compute capability %d.%d, driver for CUDA %d.%d), %s", name,
+             major, minor, cu->version / 1000, cu->version % 1000 / 10, c->pageable ? "pageable" : "pinned");
     rc = cu->cuDevicePrimaryCtxRetain(&c->context, c->device);
     if (rc != 0)
         c->context = NULL;
-    return pp_cuda_check(cu, rc, err, "is another job holding it? nvidia-smi says", "making a context on %s failed", name);
+    return pp_cuda_check(cu, rc, err, "is another job holding it? nvidia-smi says",
+                         "making a context on %s failed", name);
 }
 
 static pp_status make_streams(struct cuda *c, struct pp_err *err)
@@ -253,10 +262,12 @@ static pp_status make_streams(struct cuda *c, struct pp_err *err)
         rc = cu->cuEventCreate(&c->stepped, event);
     for (int i = 0; i < c->n_targets && rc == 0; i++)
         rc = cu->cuEventCreate(&c->target[i].copied, event);
-    return pp_cuda_check(cu, rc, err, "nvidia-smi may say more", "making streams and events on the device failed");
+    return pp_cuda_check(cu, rc, err, "nvidia-smi may say more",
+                         "making streams and events on the device failed");
 }
 
-/* What a step of CALIBRATION_NS really takes by the device's own events; the launch before it pays for loading the code. */
+/* What a step of CALIBRATION_NS really takes by the device's own events; the launch before it pays for
+ * loading the code. */
 static pp_cu_result calibrate(struct cuda *c, double *took_ns)
 {
     const struct pp_cuda_driver *cu = &c->cu;
@@ -294,8 +305,11 @@ static pp_status make_kernel(struct cuda *c, struct pp_err *err)
     if (rc == 0)
         rc = calibrate(c, &took_ns);
     if (rc == 0 && fabs(took_ns - CALIBRATION_NS) > CALIBRATION_TOLERANCE * CALIBRATION_NS)
-        snprintf(c->note, sizeof(c->note), "a step of %.3g ms takes %.3g ms on this device: its timer is coarse", CALIBRATION_NS / 1e6, took_ns / 1e6);
-    return pp_cuda_check(&c->cu, rc, err, "a newer driver may take it", "loading the step's kernel into the device failed");
+        snprintf(c->note, sizeof(c->note),
+                 "a step of %.3g ms takes %.3g ms on this device: its timer is coarse", CALIBRATION_NS / 1e6,
+                 took_ns / 1e6);
+    return pp_cuda_check(&c->cu, rc, err, "a newer driver may take it",
+                         "loading the step's kernel into the device failed");
 }
 
 static const struct pp_device_ops cuda_ops;
@@ -309,7 +323,9 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
     c->base.ops = &cuda_ops;
     c->pageable = opts->pageable;
     c->sync_copies = opts->sync_copies;
-    c->n_targets = opts->copy_buffers < 1 ? DEFAULT_COPY_BUFFERS : opts->copy_buffers > MAX_COPY_BUFFERS ? MAX_COPY_BUFFERS : opts->copy_buffers;
+    c->n_targets = opts->copy_buffers < 1                  ? DEFAULT_COPY_BUFFERS
+                   : opts->copy_buffers > MAX_COPY_BUFFERS ? MAX_COPY_BUFFERS
+                                                           : opts->copy_buffers;
     pp_status st = pp_cuda_driver_load(&c->cu, PP_CUDA_LIBRARY, err);
     if (st == PP_OK)
         st = pp_cuda_driver_devices(&c->cu, &devices, err);
@@ -330,9 +346,18 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
 }
 
 static const struct pp_device_ops cuda_ops = {
-    .kind = "cuda", .text = "an NVIDIA GPU, through the driver's own library",
-    .open = cuda_open, .close = cuda_close, .info = cuda_info, .alloc = cuda_alloc, .free = cuda_free,
-    .copy_start = cuda_copy_start, .copy_wait = cuda_copy_wait, .step_start = cuda_step_start, .step_wait = cuda_step_wait, .sync = cuda_sync,
+    .kind = "cuda",
+    .text = "an NVIDIA GPU, through the driver's own library",
+    .open = cuda_open,
+    .close = cuda_close,
+    .info = cuda_info,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .copy_start = cuda_copy_start,
+    .copy_wait = cuda_copy_wait,
+    .step_start = cuda_step_start,
+    .step_wait = cuda_step_wait,
+    .sync = cuda_sync,
 };
 
 const struct pp_device_ops *const pp_device_cuda = &cuda_ops;

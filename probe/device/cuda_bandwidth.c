@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LARGEST ((size_t)64 << 20)
-#define LEAST_COPIES 4          /* the first pays for mappings */
+#define LEAST_COPIES 4 /* the first pays for mappings */
 #define LEAST_NS 15000000u
 #define MOST_COPIES 1000
 
@@ -58,7 +58,9 @@ static pp_status take_memory(struct bench *b, enum memory kind, void **p, struct
 {
     if (kind == PAGEABLE)
         return pp_pages_map(LARGEST, p, err);
-    pp_cu_result rc = b->cu.cuMemHostAlloc(p, LARGEST, PP_CU_HOST_PORTABLE | (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
+    pp_cu_result rc = b->cu.cuMemHostAlloc(p, LARGEST,
+                                           PP_CU_HOST_PORTABLE |
+                                               (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
     if (rc == 0)
         memset(*p, 1, LARGEST);
     return pp_cuda_check(&b->cu, rc, err, NULL, "page-locking %zu MiB failed", LARGEST >> 20);
@@ -93,13 +95,15 @@ static pp_cu_result fastest(struct bench *b, const void *p, size_t size, double 
 pp_status pp_cuda_bandwidth(struct pp_bandwidth *out, struct pp_err *err)
 {
     struct bench b = {0};
-    *out = (struct pp_bandwidth){.size = {(size_t)64 << 10, (size_t)1 << 20, (size_t)16 << 20, LARGEST}, .memory = {"pageable", "pinned", "write-combined"}};
+    *out = (struct pp_bandwidth){.size = {(size_t)64 << 10, (size_t)1 << 20, (size_t)16 << 20, LARGEST},
+                                 .memory = {"pageable", "pinned", "write-combined"}};
     pp_status st = open_bench(&b, err);
     for (int m = 0; m < PP_BANDWIDTH_MEMORIES && st == PP_OK; m++) {
         void *p = NULL;
         st = take_memory(&b, (enum memory)m, &p, err);
         for (int s = 0; s < PP_BANDWIDTH_SIZES && st == PP_OK; s++)
-            st = pp_cuda_check(&b.cu, fastest(&b, p, out->size[s], &out->bytes_per_s[m][s]), err, NULL, "measuring copies from %s memory failed", out->memory[m]);
+            st = pp_cuda_check(&b.cu, fastest(&b, p, out->size[s], &out->bytes_per_s[m][s]), err, NULL,
+                               "measuring copies from %s memory failed", out->memory[m]);
         release_memory(&b, (enum memory)m, p);
     }
     close_bench(&b);

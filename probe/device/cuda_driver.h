@@ -1,7 +1,9 @@
-/* device/cuda_driver.h: NVIDIA's driver, opened at run time. Nothing of CUDA is needed to build or to link: the prototypes below are our own, for the
- * calls we make, under the names the library exports (the stable binary interface; "_v2" where a call changed once).
+/* device/cuda_driver.h: NVIDIA's driver, opened at run time. Nothing of CUDA is needed to build or to link:
+ * the prototypes below are our own, for the calls we make, under the names the library exports (the stable
+ * binary interface; "_v2" where a call changed once).
  *
- * A driver is plain data, filled once and read by any thread. libcuda stays mapped for the life of the process: it has threads of its own. */
+ * A driver is plain data, filled once and read by any thread. libcuda stays mapped for the life of the
+ * process: it has threads of its own. */
 #ifndef PP_DEVICE_CUDA_DRIVER_H
 #define PP_DEVICE_CUDA_DRIVER_H
 
@@ -29,45 +31,51 @@ typedef struct pp_cu_module_st *pp_cu_module;
 typedef struct pp_cu_function_st *pp_cu_function;
 typedef unsigned long long pp_cu_pointer; /* an address on the device */
 
-enum { PP_CU_STREAM_NON_BLOCKING = 1 };                              /* does not wait for the legacy default stream, nor it for us */
-enum { PP_CU_EVENT_DEFAULT = 0, PP_CU_EVENT_BLOCKING_SYNC = 1, PP_CU_EVENT_DISABLE_TIMING = 2 }; /* blocking: the waiting thread sleeps instead of spinning */
+enum { PP_CU_STREAM_NON_BLOCKING = 1 }; /* does not wait for the legacy default stream, nor it for us */
+enum {
+    PP_CU_EVENT_DEFAULT = 0,
+    PP_CU_EVENT_BLOCKING_SYNC = 1,
+    PP_CU_EVENT_DISABLE_TIMING = 2
+}; /* blocking: the waiting thread sleeps instead of spinning */
 enum { PP_CU_HOST_PORTABLE = 1, PP_CU_HOST_WRITE_COMBINED = 4 };
 enum { PP_CU_ATTRIBUTE_MAJOR = 75, PP_CU_ATTRIBUTE_MINOR = 76 }; /* compute capability */
 
 /* X(symbol, arguments) */
-#define PP_CU_CALLS(X)                                                                                                   \
-    X(cuInit, (unsigned flags))                                                                                          \
-    X(cuDriverGetVersion, (int *version))                                                                                \
-    X(cuGetErrorString, (pp_cu_result rc, const char **text))                                                            \
-    X(cuDeviceGetCount, (int *n))                                                                                        \
-    X(cuDeviceGet, (pp_cu_device *out, int ordinal))                                                                     \
-    X(cuDeviceGetName, (char *name, int size, pp_cu_device dev))                                                         \
-    X(cuDeviceGetPCIBusId, (char *id, int size, pp_cu_device dev))                                                       \
-    X(cuDeviceGetAttribute, (int *out, int attribute, pp_cu_device dev))                                                 \
-    X(cuDevicePrimaryCtxRetain, (pp_cu_context *out, pp_cu_device dev))                                                  \
-    X(cuDevicePrimaryCtxRelease_v2, (pp_cu_device dev))                                                                  \
-    X(cuCtxSetCurrent, (pp_cu_context ctx))                                                                              \
-    X(cuCtxSynchronize, (void))                                                                                          \
-    X(cuMemHostAlloc, (void **out, size_t size, unsigned flags))                                                         \
-    X(cuMemFreeHost, (void *p))                                                                                          \
-    X(cuMemAlloc_v2, (pp_cu_pointer *out, size_t size))                                                                  \
-    X(cuMemFree_v2, (pp_cu_pointer p))                                                                                   \
-    X(cuMemcpyHtoD_v2, (pp_cu_pointer to, const void *from, size_t size))                                                \
-    X(cuMemcpyDtoH_v2, (void *to, pp_cu_pointer from, size_t size))                                                      \
-    X(cuMemcpyHtoDAsync_v2, (pp_cu_pointer to, const void *from, size_t size, pp_cu_stream stream))                      \
-    X(cuStreamCreate, (pp_cu_stream *out, unsigned flags))                                                               \
-    X(cuStreamSynchronize, (pp_cu_stream stream))                                                                        \
-    X(cuStreamDestroy_v2, (pp_cu_stream stream))                                                                         \
-    X(cuEventCreate, (pp_cu_event *out, unsigned flags))                                                                 \
-    X(cuEventRecord, (pp_cu_event event, pp_cu_stream stream))                                                           \
-    X(cuEventSynchronize, (pp_cu_event event))                                                                           \
-    X(cuEventElapsedTime, (float *ms, pp_cu_event from, pp_cu_event to))                                                 \
-    X(cuEventDestroy_v2, (pp_cu_event event))                                                                            \
-    X(cuModuleLoadData, (pp_cu_module *out, const void *image))                                                          \
-    X(cuModuleUnload, (pp_cu_module module))                                                                             \
-    X(cuModuleGetFunction, (pp_cu_function *out, pp_cu_module module, const char *name))                                 \
-    X(cuLaunchKernel, (pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,   \
-                       unsigned shared_bytes, pp_cu_stream stream, void **args, void **extra))
+/* clang-format off */
+#define PP_CU_CALLS(X) \
+    X(cuInit, (unsigned flags)) \
+    X(cuDriverGetVersion, (int *version)) \
+    X(cuGetErrorString, (pp_cu_result rc, const char **text)) \
+    X(cuDeviceGetCount, (int *n)) \
+    X(cuDeviceGet, (pp_cu_device *out, int ordinal)) \
+    X(cuDeviceGetName, (char *name, int size, pp_cu_device dev)) \
+    X(cuDeviceGetPCIBusId, (char *id, int size, pp_cu_device dev)) \
+    X(cuDeviceGetAttribute, (int *out, int attribute, pp_cu_device dev)) \
+    X(cuDevicePrimaryCtxRetain, (pp_cu_context *out, pp_cu_device dev)) \
+    X(cuDevicePrimaryCtxRelease_v2, (pp_cu_device dev)) \
+    X(cuCtxSetCurrent, (pp_cu_context ctx)) \
+    X(cuCtxSynchronize, (void)) \
+    X(cuMemHostAlloc, (void **out, size_t size, unsigned flags)) \
+    X(cuMemFreeHost, (void *p)) \
+    X(cuMemAlloc_v2, (pp_cu_pointer *out, size_t size)) \
+    X(cuMemFree_v2, (pp_cu_pointer p)) \
+    X(cuMemcpyHtoD_v2, (pp_cu_pointer to, const void *from, size_t size)) \
+    X(cuMemcpyDtoH_v2, (void *to, pp_cu_pointer from, size_t size)) \
+    X(cuMemcpyHtoDAsync_v2, (pp_cu_pointer to, const void *from, size_t size, pp_cu_stream stream)) \
+    X(cuStreamCreate, (pp_cu_stream *out, unsigned flags)) \
+    X(cuStreamSynchronize, (pp_cu_stream stream)) \
+    X(cuStreamDestroy_v2, (pp_cu_stream stream)) \
+    X(cuEventCreate, (pp_cu_event *out, unsigned flags)) \
+    X(cuEventRecord, (pp_cu_event event, pp_cu_stream stream)) \
+    X(cuEventSynchronize, (pp_cu_event event)) \
+    X(cuEventElapsedTime, (float *ms, pp_cu_event from, pp_cu_event to)) \
+    X(cuEventDestroy_v2, (pp_cu_event event)) \
+    X(cuModuleLoadData, (pp_cu_module *out, const void *image)) \
+    X(cuModuleUnload, (pp_cu_module module)) \
+    X(cuModuleGetFunction, (pp_cu_function *out, pp_cu_module module, const char *name)) \
+    X(cuLaunchKernel, (pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+                       unsigned bz, unsigned shared_bytes, pp_cu_stream stream, void **args, void **extra))
+/* clang-format on */
 
 struct pp_cuda_driver {
 #define PP_CU_MEMBER(name, args) pp_cu_result(*name) args;
@@ -76,19 +84,21 @@ struct pp_cuda_driver {
     int version; /* of CUDA the driver speaks: 12020 is 12.2 */
 };
 
-/* Finds the calls in library (normally PP_CUDA_LIBRARY) and asks its version; touches no device. PP_E_NOT_FOUND: there is no such library;
- * PP_E_UNSUPPORTED: the driver is older than what we use. */
+/* Finds the calls in library (normally PP_CUDA_LIBRARY) and asks its version; touches no device.
+ * PP_E_NOT_FOUND: there is no such library; PP_E_UNSUPPORTED: the driver is older than what we use. */
 #define PP_CUDA_LIBRARY "libcuda.so.1"
 pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, struct pp_err *err);
 
-/* Initialises the driver and counts the devices the process may use; *n > 0 on PP_OK. PP_E_UNSUPPORTED: none is usable, and err says why. */
+/* Initialises the driver and counts the devices the process may use; *n > 0 on PP_OK. PP_E_UNSUPPORTED: none
+ * is usable, and err says why. */
 pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err);
 
 /* The driver's own words for rc. */
 const char *pp_cuda_error_text(const struct pp_cuda_driver *d, pp_cu_result rc);
 
-/* Turns rc into a status with the sentence "WHAT: the driver says ... (CUDA error N)" and, when it is not NULL, "; hint". PP_OK for rc 0. */
-pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+/* Turns rc into a status with the sentence "WHAT: the driver says ... (CUDA error N)" and, when it is not
+ * NULL, "; hint". PP_OK for rc 0. */
+pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint,
+                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

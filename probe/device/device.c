@@ -53,7 +53,8 @@ void pp_device_free(struct pp_device *d, void *p, size_t size)
     d->ops->free(d, p, size);
 }
 
-pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err)
+pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
+                               struct pp_err *err)
 {
     return d->ops->copy_start(d, src, size, ticket, err);
 }
@@ -83,7 +84,8 @@ void pp_device_end(struct pp_device *d)
 pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
 {
     if (!d->ops->step_start)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the %s device runs no steps; use --device cuda, or --step sleep", d->ops->kind);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "the %s device runs no steps; use --device cuda, or --step sleep", d->ops->kind);
     return d->ops->step_start(d, ns, err);
 }
 

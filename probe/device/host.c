@@ -1,6 +1,7 @@
-/* The host device: page-locked memory, and a copy engine played by a clock. A real copy engine moves a batch without the CPU; a memcpy here
- * would take up to 20 % of a core from the loader under test, so a copy is only timed: it starts when the link is free and ends size / bandwidth
- * later. What costs CPU on a real machine costs it here: with pageable memory every byte is copied into a staging buffer first. */
+/* The host device: page-locked memory, and a copy engine played by a clock. A real copy engine moves a batch
+ * without the CPU; a memcpy here would take up to 20 % of a core from the loader under test, so a copy is
+ * only timed: it starts when the link is free and ends size / bandwidth later. What costs CPU on a real
+ * machine costs it here: with pageable memory every byte is copied into a staging buffer first. */
 #include "probe/device/ops.h"
 
 #include "probe/base/clock.h"
@@ -58,7 +59,8 @@ static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct
         struct rlimit lim = {0};
         getrlimit(RLIMIT_MEMLOCK, &lim);
         h->unlocked = 1;
-        snprintf(h->note, sizeof(h->note), "batch slots are not page-locked (%s; the limit is %llu KiB, see ulimit -l)",
+        snprintf(h->note, sizeof(h->note),
+                 "batch slots are not page-locked (%s; the limit is %llu KiB, see ulimit -l)",
                  strerror(errno), (unsigned long long)lim.rlim_cur >> 10);
     }
     return st;
@@ -83,7 +85,8 @@ static uint64_t issue(struct host *h, size_t size)
 }
 
 /* A ticket is the time at which the copy is done. */
-static pp_status host_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err)
+static pp_status host_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
+                                 struct pp_err *err)
 {
     struct host *h = of(d);
     (void)err;
@@ -132,7 +135,8 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
     h->bytes_per_s = opts->link_bytes_per_s > 0 ? opts->link_bytes_per_s : DEFAULT_LINK_BYTES_PER_S;
     h->pageable = opts->pageable;
     pthread_mutex_init(&h->lock, NULL);
-    snprintf(h->name, sizeof(h->name), "host stand-in, %.1f GB/s link, %s", h->bytes_per_s / 1e9, h->pageable ? "pageable" : "pinned");
+    snprintf(h->name, sizeof(h->name), "host stand-in, %.1f GB/s link, %s", h->bytes_per_s / 1e9,
+             h->pageable ? "pageable" : "pinned");
     for (int i = 0; h->pageable && i < 2 && st == PP_OK; i++)
         st = pp_pages_map(STAGING_BYTES, (void **)&h->staging[i], err);
     if (st != PP_OK) {
@@ -144,9 +148,16 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
 }
 
 static const struct pp_device_ops host_ops = {
-    .kind = "host", .text = "page-locked memory and a link of stated bandwidth; stands in for a GPU",
-    .open = host_open, .close = host_close, .info = host_info, .alloc = host_alloc, .free = host_free,
-    .copy_start = host_copy_start, .copy_wait = host_copy_wait, .sync = host_sync,
+    .kind = "host",
+    .text = "page-locked memory and a link of stated bandwidth; stands in for a GPU",
+    .open = host_open,
+    .close = host_close,
+    .info = host_info,
+    .alloc = host_alloc,
+    .free = host_free,
+    .copy_start = host_copy_start,
+    .copy_wait = host_copy_wait,
+    .sync = host_sync,
 };
 
 const struct pp_device_ops *const pp_device_host = &host_ops;

@@ -12,9 +12,11 @@ struct pp_device_ops {
     void (*info)(const struct pp_device *d, struct pp_device_info *out);
     pp_status (*alloc)(struct pp_device *d, size_t size, void **out, struct pp_err *err);
     void (*free)(struct pp_device *d, void *p, size_t size);
-    pp_status (*copy_start)(struct pp_device *d, const void *src, size_t size, uint64_t *ticket, struct pp_err *err);
+    pp_status (*copy_start)(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
+                            struct pp_err *err);
     pp_status (*copy_wait)(struct pp_device *d, uint64_t ticket, struct pp_err *err);
-    pp_status (*step_start)(struct pp_device *d, uint64_t ns, struct pp_err *err); /* NULL, and step_wait too: runs no steps */
+    pp_status (*step_start)(struct pp_device *d, uint64_t ns,
+                            struct pp_err *err); /* NULL, and step_wait too: runs no steps */
     pp_status (*step_wait)(struct pp_device *d, struct pp_err *err);
     pp_status (*sync)(struct pp_device *d, struct pp_err *err);
 };

@@ -38,11 +38,15 @@ static int came(const struct pp_collective *c, uint32_t rank)
     return atomic_load(&line_of(c, rank)->meetings) >= c->meetings;
 }
 
-pp_status pp_collective_join(const struct pp_collective_opts *o, struct pp_collective **out, struct pp_err *err)
+pp_status pp_collective_join(const struct pp_collective_opts *o, struct pp_collective **out,
+                             struct pp_err *err)
 {
     *out = NULL;
     if (o->world_size < 2 || o->world_size > PP_COLLECTIVE_RANKS || o->rank >= o->world_size)
-        return pp_fail(err, PP_E_USAGE, "--collective is for 2 to %d processes of one machine: give each its --rank, and all the same --world-size", PP_COLLECTIVE_RANKS);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--collective is for 2 to %d processes of one machine: give each its --rank, and all the same --world-size",
+            PP_COLLECTIVE_RANKS);
     struct pp_collective *c = calloc(1, sizeof(*c) + o->world_size);
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to join %s", o->path);
@@ -77,7 +81,9 @@ static void say(struct pp_collective *c, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    int n = c->news_n < sizeof(c->news) ? vsnprintf(c->news + c->news_n, sizeof(c->news) - c->news_n, fmt, args) : 0;
+    int n = c->news_n < sizeof(c->news)
+                ? vsnprintf(c->news + c->news_n, sizeof(c->news) - c->news_n, fmt, args)
+                : 0;
     va_end(args);
     c->news_n += n > 0 ? (size_t)n : 0;
 }
@@ -92,7 +98,9 @@ static void tell(struct pp_collective *c, uint32_t rank, uint32_t state)
     say(c, "%srank %u of %u ", c->news_n ? ", " : "", rank, c->world_size);
     switch (state) {
     case PP_RANK_NEVER_CAME: say(c, "did not begin within %s", limit); break;
-    case PP_RANK_LATE: say(c, "did not come to step %llu within %s", (unsigned long long)c->meetings - 1, limit); break;
+    case PP_RANK_LATE:
+        say(c, "did not come to step %llu within %s", (unsigned long long)c->meetings - 1, limit);
+        break;
     case PP_RANK_DIED: say(c, "died after %s", steps); break;
     default: say(c, "ended after %s", steps);
     }
@@ -146,8 +154,8 @@ static void give_up_on(struct pp_collective *c, uint32_t rank, uint32_t state, u
         pp_ranks_file_ring(&c->file);
 }
 
-/* Ranks that died are given up at once, those that do not come when they have been waited for long enough. One that opens its data before its first step
- * takes as long as that takes. */
+/* Ranks that died are given up at once, those that do not come when they have been waited for long enough.
+ * One that opens its data before its first step takes as long as that takes. */
 static void look_for_the_missing(struct pp_collective *c, uint64_t waited_ns)
 {
     int over = waited_ns >= c->limit_ns;
@@ -164,12 +172,14 @@ static void look_for_the_missing(struct pp_collective *c, uint64_t waited_ns)
     }
 }
 
-/* The limit counts looks, not the clock: ranks that were stopped together, or a machine that slept, must not wake up to find each other late. */
+/* The limit counts looks, not the clock: ranks that were stopped together, or a machine that slept, must not
+ * wake up to find each other late. */
 static pp_status wait_for_all(struct pp_collective *c, pp_collective_look *look, void *ctx)
 {
     uint64_t waited = 0, looked = pp_now_ns();
     for (;;) {
-        uint32_t bell = atomic_load(&c->file.shared->bell); /* before looking who came: who comes after that rings it */
+        uint32_t bell = atomic_load(
+            &c->file.shared->bell); /* before looking who came: who comes after that rings it */
         if (all_came(c))
             return PP_OK;
         pp_ranks_file_sleep(&c->file, bell, LOOK_NS);
@@ -184,7 +194,8 @@ static pp_status wait_for_all(struct pp_collective *c, pp_collective_look *look,
     }
 }
 
-/* Comes to the next meeting and waits until it is over. Sequentially consistent stores and loads: of ranks that come together, one at least sees that all did. */
+/* Comes to the next meeting and waits until it is over. Sequentially consistent stores and loads: of ranks
+ * that come together, one at least sees that all did. */
 static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *ctx)
 {
     struct pp_rank_line *me = line_of(c, c->rank);
@@ -196,7 +207,8 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
     return wait_for_all(c, look, ctx);
 }
 
-/* Who came, gone since or not. PP_END: nobody but this rank, or the others have given it up and are further on. */
+/* Who came, gone since or not. PP_END: nobody but this rank, or the others have given it up and are further
+ * on. */
 static pp_status sum_up(const struct pp_collective *c, struct pp_meeting *out)
 {
     uint64_t last_ns = 0, others_ns = 0;
@@ -223,7 +235,8 @@ pp_status pp_collective_gather(struct pp_collective *c, pp_collective_look *look
     return st;
 }
 
-pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, void *ctx, struct pp_meeting *out)
+pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, void *ctx,
+                             struct pp_meeting *out)
 {
     *out = (struct pp_meeting){.last_rank = c->rank};
     if (c->alone)

@@ -1,4 +1,5 @@
-/* What all back ends share: telling the kind by what lies at the path, warnings, the sample buffer, and the way to the table. */
+/* What all back ends share: telling the kind by what lies at the path, warnings, the sample buffer, and the
+ * way to the table. */
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/loader/dataset_ops.h"
@@ -27,7 +28,7 @@ const char *pp_dataset_kind_name(enum pp_dataset_kind kind)
     return (unsigned)kind < PP_DATASET_KIND_COUNT ? names[kind] : "unknown";
 }
 
-/* ---- warnings -------------------------------------------------------------------------------------------------------------- */
+/* ---- warnings ---- */
 
 /* One slot is kept for the sentence that counts those that found no room. */
 static int append_warning(struct pp_warnings *w, char *text)
@@ -78,9 +79,10 @@ static void count_dropped(struct pp_warnings *w)
         w->text[w->n++] = text;
 }
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
-static pp_status open_directory(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+static pp_status open_directory(const struct pp_dataset_opts *opts, struct pp_dataset **out,
+                                struct pp_err *err)
 {
     struct pp_listing root;
     int fd = pp_io_open(opts->spec, O_RDONLY | O_DIRECTORY, 0);
@@ -123,7 +125,10 @@ static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset
     if (found && S_ISDIR(info.st_mode))
         return open_directory(opts, out, err);
     if (!found && is_no_path(spec))
-        return pp_fail(err, PP_E_USAGE, "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here", spec);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here",
+            spec);
     if (pp_has_suffix(spec, ".bin") || pp_has_suffix(spec, ".npy"))
         return pp_tokens_open(opts, out, err);
     if (pp_is_shard_spec(spec))
@@ -131,9 +136,12 @@ static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset
     if (!found)
         return pp_fail_errno(err, why, "cannot open the dataset %s", spec);
     if (pp_has_image_extension(spec))
-        return pp_fail(err, PP_E_USAGE, "%s is a single image: name the directory that holds the images", spec);
-    return pp_fail(err, PP_E_UNSUPPORTED,
-                   "cannot tell what %s is: a dataset is a directory of images, .tar shards, or a .bin or .npy file of tokens", spec);
+        return pp_fail(err, PP_E_USAGE, "%s is a single image: name the directory that holds the images",
+                       spec);
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "cannot tell what %s is: a dataset is a directory of images, .tar shards, or a .bin or .npy file of tokens",
+        spec);
 }
 
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
@@ -141,7 +149,9 @@ pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset 
     *out = NULL;
     pp_err_clear(err);
     if (!opts->spec || (!opts->spec[0] && !opts->synthetic))
-        return pp_fail(err, PP_E_USAGE, "no dataset was named: give a directory, .tar shards, a token file, or --synthetic SPEC");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "no dataset was named: give a directory, .tar shards, a token file, or --synthetic SPEC");
     pp_status st = opts->synthetic ? pp_synthetic_open(opts, out, err) : open_path(opts, out, err);
     if (st == PP_OK) {
         pp_err_clear(err);
@@ -159,7 +169,7 @@ void pp_dataset_close(struct pp_dataset *d)
     free(d);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------- */
+/* ---- questions ---- */
 
 enum pp_dataset_kind pp_dataset_kind(const struct pp_dataset *d)
 {
@@ -206,7 +216,7 @@ int pp_dataset_sequential(const struct pp_dataset *d)
     return d->ops->sequential;
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 pp_status pp_sample_reserve(struct pp_sample *s, size_t n, struct pp_err *err)
 {
@@ -237,10 +247,11 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
     s->cache_known = 0;
     s->cache_hit_bytes = 0;
     if (d->len == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the shards were opened without an index: their samples can only be streamed");
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "the shards were opened without an index: their samples can only be streamed");
     if (index >= d->len)
-        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu", (unsigned long long)index,
-                       (unsigned long long)d->len);
+        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu",
+                       (unsigned long long)index, (unsigned long long)d->len);
     return d->ops->read(d, index, s, err);
 }
 

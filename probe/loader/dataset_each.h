@@ -1,5 +1,6 @@
-/* loader/dataset_each.h: start-up work shared out: many small pieces (list a class, index a shard, make an image) done by several threads
- * while the opening thread reports progress. Threads help even on one core, for on a slow mount the time goes into waiting. */
+/* loader/dataset_each.h: start-up work shared out: many small pieces (list a class, index a shard, make an
+ * image) done by several threads while the opening thread reports progress. Threads help even on one core,
+ * for on a slow mount the time goes into waiting. */
 #ifndef PP_LOADER_DATASET_EACH_H
 #define PP_LOADER_DATASET_EACH_H
 
@@ -8,8 +9,8 @@
 #include <stdatomic.h>
 
 struct pp_each {
-    uint64_t n;   /* pieces */
-    int threads;  /* at most this many, and never more than n */
+    uint64_t n;  /* pieces */
+    int threads; /* at most this many, and never more than n */
     pp_status (*piece)(void *ctx, uint64_t i, struct pp_err *err); /* any thread; each i once */
     void *ctx;
     /* progress, as opts->progress wants it */
@@ -18,8 +19,9 @@ struct pp_each {
     atomic_uint_least64_t *done; /* counted by piece; NULL: finished pieces are reported, of n */
 };
 
-/* Returns when every started piece has ended. The first failure, or a non-zero answer of progress (PP_E_INTERRUPTED), stops the handing
- * out; progress is not asked again. Pieces are handed out by rising i, so of several failures the one with the lowest i is returned, whatever the timing. */
+/* Returns when every started piece has ended. The first failure, or a non-zero answer of progress
+ * (PP_E_INTERRUPTED), stops the handing out; progress is not asked again. Pieces are handed out by rising i,
+ * so of several failures the one with the lowest i is returned, whatever the timing. */
 pp_status pp_each_run(const struct pp_each *each, struct pp_err *err);
 
 #endif

@@ -1,8 +1,9 @@
-/* Image folder: a class per directory, in torchvision ImageFolder's order and by its rules, or a plain directory of images.
+/* Image folder: a class per directory, in torchvision ImageFolder's order and by its rules, or a plain
+ * directory of images.
  *
- * 1.28 million files take about 26 bytes each plus their names: per directory one block of names and one 32-bit offset per file; a
- * sample's directory is found by bisection over the directories' first indexes. Files are opened relative to one descriptor
- * of the root, whatever the number of classes. */
+ * 1.28 million files take about 26 bytes each plus their names: per directory one block of names and one
+ * 32-bit offset per file; a sample's directory is found by bisection over the directories' first indexes.
+ * Files are opened relative to one descriptor of the root, whatever the number of classes. */
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/text.h"
@@ -18,7 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Listing waits more than it computes; eight threads keep a mount with 3 ms look-ups busy and do not crowd two cores. */
+/* Listing waits more than it computes; eight threads keep a mount with 3 ms look-ups busy and do not crowd
+ * two cores. */
 enum { LISTING_THREADS = 8 };
 
 struct folder_dir {
@@ -62,7 +64,8 @@ static int relative_path(const struct folder_dir *dir, uint64_t index, char *buf
     return snprintf(buf, size, "%s%s%s", dir->rel, dir->rel[0] ? "/" : "", name);
 }
 
-static pp_status folder_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+static pp_status folder_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+                             struct pp_err *err)
 {
     const struct folder *f = folder_of(d);
     const struct folder_dir *dir = dir_of(f, index);
@@ -71,7 +74,8 @@ static pp_status folder_read(const struct pp_dataset *d, uint64_t index, struct 
     size_t before = s->cap;
 
     if (relative_path(dir, index, rel, sizeof(rel)) >= (int)sizeof(rel))
-        return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system opens", (unsigned long long)index);
+        return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system opens",
+                       (unsigned long long)index);
     s->label = dir->label;
     pp_status st = pp_io_read_file(f->root_fd, rel, &s->buf, &s->cap, &s->size, &cached, err);
     s->grown += s->cap != before;
@@ -97,9 +101,11 @@ static void folder_describe(const struct pp_dataset *d, char *buf, size_t size)
     pp_text_count(files, sizeof(files), (double)d->len);
     pp_text_count(classes, sizeof(classes), (double)d->classes);
     if (folder_of(d)->flat)
-        snprintf(buf, size, "image folder, %s file%s without class directories (every label is -1)", files, d->len == 1 ? "" : "s");
+        snprintf(buf, size, "image folder, %s file%s without class directories (every label is -1)", files,
+                 d->len == 1 ? "" : "s");
     else
-        snprintf(buf, size, "image folder, %s file%s in %s class%s", files, d->len == 1 ? "" : "s", classes, d->classes == 1 ? "" : "es");
+        snprintf(buf, size, "image folder, %s file%s in %s class%s", files, d->len == 1 ? "" : "s", classes,
+                 d->classes == 1 ? "" : "es");
 }
 
 static const char *folder_class_name(const struct pp_dataset *d, uint64_t cls)
@@ -116,7 +122,8 @@ static uint64_t names_footprint(const struct pp_names *names)
 static uint64_t folder_footprint(const struct pp_dataset *d)
 {
     const struct folder *f = folder_of(d);
-    uint64_t bytes = sizeof(*f) + malloc_usable_size(f->dir) + malloc_usable_size(f->root) + names_footprint(&f->class_names);
+    uint64_t bytes = sizeof(*f) + malloc_usable_size(f->dir) + malloc_usable_size(f->root) +
+                     names_footprint(&f->class_names);
     for (size_t i = 0; i < f->n_dirs; i++)
         bytes += malloc_usable_size(f->dir[i].rel) + names_footprint(&f->dir[i].images);
     return bytes;
@@ -147,7 +154,7 @@ static const struct pp_dataset_ops folder_ops = {
     .close = folder_close,
 };
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
 struct lister {
     int root_fd;
@@ -167,17 +174,22 @@ static void append_class(struct folder *f, int64_t label, struct pp_walk *walk)
 {
     for (size_t k = 0; k < walk->n; k++) {
         struct pp_walk_dir *from = &walk->dir[k];
-        f->dir[f->n_dirs++] = (struct folder_dir){.rel = from->rel, .label = label, .first = f->base.len, .images = from->images};
+        f->dir[f->n_dirs++] = (struct folder_dir){.rel = from->rel,
+                                                  .label = label,
+                                                  .first = f->base.len,
+                                                  .images = from->images};
         f->base.len += from->images.n;
         *from = (struct pp_walk_dir){0};
     }
     pp_warnings_move(&f->base.warnings, &walk->warnings);
 }
 
-/* The root of a data set with its splits in it is a class folder, too, with two or three classes; seldom the one that was meant. */
+/* The root of a data set with its splits in it is a class folder, too, with two or three classes; seldom the
+ * one that was meant. */
 static void warn_of_splits(struct folder *f)
 {
-    static const char *const splits[] = {"train", "training", "val", "valid", "validation", "test", "dev", NULL};
+    static const char *const splits[] = {"train",      "training", "val", "valid",
+                                         "validation", "test",     "dev", NULL};
     const char *first = NULL;
     for (size_t i = 0; i < f->class_names.n; i++) {
         const char *name = f->class_names.bytes + f->class_names.at[i], *const *s = splits;
@@ -188,7 +200,9 @@ static void warn_of_splits(struct folder *f)
         first = first && strncmp(first, "train", 5) == 0 ? first : name;
     }
     if (first)
-        pp_warn(&f->base.warnings, "the classes of %s are called like splits, %s among them: did you mean %s/%s?", f->root, first, f->root, first);
+        pp_warn(&f->base.warnings,
+                "the classes of %s are called like splits, %s among them: did you mean %s/%s?", f->root,
+                first, f->root, first);
 }
 
 static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
@@ -198,19 +212,29 @@ static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
         if (walk[i].images == 0)
             empty++, first = i;
     if (empty > 0)
-        pp_warn(&f->base.warnings,
-                "%zu of %zu class directories hold%s no image (the first: %s); torchvision's ImageFolder refuses such a folder", empty,
-                f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
+        pp_warn(
+            &f->base.warnings,
+            "%zu of %zu class directories hold%s no image (the first: %s); torchvision's ImageFolder refuses such a folder",
+            empty, f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
 }
 
 /* Every class into f->dir. Nothing found is not a failure here. */
-static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct pp_listing *seen, struct pp_err *err)
+static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct pp_listing *seen,
+                              struct pp_err *err)
 {
     size_t n = f->class_names.n, dirs = 0;
-    struct lister l = {.root_fd = f->root_fd, .classes = &f->class_names, .walk = calloc(n + 1, sizeof(*l.walk))};
-    const struct pp_each each = {
-        .n = n, .threads = LISTING_THREADS, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.found};
-    pp_status st = l.walk ? pp_each_run(&each, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to list %zu classes", n);
+    struct lister l = {.root_fd = f->root_fd,
+                       .classes = &f->class_names,
+                       .walk = calloc(n + 1, sizeof(*l.walk))};
+    const struct pp_each each = {.n = n,
+                                 .threads = LISTING_THREADS,
+                                 .piece = list_class,
+                                 .ctx = &l,
+                                 .opts = opts,
+                                 .what = "listing images",
+                                 .done = &l.found};
+    pp_status st = l.walk ? pp_each_run(&each, err)
+                          : pp_fail(err, PP_E_NO_MEMORY, "no memory to list %zu classes", n);
     if (st != PP_OK)
         goto out;
     for (size_t i = 0; i < n; i++) {
@@ -243,9 +267,11 @@ static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_
     if (!rel)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", f->root);
     if (f->class_names.n == 1)
-        pp_warn(&f->base.warnings, "%s/%s holds no image and is not taken for a class", f->root, f->class_names.bytes + f->class_names.at[0]);
+        pp_warn(&f->base.warnings, "%s/%s holds no image and is not taken for a class", f->root,
+                f->class_names.bytes + f->class_names.at[0]);
     else if (f->class_names.n > 1)
-        pp_warn(&f->base.warnings, "the %zu directories in %s hold no image and are not taken for classes", f->class_names.n, f->root);
+        pp_warn(&f->base.warnings, "the %zu directories in %s hold no image and are not taken for classes",
+                f->class_names.n, f->root);
     pp_names_free(&f->class_names);
     f->flat = 1;
     f->dir[f->n_dirs++] = (struct folder_dir){.rel = rel, .label = -1, .images = root->images};
@@ -259,15 +285,18 @@ static pp_status fail_empty(const struct folder *f, const struct pp_listing *see
     if (seen->others == 0 && f->class_names.n == 0)
         return pp_fail(err, PP_E_EMPTY, "%s is empty: there is nothing to read", f->root);
     if (seen->others == 0)
-        return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root, f->class_names.n);
-    return pp_fail(err, PP_E_EMPTY,
-                   "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg .jpeg .png "
-                   ".ppm .bmp .pgm .tif .tiff .webp",
-                   f->root, (unsigned long long)seen->others, seen->others == 1 ? "" : "s", seen->example, f->class_names.n, f->class_names.n == 1 ? "y" : "ies");
+        return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root,
+                       f->class_names.n);
+    return pp_fail(
+        err, PP_E_EMPTY,
+        "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg .jpeg .png "
+        ".ppm .bmp .pgm .tif .tiff .webp",
+        f->root, (unsigned long long)seen->others, seen->others == 1 ? "" : "s", seen->example,
+        f->class_names.n, f->class_names.n == 1 ? "y" : "ies");
 }
 
-pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root, struct pp_dataset **out,
-                         struct pp_err *err)
+pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root,
+                         struct pp_dataset **out, struct pp_err *err)
 {
     pp_status st;
     struct folder *f = calloc(1, sizeof(*f));
@@ -296,8 +325,9 @@ pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct
     else if (f->base.len == 0)
         st = fail_empty(f, root, err);
     else if (root->images.n > 0)
-        pp_warn(&f->base.warnings, "%zu image%s directly in %s left out, for want of a class, as torchvision does", root->images.n,
-                root->images.n == 1 ? "" : "s", f->root);
+        pp_warn(&f->base.warnings,
+                "%zu image%s directly in %s left out, for want of a class, as torchvision does",
+                root->images.n, root->images.n == 1 ? "" : "s", f->root);
     if (st == PP_OK && !f->flat)
         warn_of_splits(f);
     f->base.classes = f->class_names.n;

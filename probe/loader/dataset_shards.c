@@ -1,4 +1,5 @@
-/* WebDataset tar shards, read at random: an index per shard says where each image lies, and a sample is one pread. */
+/* WebDataset tar shards, read at random: an index per shard says where each image lies, and a sample is one
+ * pread. */
 #include "probe/loader/dataset_shards.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -65,8 +66,8 @@ static size_t shard_of(const struct shards *s, uint64_t index)
     return low;
 }
 
-static pp_status read_entry(int fd, const char *path, const struct pp_shard_entry *e, const char *key, struct pp_sample *s,
-                            struct pp_err *err)
+static pp_status read_entry(int fd, const char *path, const struct pp_shard_entry *e, const char *key,
+                            struct pp_sample *s, struct pp_err *err)
 {
     struct pp_io_cached cached;
     pp_status st = pp_sample_reserve(s, e->size, err);
@@ -74,16 +75,20 @@ static pp_status read_entry(int fd, const char *path, const struct pp_shard_entr
         return st;
     ssize_t n = pp_io_pread_cached(fd, s->buf, e->size, (off_t)e->offset, &cached);
     if (n < 0)
-        return pp_fail_errno(err, errno, "cannot read %s in %s at byte %llu", key, path, (unsigned long long)e->offset);
+        return pp_fail_errno(err, errno, "cannot read %s in %s at byte %llu", key, path,
+                             (unsigned long long)e->offset);
     s->cache_known = cached.known;
     s->cache_hit_bytes = cached.hit_bytes;
     if ((size_t)n < e->size)
-        return pp_fail(err, PP_E_CORRUPT, "%s is shorter than when it was indexed: %s is cut off at byte %zd of %u", path, key, n, e->size);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is shorter than when it was indexed: %s is cut off at byte %zd of %u", path, key,
+                       n, e->size);
     s->size = e->size;
     return PP_OK;
 }
 
-static pp_status shards_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+static pp_status shards_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+                             struct pp_err *err)
 {
     const struct shards *all = shards_of(d);
     size_t i = shard_of(all, index);
@@ -108,7 +113,8 @@ static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, s
     const struct shards *all = shards_of(d);
     size_t i = shard_of(all, index);
     const struct shard *shard = &all->shard[i];
-    snprintf(buf, size, "%s:%s", all->names.path[i], shard->index.keys + shard->index.entry[index - shard->first].key);
+    snprintf(buf, size, "%s:%s", all->names.path[i],
+             shard->index.keys + shard->index.entry[index - shard->first].key);
 }
 
 static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
@@ -120,7 +126,8 @@ static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
     if (d->len == 0)
         snprintf(buf, size, "webdataset, %s shard%s to be streamed (not indexed)", shards, n == 1 ? "" : "s");
     else
-        snprintf(buf, size, "webdataset, %s sample%s in %s shard%s", samples, d->len == 1 ? "" : "s", shards, n == 1 ? "" : "s");
+        snprintf(buf, size, "webdataset, %s sample%s in %s shard%s", samples, d->len == 1 ? "" : "s", shards,
+                 n == 1 ? "" : "s");
 }
 
 static uint64_t shards_footprint(const struct pp_dataset *d)
@@ -155,15 +162,16 @@ static const struct pp_dataset_ops shards_ops = {
     .close = shards_close,
 };
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
 static pp_status fail_open_shard(const struct shards *s, uint64_t i, int e, struct pp_err *err)
 {
     const char *path = s->names.path[i];
     if (e == ENOENT && s->names.n > 1)
-        return pp_fail(err, PP_E_NOT_FOUND,
-                       "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are", path,
-                       (unsigned long long)i + 1, s->names.n, s->opts->spec);
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are",
+            path, (unsigned long long)i + 1, s->names.n, s->opts->spec);
     return pp_fail_errno(err, e, "cannot open the shard %s", path);
 }
 
@@ -185,7 +193,8 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
     }
     if (!s->opts->no_index) {
         struct pp_shard_id id = {.size = (uint64_t)info.st_size,
-                                 .mtime_ns = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec};
+                                 .mtime_ns = info.st_mtim.tv_sec * INT64_C(1000000000) +
+                                             info.st_mtim.tv_nsec};
         st = pp_shard_index_get(fd, path, &id, s->opts->index_dir, &shard->index, &shard->kept, err);
         if (st == PP_OK && i < s->keep_open) {
             shard->fd = fd;
@@ -206,24 +215,31 @@ static void warn_of_shard(struct shards *s, size_t i)
     struct pp_warnings *w = &s->base.warnings;
     switch ((enum pp_shard_defect)h->defect) {
     case PP_SHARD_TRUNCATED:
-        pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path, at, n);
+        pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path,
+                at, n);
         break;
     case PP_SHARD_DAMAGED:
         if (at == 0)
             pp_warn(w, "%s is not a tar archive", path);
         else
-            pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable", path, at, n);
+            pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable",
+                    path, at, n);
         break;
     case PP_SHARD_NO_END:
-        pp_warn(w, "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable", path, at, n);
+        pp_warn(
+            w,
+            "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable",
+            path, at, n);
         break;
     case PP_SHARD_NO_BYTES: pp_warn(w, "%s has 0 bytes", path); break;
     case PP_SHARD_SOUND:
     case PP_SHARD_DEFECTS: break;
     }
     if (h->left_out)
-        pp_warn(w, "%s: %u key%s no image (.jpg .jpeg .png, below 4 GiB, neither a link nor sparse) and %s left out", path, h->left_out,
-                h->left_out == 1 ? " has" : "s have", h->left_out == 1 ? "is" : "are");
+        pp_warn(
+            w,
+            "%s: %u key%s no image (.jpg .jpeg .png, below 4 GiB, neither a link nor sparse) and %s left out",
+            path, h->left_out, h->left_out == 1 ? " has" : "s have", h->left_out == 1 ? "is" : "are");
     else if (h->entries == 0 && h->defect == PP_SHARD_SOUND)
         pp_warn(w, "%s holds no samples", path);
 }
@@ -249,13 +265,15 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
     }
     s->base.classes = (uint64_t)(max_label + 1);
     if (not_kept && s->opts->index_dir)
-        pp_warn(&s->base.warnings, "the indexes of %zu shards could not be kept in %s and will be built again next time", not_kept,
-                s->opts->index_dir);
+        pp_warn(&s->base.warnings,
+                "the indexes of %zu shards could not be kept in %s and will be built again next time",
+                not_kept, s->opts->index_dir);
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
-        return pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png", s->opts->spec,
-                       s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
+        return pp_fail(err, PP_E_EMPTY,
+                       "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png",
+                       s->opts->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
     return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->opts->spec,
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }

@@ -1,4 +1,5 @@
-/* Synthetic samples: images made at open and handed out as if they had been read, with a stated latency. SPEC is key=value,... */
+/* Synthetic samples: images made at open and handed out as if they had been read, with a stated latency. SPEC
+ * is key=value,... */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
@@ -29,7 +30,7 @@ struct synthetic {
     struct {
         uint8_t *data;
         size_t size;
-    } *image; /* spec.unique of them */
+    } * image; /* spec.unique of them */
 };
 
 static struct synthetic *synthetic_of(const struct pp_dataset *d)
@@ -43,7 +44,8 @@ static uint64_t latency_of(const struct spec *spec, uint64_t index)
     return (uint64_t)((double)spec->read_ns * (1 + spec->jitter * (pp_rng_unit(&rng) * 2 - 1)));
 }
 
-static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+                                struct pp_err *err)
 {
     const struct synthetic *y = synthetic_of(d);
     uint64_t which = index % y->spec.unique, start = y->spec.read_ns ? pp_now_ns() : 0;
@@ -83,7 +85,8 @@ static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t siz
     if (s->width[0] != s->width[1] || s->height[0] != s->height[1])
         snprintf(range, sizeof(range), " to %dx%d", s->width[1], s->height[1]);
     snprintf(buf, size, "synthetic, %s %s sample%s of %dx%d%s (%llu different, %s on average)", n,
-             s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", d->len == 1 ? "" : "s", s->width[0], s->height[0], range, (unsigned long long)s->unique, mean);
+             s->format == PP_SYNTHETIC_PNG ? "PNG" : "JPEG", d->len == 1 ? "" : "s", s->width[0],
+             s->height[0], range, (unsigned long long)s->unique, mean);
 }
 
 static uint64_t synthetic_footprint(const struct pp_dataset *d)
@@ -114,7 +117,7 @@ static const struct pp_dataset_ops synthetic_ops = {
     .close = synthetic_close,
 };
 
-/* ---- the SPEC -------------------------------------------------------------------------------------------------------------- */
+/* ---- the SPEC ---- */
 
 static int parse_in(const char *text, int64_t min, int64_t max, int64_t *out)
 {
@@ -170,7 +173,8 @@ static int set_quality(struct spec *s, const char *text)
 static int set_size(struct spec *s, const char *text)
 {
     int used = 0;
-    int parts = sscanf(text, "%5dx%5d%n..%5dx%5d%n", &s->width[0], &s->height[0], &used, &s->width[1], &s->height[1], &used);
+    int parts = sscanf(text, "%5dx%5d%n..%5dx%5d%n", &s->width[0], &s->height[0], &used, &s->width[1],
+                       &s->height[1], &used);
     if ((parts != 2 && parts != 4) || text[used] != '\0')
         return 0;
     if (parts == 2) {
@@ -205,7 +209,8 @@ static const struct key {
     const char *wants;
 } keys[] = {
     {"n", set_n, "a number of samples from 1 to 2^40, such as 10k"},
-    {"size", set_size, "WIDTHxHEIGHT or WIDTHxHEIGHT..WIDTHxHEIGHT with sides from 1 to 16384, such as 500x375"},
+    {"size", set_size,
+     "WIDTHxHEIGHT or WIDTHxHEIGHT..WIDTHxHEIGHT with sides from 1 to 16384, such as 500x375"},
     {"unique", set_unique, "a number of different images from 1 to 65536"},
     {"quality", set_quality, "a JPEG quality from 1 to 100"},
     {"format", set_format, "jpeg or png"},
@@ -227,7 +232,9 @@ static pp_status fail_unknown_key(const char *name, struct pp_err *err)
     }
     const char *near = pp_nearest(name, names);
     if (near)
-        return pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\"; did you mean \"%s\"? (keys: %s)", name, near, all);
+        return pp_fail(err, PP_E_USAGE,
+                       "the synthetic spec has no key \"%s\"; did you mean \"%s\"? (keys: %s)", name, near,
+                       all);
     return pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\" (keys: %s)", name, all);
 }
 
@@ -240,7 +247,8 @@ static pp_status set_key(struct spec *spec, char *item, struct pp_err *err)
         if (strcmp(keys[i].name, item) != 0)
             continue;
         if (!value || !keys[i].set(spec, value))
-            return pp_fail(err, PP_E_USAGE, "synthetic spec: %s wants %s, not \"%s\"", item, keys[i].wants, value ? value : "");
+            return pp_fail(err, PP_E_USAGE, "synthetic spec: %s wants %s, not \"%s\"", item, keys[i].wants,
+                           value ? value : "");
         return PP_OK;
     }
     return fail_unknown_key(item, err);
@@ -250,7 +258,8 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
 {
     pp_status st = PP_OK;
     char *copy = strdup(text), *rest = copy, *item;
-    *spec = (struct spec){.n = 10000, .unique = 64, .classes = 1000, .quality = 90, .width = {500, 500}, .height = {375, 375}};
+    *spec = (struct spec){
+        .n = 10000, .unique = 64, .classes = 1000, .quality = 90, .width = {500, 500}, .height = {375, 375}};
     if (!copy)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read the synthetic spec");
     while (st == PP_OK && (item = strsep(&rest, ",")) != NULL)
@@ -262,9 +271,10 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
     return st;
 }
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
-/* From the smaller to the larger size in equal ratios, so that 100x in area means as many images below 10x as above. */
+/* From the smaller to the larger size in equal ratios, so that 100x in area means as many images below 10x as
+ * above. */
 static int side_of(const int from_to[2], double share)
 {
     int side = (int)lround(from_to[0] * pow((double)from_to[1] / from_to[0], share));
@@ -300,10 +310,15 @@ pp_status pp_synthetic_open(const struct pp_dataset_opts *opts, struct pp_datase
     y->base.classes = spec.classes;
     y->spec = spec;
     y->image = calloc(spec.unique, sizeof(*y->image));
-    const struct pp_each each = {
-        .n = spec.unique, .threads = 8, .piece = make_image, .ctx = y, .opts = opts, .what = "making synthetic images"};
+    const struct pp_each each = {.n = spec.unique,
+                                 .threads = 8,
+                                 .piece = make_image,
+                                 .ctx = y,
+                                 .opts = opts,
+                                 .what = "making synthetic images"};
     st = y->image ? pp_each_run(&each, err)
-                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images", (unsigned long long)spec.unique);
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images",
+                            (unsigned long long)spec.unique);
     if (st != PP_OK)
         pp_dataset_close(&y->base);
     else

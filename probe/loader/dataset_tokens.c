@@ -1,5 +1,6 @@
-/* Token files: a flat array of token ids, mapped. Sample i is window tokens from position i * (window - 1): windows overlap by
- * one token, so that every token but the first is once a target of next-token prediction. The tail shorter than a window is left out. */
+/* Token files: a flat array of token ids, mapped. Sample i is window tokens from position i * (window - 1):
+ * windows overlap by one token, so that every token but the first is once a target of next-token prediction.
+ * The tail shorter than a window is left out. */
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/text.h"
@@ -28,7 +29,8 @@ struct tokens {
     uint8_t *map;
     size_t map_size;
     size_t page;
-    int cache_visible; /* mincore tells the truth only to who may write the file (Linux 5.2); to others everything looks cached */
+    int cache_visible; /* mincore tells the truth only to who may write the file (Linux 5.2); to others
+                          everything looks cached */
     uint64_t data_offset, count, window;
     int token_bytes;
 };
@@ -69,22 +71,23 @@ static size_t cached_bytes(const struct tokens *t, uint64_t first, size_t size)
     return hit;
 }
 
-/* Brings the window into memory here, so that the wait for the disk falls into the read and not into whoever touches the bytes first, and
- * so that a file that was cut meanwhile is an error and not a SIGBUS. */
+/* Brings the window into memory here, so that the wait for the disk falls into the read and not into whoever
+ * touches the bytes first, and so that a file that was cut meanwhile is an error and not a SIGBUS. */
 static pp_status populate(const struct tokens *t, uint64_t first, size_t size, struct pp_err *err)
 {
     uint64_t from = first & ~(uint64_t)(t->page - 1);
     if (madvise(t->map + from, first + size - from, MADV_POPULATE_READ) == 0)
         return PP_OK;
     if (errno == EFAULT || errno == EHWPOISON)
-        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed", t->path,
-                       (unsigned long long)first);
+        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed",
+                       t->path, (unsigned long long)first);
     for (uint64_t at = from; at < first + size; at += t->page) /* a kernel before 5.14 */
         (void)*(volatile const uint8_t *)(t->map + at);
     return PP_OK;
 }
 
-static pp_status tokens_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+static pp_status tokens_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+                             struct pp_err *err)
 {
     const struct tokens *t = tokens_of(d);
     uint64_t first = offset_of(t, index);
@@ -108,8 +111,8 @@ static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
     char tokens[32], windows[32];
     pp_text_count(tokens, sizeof(tokens), (double)t->count);
     pp_text_count(windows, sizeof(windows), (double)d->len);
-    snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens, t->token_bytes, windows,
-             (unsigned long long)t->window);
+    snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens, t->token_bytes,
+             windows, (unsigned long long)t->window);
 }
 
 static uint64_t tokens_footprint(const struct pp_dataset *d)
@@ -136,7 +139,7 @@ static const struct pp_dataset_ops tokens_ops = {
     .close = tokens_close,
 };
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
 static pp_status layout_npy(struct tokens *t, int fd, struct pp_err *err)
 {
@@ -145,8 +148,8 @@ static pp_status layout_npy(struct tokens *t, int fd, struct pp_err *err)
     if (!head)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
     ssize_t n = pp_io_pread_full(fd, head, PP_NPY_HEAD, 0);
-    pp_status st =
-        n < 0 ? pp_fail_errno(err, errno, "cannot read %s", t->path) : pp_npy_parse(head, (size_t)n, t->map_size, t->path, &npy, err);
+    pp_status st = n < 0 ? pp_fail_errno(err, errno, "cannot read %s", t->path)
+                         : pp_npy_parse(head, (size_t)n, t->map_size, t->path, &npy, err);
     free(head);
     if (st != PP_OK)
         return st;
@@ -160,7 +163,9 @@ static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *er
 {
     t->token_bytes = token_bytes ? token_bytes : 2;
     if (t->token_bytes != 2 && t->token_bytes != 4)
-        return pp_fail(err, PP_E_USAGE, "tokens of %d bytes are unknown: they are 2 (uint16) or 4 (uint32) bytes long", t->token_bytes);
+        return pp_fail(err, PP_E_USAGE,
+                       "tokens of %d bytes are unknown: they are 2 (uint16) or 4 (uint32) bytes long",
+                       t->token_bytes);
     t->count = t->map_size / (unsigned)t->token_bytes;
     unsigned left = (unsigned)(t->map_size % (unsigned)t->token_bytes);
     if (left)
@@ -175,8 +180,8 @@ static pp_status count_windows(struct tokens *t, struct pp_err *err)
 {
     uint64_t window_bytes;
     if (__builtin_mul_overflow(t->window, (uint64_t)t->token_bytes, &window_bytes) || t->count < t->window)
-        return pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path, (unsigned long long)t->count,
-                       (unsigned long long)t->window);
+        return pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path,
+                       (unsigned long long)t->count, (unsigned long long)t->window);
     t->base.len = (t->count - t->window) / stride_of(t) + 1;
     return PP_OK;
 }

@@ -20,7 +20,8 @@ int pp_has_suffix(const char *name, const char *suffix)
 
 int pp_has_image_extension(const char *name)
 {
-    static const char *const extensions[] = {".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"};
+    static const char *const extensions[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
+                                             ".pgm", ".tif",  ".tiff", ".webp"};
     for (size_t i = 0; i < sizeof(extensions) / sizeof(*extensions); i++)
         if (pp_has_suffix(name, extensions[i]))
             return 1;
@@ -34,7 +35,8 @@ void pp_names_free(struct pp_names *names)
     *names = (struct pp_names){0};
 }
 
-/* 0, or -1 without memory or beyond 4 GiB of names in one directory (at is 32 bits wide to keep the list small). */
+/* 0, or -1 without memory or beyond 4 GiB of names in one directory (at is 32 bits wide to keep the list
+ * small). */
 static int add_name(struct pp_names *names, const char *name)
 {
     size_t size = strlen(name) + 1;
@@ -126,7 +128,8 @@ pp_status pp_list(int fd, const char *name, struct pp_listing *out, struct pp_er
     struct dirent *e;
     while (st == PP_OK && (errno = 0, e = readdir(d)) != NULL)
         if (sort_entry(fd, e, out) != 0)
-            st = pp_fail(err, PP_E_NO_MEMORY, "cannot list %s: no memory for %zu names", name, out->images.n + 1);
+            st = pp_fail(err, PP_E_NO_MEMORY, "cannot list %s: no memory for %zu names", name,
+                         out->images.n + 1);
     if (st == PP_OK && errno != 0)
         st = pp_fail_errno(err, errno, "cannot list %s", name);
     closedir(d);
@@ -241,7 +244,8 @@ static pp_status visit(struct walker *w, size_t i, struct pp_err *err)
     int fd = pp_io_openat(w->root_fd, rel, O_RDONLY | O_DIRECTORY);
     if (fd < 0 && is_passed_over(errno)) {
         char why[128];
-        pp_warn(&w->out->warnings, "cannot list %s: %s; its files are left out", rel, strerror_r(errno, why, sizeof(why)));
+        pp_warn(&w->out->warnings, "cannot list %s: %s; its files are left out", rel,
+                strerror_r(errno, why, sizeof(why)));
         return PP_OK;
     }
     if (fd < 0)
@@ -255,8 +259,10 @@ static pp_status visit(struct walker *w, size_t i, struct pp_err *err)
     w->node[i].ino = info.st_ino;
     if (leads_back(w, i)) {
         close(fd);
-        pp_warn(&w->out->warnings,
-                "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times", rel);
+        pp_warn(
+            &w->out->warnings,
+            "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times",
+            rel);
         return PP_OK;
     }
     pp_status st = pp_list(fd, rel, &l, err);
@@ -273,7 +279,8 @@ static int by_rel(const void *a, const void *b)
     return strcmp(((const struct pp_walk_dir *)a)->rel, ((const struct pp_walk_dir *)b)->rel);
 }
 
-pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out, struct pp_err *err)
+pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out,
+                       struct pp_err *err)
 {
     struct walker w = {.root_fd = root_fd, .out = out, .found = found};
     pp_status st = PP_OK;

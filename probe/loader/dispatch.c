@@ -27,7 +27,9 @@ static pp_status init_slots(struct pp_dispatch *d, void *slot_data, struct pp_er
     }
     return PP_OK;
 no_memory:
-    return pp_fail(err, PP_E_NO_MEMORY, "making %zu batch slots of %llu samples: no memory; try a smaller --batch-size", d->n_slots, (unsigned long long)rows);
+    return pp_fail(err, PP_E_NO_MEMORY,
+                   "making %zu batch slots of %llu samples: no memory; try a smaller --batch-size",
+                   d->n_slots, (unsigned long long)rows);
 }
 
 static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
@@ -44,11 +46,16 @@ static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready, void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err)
+pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
+                           void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err)
 {
-    *d = (struct pp_dispatch){.opts = opts, .ready = ready, .n_slots = n_slots, .row_bytes = row_bytes,
+    *d = (struct pp_dispatch){.opts = opts,
+                              .ready = ready,
+                              .n_slots = n_slots,
+                              .row_bytes = row_bytes,
                               .max_steps = opts->max_steps,
-                              .epoch = opts->start_epoch, .position = opts->start_position};
+                              .epoch = opts->start_epoch,
+                              .position = opts->start_position};
     pthread_mutex_init(&d->lock, NULL);
     pp_cond_init(&d->slot_free);
     pp_cond_init(&d->item_ready);
@@ -88,15 +95,20 @@ void pp_dispatch_free(struct pp_dispatch *d)
 
 /* ---- everything below runs under d->lock unless it says otherwise ---- */
 
-/* Waits on cond and records the wait as phase, from the end of the thread's last one: coming here (d->lock, a CPU) is waiting too. */
-static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase, uint64_t *wait_ns)
+/* Waits on cond and records the wait as phase, from the end of the thread's last one: coming here (d->lock, a
+ * CPU) is waiting too. */
+static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase,
+                          uint64_t *wait_ns)
 {
     pp_lap_open(t, phase, (uint32_t)d->next_batch);
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);
     *wait_ns += pp_now_ns() - t0;
-    pp_lap_close(t, phase, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = (uint32_t)d->next_batch, .epoch = (uint16_t)d->epoch,
-                                          .flags = d->next_batch < d->opts->warmup_steps ? PP_SPAN_WARMUP : 0});
+    pp_lap_close(t, phase,
+                 &(struct pp_lap){.sample = PP_NO_SAMPLE,
+                                  .batch = (uint32_t)d->next_batch,
+                                  .epoch = (uint16_t)d->epoch,
+                                  .flags = d->next_batch < d->opts->warmup_steps ? PP_SPAN_WARMUP : 0});
 }
 
 static void close_ready_if_done(struct pp_dispatch *d)
@@ -125,7 +137,8 @@ static void finish_locked(struct pp_dispatch *d, struct pp_slot *slot)
     if (!d->opts->in_order) {
         hand_over(d, slot);
     } else {
-        /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot collide. */
+        /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot
+         * collide. */
         d->finished[slot->batch % d->n_slots] = slot;
         struct pp_slot *next;
         while ((next = d->finished[d->next_ready % d->n_slots]) && next->batch == d->next_ready) {
@@ -144,11 +157,13 @@ static uint64_t epoch_end(const struct pp_dispatch *d)
     return d->opts->drop_last_batch ? len - left % d->opts->batch_size : len;
 }
 
-/* Between batches: moves to the epoch that the next row belongs to and makes its order. PP_END when all epochs are done. */
+/* Between batches: moves to the epoch that the next row belongs to and makes its order. PP_END when all
+ * epochs are done. */
 static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
 {
     pp_status st = PP_OK;
-    while (d->position >= epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
+    while (d->position >=
+           epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
         d->epoch++;
         d->position = 0;
         pp_order_destroy(d->order);
@@ -160,15 +175,19 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
         pp_lap_drop(t);
         pp_lap_open(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
         st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
-        pp_lap_close(t, PP_PHASE_SAMPLER, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)d->epoch});
+        pp_lap_close(t, PP_PHASE_SAMPLER,
+                     &(struct pp_lap){.sample = PP_NO_SAMPLE,
+                                      .batch = PP_NO_BATCH,
+                                      .epoch = (uint16_t)d->epoch});
         if (st != PP_OK)
             d->failure = st;
     }
     return st;
 }
 
-/* Opens a batch when a slot comes free; the caller looks again in any case: somebody else may have opened one meanwhile, or the end came.
- * What a waiting worker knew before (whose epoch, which item) may be stale then, so nothing but the wait happens in that case. */
+/* Opens a batch when a slot comes free; the caller looks again in any case: somebody else may have opened one
+ * meanwhile, or the end came. What a waiting worker knew before (whose epoch, which item) may be stale then,
+ * so nothing but the wait happens in that case. */
 static void open_batch(struct pp_dispatch *d, struct pp_thread *t)
 {
     if (!d->n_free) {
@@ -224,8 +243,8 @@ static pp_status claim_sampled(struct pp_dispatch *d, struct pp_thread *t, struc
     return PP_OK;
 }
 
-/* Streaming learns where an epoch ends from the next item: the open batch then closes short. When its rows are all finished already, nobody
- * is left to collate it but the one who closes it: the claim says so. */
+/* Streaming learns where an epoch ends from the next item: the open batch then closes short. When its rows
+ * are all finished already, nobody is left to collate it but the one who closes it: the claim says so. */
 static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
 {
     struct pp_slot *s = d->open;
@@ -249,7 +268,8 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     }
     struct pp_item *item = d->item_count ? d->item_queue[d->item_head] : NULL;
     if (d->open && (!item || item->epoch != d->open->epoch)) {
-        close_short(d, claim); /* never empty: the look after opening a batch, under the same hold of the lock, gives it its first row */
+        close_short(d, claim); /* never empty: the look after opening a batch, under the same hold of the
+                                  lock, gives it its first row */
         return PP_OK;
     }
     if (!item || (!d->open && !may_open(d))) {
@@ -261,7 +281,8 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
             d->epoch = item->epoch;
             d->position = 0;
         }
-        open_batch(d, t); /* may have waited: the item seen above may be somebody else's by now, so look again */
+        open_batch(d,
+                   t); /* may have waited: the item seen above may be somebody else's by now, so look again */
         return PP_OK;
     }
     d->item_head = (d->item_head + 1) % d->n_items;

@@ -1,11 +1,12 @@
-/* loader/dispatch.h: who does which row of which batch next. One lock, taken once per sample; everything a claim needs is decided under
- * it, so that rows get their samples in sampler (or stream) order whoever asks.
+/* loader/dispatch.h: who does which row of which batch next. One lock, taken once per sample; everything a
+ * claim needs is decided under it, so that rows get their samples in sampler (or stream) order whoever asks.
  *
- *   free slots -> claim(row, row, row ...) -> rows finished in any order -> last one hands the slot over -> ready queue, in batch order
+ *   free slots -> claim(row, row, row ...) -> rows finished in any order -> last one hands the slot over
+ *     -> ready queue, in batch order
  *   (or as finished) -> copy lane -> release -> free slots
  *
- * Backpressure is the free slots: a claim that would open a batch waits for one (slot_wait). In streaming mode a claim also waits for the
- * reader's next item (dispatch_wait). */
+ * Backpressure is the free slots: a claim that would open a batch waits for one (slot_wait). In streaming
+ * mode a claim also waits for the reader's next item (dispatch_wait). */
 #ifndef PP_LOADER_DISPATCH_H
 #define PP_LOADER_DISPATCH_H
 
@@ -14,23 +15,24 @@
 
 #include <stdatomic.h>
 
-/* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the dispatcher; held by its
- * workers from claim to pp_dispatch_row_done, then by whoever takes it from the ready queue until pp_dispatch_release. */
+/* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
+ * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by whoever takes it from the ready
+ * queue until pp_dispatch_release. */
 struct pp_slot {
     uint8_t *data;
-    int64_t *labels;     /* batch_size each */
+    int64_t *labels; /* batch_size each */
     uint64_t *indexes;
-    uint8_t *usable;     /* row holds a sample; 0: skipped because of an error */
-    uint64_t batch;      /* number over the whole run */
+    uint8_t *usable; /* row holds a sample; 0: skipped because of an error */
+    uint64_t batch;  /* number over the whole run */
     uint64_t epoch;
-    uint64_t end_position; /* samples of the epoch consumed once this batch is delivered */
+    uint64_t end_position;          /* samples of the epoch consumed once this batch is delivered */
     struct pp_stream_cursor cursor; /* streaming: of the last row */
-    uint32_t planned;    /* rows it is to have; a stream's last batch may end up with fewer */
-    uint32_t rows;       /* claimed */
-    uint32_t valid;      /* after collate: usable rows, moved to the front */
-    int copied;          /* to the device, at least once: cached_batches copies it no more */
-    int discard;         /* a stream's short last batch under drop_last: goes to nobody */
-    _Atomic uint32_t remaining; /* rows not finished yet */
+    uint32_t planned;               /* rows it is to have; a stream's last batch may end up with fewer */
+    uint32_t rows;                  /* claimed */
+    uint32_t valid;                 /* after collate: usable rows, moved to the front */
+    int copied;                     /* to the device, at least once: cached_batches copies it no more */
+    int discard;                    /* a stream's short last batch under drop_last: goes to nobody */
+    _Atomic uint32_t remaining;     /* rows not finished yet */
 };
 
 /* Streaming: one sample on its way from the reader to a worker. */
@@ -47,7 +49,8 @@ struct pp_claim {
     uint32_t row;
     uint64_t index;
     struct pp_item *item; /* streaming; give back with pp_dispatch_item_done */
-    int only_collate;     /* no row: the batch was closed short after its last row was finished; collate and pp_dispatch_finish it */
+    int only_collate;     /* no row: the batch was closed short after its last row was finished; collate and
+                             pp_dispatch_finish it */
 };
 
 struct pp_dispatch {
@@ -62,12 +65,12 @@ struct pp_dispatch {
     size_t n_free;
     struct pp_meter slot_meter;
 
-    struct pp_slot *open;   /* batch being handed out, or NULL */
-    uint64_t next_batch;    /* number of the next batch to open */
-    uint64_t max_steps;     /* batches to open in all, 0: no limit */
+    struct pp_slot *open;     /* batch being handed out, or NULL */
+    uint64_t next_batch;      /* number of the next batch to open */
+    uint64_t max_steps;       /* batches to open in all, 0: no limit */
     uint64_t epoch, position; /* of the next row */
-    struct pp_order *order; /* of epoch; NULL until its first claim */
-    uint64_t making;        /* batches opened but not yet in the ready queue */
+    struct pp_order *order;   /* of epoch; NULL until its first claim */
+    uint64_t making;          /* batches opened but not yet in the ready queue */
     int no_more, stopped;
 
     struct pp_slot **finished; /* in order: finished batches waiting for an earlier one, by batch % n_slots */
@@ -83,13 +86,17 @@ struct pp_dispatch {
     struct pp_err failure_err;
 };
 
-/* opts, ready and the memory behind slot_data (n_slots x batch_size x row_bytes) stay the caller's and must outlive the dispatcher. */
-pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready, void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err);
+/* opts, ready and the memory behind slot_data (n_slots x batch_size x row_bytes) stay the caller's and must
+ * outlive the dispatcher. */
+pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
+                           void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err);
 void pp_dispatch_free(struct pp_dispatch *d);
 
-/* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or dispatch_wait. */
+/* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or
+ * dispatch_wait. */
 pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
-/* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls pp_dispatch_finish. */
+/* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls
+ * pp_dispatch_finish. */
 int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot);
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot);
 /* Copy lane: the slot's memory may be reused. */

@@ -31,7 +31,9 @@ static int entry_orientation(const struct tiff *t, size_t entry)
     uint32_t type = read_u16(t, entry + 2), count = read_u32(t, entry + 4);
     if (count != 1)
         return 0;
-    uint32_t value = type == TYPE_SHORT ? read_u16(t, entry + 8) : type == TYPE_LONG ? read_u32(t, entry + 8) : 0;
+    uint32_t value = type == TYPE_SHORT  ? read_u16(t, entry + 8)
+                     : type == TYPE_LONG ? read_u32(t, entry + 8)
+                                         : 0;
     return value >= 1 && value <= 8 ? (int)value : 0;
 }
 

@@ -14,8 +14,25 @@
 #include <string.h>
 
 enum fault_kind {
-    READ_LATENCY, OPEN_LATENCY, READ_BANDWIDTH, READ_IOPS, SLOW_SHARD, READ_ERRORS, STRAGGLER, SLOW_WORKER, DECODE_COST, TRANSFORM_COST, COLLATE_COST,
-    GLOBAL_LOCK, STARTUP_COST, COLD_CACHE, STORAGE_STALL, EPOCH_RESTART, SYNC_LATENCY, COPY_STAGING, KINDS
+    READ_LATENCY,
+    OPEN_LATENCY,
+    READ_BANDWIDTH,
+    READ_IOPS,
+    SLOW_SHARD,
+    READ_ERRORS,
+    STRAGGLER,
+    SLOW_WORKER,
+    DECODE_COST,
+    TRANSFORM_COST,
+    COLLATE_COST,
+    GLOBAL_LOCK,
+    STARTUP_COST,
+    COLD_CACHE,
+    STORAGE_STALL,
+    EPOCH_RESTART,
+    SYNC_LATENCY,
+    COPY_STAGING,
+    KINDS
 };
 
 /* Kinds of randomness of one sample, kept apart. */
@@ -28,12 +45,17 @@ static const struct {
     enum value_type value;
     const char *args, *help;
 } faults[KINDS] = {
-    [READ_LATENCY] = {"read-latency", DURATION, "TIME[,jitter=J][,tail=P:TIME][,after=TIME]", "every read blocks TIME longer; P of them the tail's TIME"},
-    [OPEN_LATENCY] = {"open-latency", DURATION, "TIME[,jitter=J][,after=TIME]", "every open blocks TIME longer (metadata)"},
+    [READ_LATENCY] = {"read-latency", DURATION, "TIME[,jitter=J][,tail=P:TIME][,after=TIME]",
+                      "every read blocks TIME longer; P of them the tail's TIME"},
+    [OPEN_LATENCY] = {"open-latency", DURATION, "TIME[,jitter=J][,after=TIME]",
+                      "every open blocks TIME longer (metadata)"},
     [READ_BANDWIDTH] = {"read-bandwidth", SIZE, "BYTES_PER_S[,after=TIME]", "all reads share a token bucket"},
-    [READ_IOPS] = {"read-iops", SIZE, "READS_PER_S[,after=TIME]", "all reads share so many a second, whatever their size"},
-    [SLOW_SHARD] = {"slow-shard", DURATION, "TIME[,of=N]", "one of N parts of the data blocks TIME longer per read"},
-    [READ_ERRORS] = {"read-errors", SHARE, "P[,fails=N]", "the first N attempts to read P of the samples fail with EIO"},
+    [READ_IOPS] = {"read-iops", SIZE, "READS_PER_S[,after=TIME]",
+                   "all reads share so many a second, whatever their size"},
+    [SLOW_SHARD] = {"slow-shard", DURATION, "TIME[,of=N]",
+                    "one of N parts of the data blocks TIME longer per read"},
+    [READ_ERRORS] = {"read-errors", SHARE, "P[,fails=N]",
+                     "the first N attempts to read P of the samples fail with EIO"},
     [STRAGGLER] = {"straggler", SHARE, "P[,cost=TIME]", "P of the samples cost TIME more CPU to decode"},
     [SLOW_WORKER] = {"slow-worker", DURATION, "TIME[,worker=N]", "worker N blocks TIME longer per sample"},
     [DECODE_COST] = {"decode-cost", NUMBER, "FACTOR", "decode takes FACTOR times its CPU time"},
@@ -41,17 +63,21 @@ static const struct {
     [COLLATE_COST] = {"collate-cost", DURATION, "TIME", "collate takes TIME more CPU per batch"},
     [GLOBAL_LOCK] = {"global-lock", NOTHING, "", "one lock around every decode, as an interpreter has"},
     [STARTUP_COST] = {"startup-cost", DURATION, "TIME", "every worker needs TIME before its first sample"},
-    [COLD_CACHE] = {"cold-cache", DURATION, "TIME", "the first read of a sample misses the page cache and blocks TIME longer"},
-    [STORAGE_STALL] = {"storage-stall", DURATION, "TIME[,every=TIME]", "all reads stop for TIME, every second or as said"},
-    [EPOCH_RESTART] = {"epoch-restart", DURATION, "TIME", "every worker needs TIME before its first sample of each later epoch"},
+    [COLD_CACHE] = {"cold-cache", DURATION, "TIME",
+                    "the first read of a sample misses the page cache and blocks TIME longer"},
+    [STORAGE_STALL] = {"storage-stall", DURATION, "TIME[,every=TIME]",
+                       "all reads stop for TIME, every second or as said"},
+    [EPOCH_RESTART] = {"epoch-restart", DURATION, "TIME",
+                       "every worker needs TIME before its first sample of each later epoch"},
     [SYNC_LATENCY] = {"sync-latency", DURATION, "TIME", "a device sync takes TIME longer"},
-    [COPY_STAGING] = {"copy-staging", SIZE, "BYTES_PER_S", "copies from pageable memory bounce at this rate, on the CPU"},
+    [COPY_STAGING] = {"copy-staging", SIZE, "BYTES_PER_S",
+                      "copies from pageable memory bounce at this rate, on the CPU"},
 };
 
 struct fault {
     int on;
-    double value;    /* ns, bytes/s, factor or share, as the table says */
-    double jitter;   /* relative half-width of a uniform spread */
+    double value;  /* ns, bytes/s, factor or share, as the table says */
+    double jitter; /* relative half-width of a uniform spread */
     double tail_share, tail_ns;
     double cost_ns, after_ns, every_ns;
     uint64_t of, fails;
@@ -76,7 +102,7 @@ const char *pp_faults_help(int i, const char **name, const char **args)
     return faults[i].help;
 }
 
-/* ---- parsing --------------------------------------------------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 static int parse_value(enum value_type type, const char *text, double *out)
 {
@@ -149,25 +175,29 @@ static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_er
         kind++;
     if (kind == KINDS) {
         near = pp_nearest(text, names);
-        return pp_fail(err, PP_E_USAGE, "--inject: no fault is called '%s'%s%s%s; pipeprobe run --inject list shows them all", text,
-                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE,
+                       "--inject: no fault is called '%s'%s%s%s; pipeprobe run --inject list shows them all",
+                       text, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     struct fault *f = &all->fault[kind];
     *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6, .every_ns = 1e9};
     char *value = strtok_r(args, ",", &save);
     if (!parse_value(faults[kind].value, value ? value : "", &f->value))
-        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, value ? value : "", faults[kind].name, faults[kind].args);
+        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec,
+                       value ? value : "", faults[kind].name, faults[kind].args);
     while ((key = strtok_r(NULL, ",", &save))) {
         char *eq = strchr(key, '=');
         if (eq)
             *eq = '\0';
         if (!eq || !takes_key(kind, key) || !parse_key(f, key, eq + 1))
-            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, key, faults[kind].name, faults[kind].args);
+            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, key,
+                           faults[kind].name, faults[kind].args);
     }
     return PP_OK;
 }
 
-pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out, struct pp_err *err)
+pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out,
+                          struct pp_err *err)
 {
     struct pp_faults *f = calloc(1, sizeof(*f));
     pp_status st = f ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "--inject: no memory");
@@ -205,10 +235,12 @@ pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp
     if (!f->fault[COLD_CACHE].on)
         return PP_OK;
     f->touched = calloc(samples ? samples : 1, sizeof(*f->touched));
-    return f->touched ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "--inject cold-cache: no memory for %llu samples", (unsigned long long)samples);
+    return f->touched ? PP_OK
+                      : pp_fail(err, PP_E_NO_MEMORY, "--inject cold-cache: no memory for %llu samples",
+                                (unsigned long long)samples);
 }
 
-/* ---- acting ---------------------------------------------------------------------------------------------------------------- */
+/* ---- acting ---- */
 
 static const struct fault *active(const struct pp_faults *f, enum fault_kind kind)
 {
@@ -230,7 +262,8 @@ static void block(double ns)
         pp_sleep_until_ns(pp_now_ns() + (uint64_t)ns);
 }
 
-static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at, uint64_t stream)
+static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at,
+                         uint64_t stream)
 {
     if (one->tail_share > 0 && unit_of(f, at, STREAM_TAIL) < one->tail_share)
         return one->tail_ns;
@@ -251,7 +284,8 @@ static void wait_for_stall(const struct pp_faults *f, const struct fault *one)
         block(period - at);
 }
 
-pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err)
+pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
+                               struct pp_err *err)
 {
     const struct fault *one;
     if (!f)
@@ -266,8 +300,10 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
         wait_for_stall(f, one);
     if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
         block(one->value);
-    if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails && unit_of(f, at, STREAM_ERROR) < one->value)
-        return pp_fail(err, PP_E_TRANSIENT, "reading sample %llu failed: Input/output error", (unsigned long long)at->sample);
+    if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails &&
+        unit_of(f, at, STREAM_ERROR) < one->value)
+        return pp_fail(err, PP_E_TRANSIENT, "reading sample %llu failed: Input/output error",
+                       (unsigned long long)at->sample);
     return PP_OK;
 }
 
@@ -288,7 +324,8 @@ int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
 {
     const struct fault *one = active(f, COLD_CACHE);
     /* relaxed: two workers never read the same sample at once, and a flag guards no other memory */
-    if (!one || !f->touched || at->sample >= f->samples || atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed))
+    if (!one || !f->touched || at->sample >= f->samples ||
+        atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed))
         return 0;
     block(one->value);
     return 1;

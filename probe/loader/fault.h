@@ -1,9 +1,11 @@
-/* loader/fault.h: stalls of known cause and size, made on purpose: `--inject FAULT=ARGS`. Product and test at once: a user sees what his own pipeline would
- * look like on a slow disk, and every verdict is held against runs whose cause is known. No root needed.
+/* loader/fault.h: stalls of known cause and size, made on purpose: `--inject FAULT=ARGS`. Product and test at
+ * once: a user sees what his own pipeline would look like on a slow disk, and every verdict is held against
+ * runs whose cause is known. No root needed.
  *
- * An injected cause acts where the real one would: a latency is slept inside the read, a cost is CPU time burnt inside the decode, a
- * bandwidth is a token bucket that all workers share. What a sample gets depends on (seed, epoch, sample) only. Nothing is marked in
- * the spans: whoever reads the recording can tell an injected cause by its effect alone. */
+ * An injected cause acts where the real one would: a latency is slept inside the read, a cost is CPU time
+ * burnt inside the decode, a bandwidth is a token bucket that all workers share. What a sample gets depends
+ * on (seed, epoch, sample) only. Nothing is marked in the spans: whoever reads the recording can tell an
+ * injected cause by its effect alone. */
 #ifndef PP_LOADER_FAULT_H
 #define PP_LOADER_FAULT_H
 
@@ -12,12 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their own synchronisation; any thread */
+struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their
+                     own synchronisation; any thread */
 
-/* specs: n texts "NAME=ARGS", ARGS "VALUE[,KEY=VALUE...]"; see pp_faults_help. PP_E_USAGE names what is wrong and the nearest fault. */
-pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out, struct pp_err *err);
+/* specs: n texts "NAME=ARGS", ARGS "VALUE[,KEY=VALUE...]"; see pp_faults_help. PP_E_USAGE names what is wrong
+ * and the nearest fault. */
+pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out,
+                          struct pp_err *err);
 void pp_faults_destroy(struct pp_faults *f);
-/* How many samples the data has: what slow-shard takes a part of and cold-cache remembers. Before the first worker starts; f may be NULL. */
+/* How many samples the data has: what slow-shard takes a part of and cold-cache remembers. Before the first
+ * worker starts; f may be NULL. */
 pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp_err *err);
 /* One line per fault: name, arguments, what it does; NULL after the last. */
 const char *pp_faults_help(int i, const char **name, const char **args);
@@ -27,8 +33,10 @@ struct pp_fault_at {
     uint64_t epoch, sample;
     int worker;
 };
-/* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the caller treats it as its own. */
-pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt, struct pp_err *err);
+/* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the
+ * caller treats it as its own. */
+pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
+                               struct pp_err *err);
 /* Inside the read span, once the size is known. */
 void pp_fault_after_read(struct pp_faults *f, size_t bytes);
 /* Inside the read span: 1 when this read was made to miss the page cache (it has then blocked for it). */

@@ -67,17 +67,22 @@ static pp_status fail_unknown(const uint8_t *data, size_t size, struct pp_err *e
         return pp_fail(err, PP_E_UNSUPPORTED, "neither JPEG nor PNG: it looks like %s", s->name);
     for (size_t i = 0; i < 2; i++) { /* a file cut inside its signature */
         if (size < signatures[i].length && memcmp(data, signatures[i].bytes, size) == 0)
-            return pp_fail(err, PP_E_CORRUPT, "a %s of only %zu bytes: the file is truncated", signatures[i].name, size);
+            return pp_fail(err, PP_E_CORRUPT, "a %s of only %zu bytes: the file is truncated",
+                           signatures[i].name, size);
     }
-    return pp_fail(err, PP_E_UNSUPPORTED, "neither JPEG nor PNG: it starts with the byte%s 0x%02x 0x%02x", size > 1 ? "s" : "", data[0], size > 1 ? data[1] : 0u);
+    return pp_fail(err, PP_E_UNSUPPORTED, "neither JPEG nor PNG: it starts with the byte%s 0x%02x 0x%02x",
+                   size > 1 ? "s" : "", data[0], size > 1 ? data[1] : 0u);
 }
 
 pp_status pp_image_check_size(uint64_t width, uint64_t height, struct pp_err *err)
 {
     if (width == 0 || height == 0)
-        return pp_fail(err, PP_E_CORRUPT, "the header claims an image of %llux%llu pixels", (unsigned long long)width, (unsigned long long)height);
+        return pp_fail(err, PP_E_CORRUPT, "the header claims an image of %llux%llu pixels",
+                       (unsigned long long)width, (unsigned long long)height);
     if (width > PP_IMAGE_MAX_SIDE || height > PP_IMAGE_MAX_SIDE || width * height > PP_IMAGE_MAX_PIXELS)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%llux%llu pixels; at most %d on a side and 2^28 in all are decoded", (unsigned long long)width, (unsigned long long)height, PP_IMAGE_MAX_SIDE);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%llux%llu pixels; at most %d on a side and 2^28 in all are decoded",
+                       (unsigned long long)width, (unsigned long long)height, PP_IMAGE_MAX_SIDE);
     return PP_OK;
 }
 
@@ -129,7 +134,8 @@ static int rotates(const struct pp_decoder *d)
     return d->exif_rotate && d->info.orientation > 1;
 }
 
-pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size, struct pp_image_info *info, struct pp_err *err)
+pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size, struct pp_image_info *info,
+                          struct pp_err *err)
 {
     pp_status status;
     pp_jpeg_abort(d->jpeg); /* resets the arena */
@@ -156,7 +162,8 @@ pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size
     return PP_OK;
 }
 
-/* An orientation as the way from a shown pixel to the stored one: exchange x and y, then mirror in the stored image. */
+/* An orientation as the way from a shown pixel to the stored one: exchange x and y, then mirror in the stored
+ * image. */
 static const struct orientation {
     unsigned char swap, mirror_x, mirror_y;
 } orientations[9] = {
@@ -187,10 +194,14 @@ static pp_status rotate(struct pp_decoder *d, struct pp_pixels *p, struct pp_err
     int width = o->swap ? p->height : p->width, height = o->swap ? p->width : p->height;
     size_t stride = (size_t)width * 4;
     if (pp_buffer_reserve(&d->rotated, stride * (size_t)height) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to rotate the image by its EXIF orientation (%zu bytes)", stride * (size_t)height);
+        return pp_fail(err, PP_E_NO_MEMORY,
+                       "no memory to rotate the image by its EXIF orientation (%zu bytes)",
+                       stride * (size_t)height);
 
-    ptrdiff_t along_x = o->mirror_x ? -4 : 4, along_y = o->mirror_y ? -(ptrdiff_t)p->stride : (ptrdiff_t)p->stride;
-    const uint8_t *first = p->data + (o->mirror_x ? (size_t)(p->width - 1) * 4 : 0) + (o->mirror_y ? (size_t)(p->height - 1) * p->stride : 0);
+    ptrdiff_t along_x = o->mirror_x ? -4 : 4,
+              along_y = o->mirror_y ? -(ptrdiff_t)p->stride : (ptrdiff_t)p->stride;
+    const uint8_t *first = p->data + (o->mirror_x ? (size_t)(p->width - 1) * 4 : 0) +
+                           (o->mirror_y ? (size_t)(p->height - 1) * p->stride : 0);
     ptrdiff_t step_x = o->swap ? along_y : along_x, step_y = o->swap ? along_x : along_y;
     for (int y = 0; y < height; y++) {
         uint8_t *to = d->rotated.data + (size_t)y * stride;
@@ -201,13 +212,16 @@ static pp_status rotate(struct pp_decoder *d, struct pp_pixels *p, struct pp_err
     return PP_OK;
 }
 
-pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out, struct pp_err *err)
+pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out,
+                            struct pp_err *err)
 {
     pp_status status;
     if (d->info.kind == PP_IMAGE_UNKNOWN)
         return pp_fail(err, PP_E_USAGE, "no image is open to decode a region of");
-    if (crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 || crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
-        return pp_fail(err, PP_E_USAGE, "region %dx%d at (%d, %d) does not lie inside the image of %dx%d", crop.width, crop.height, crop.x, crop.y, d->info.width, d->info.height);
+    if (crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 ||
+        crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
+        return pp_fail(err, PP_E_USAGE, "region %dx%d at (%d, %d) does not lie inside the image of %dx%d",
+                       crop.width, crop.height, crop.x, crop.y, d->info.width, d->info.height);
     if (rotates(d))
         crop = stored_region(d, crop);
     if (d->info.kind == PP_IMAGE_JPEG)

@@ -1,9 +1,11 @@
-/* loader/image_memory.h: memory that a decoder keeps from one image to the next, so that a warm decode allocates nothing.
+/* loader/image_memory.h: memory that a decoder keeps from one image to the next, so that a warm decode
+ * allocates nothing.
  *
- * The arena serves whatever libjpeg and libpng ask for during one image and is reset before the next; after a reset one
- * chunk holds what the last image needed in several. The buffer is one growing block for pixels. Both count every call they make
- * to the system's allocator, and give memory beyond PP_KEEP_BYTES back, so that one huge image does not stay
- * with a worker for the rest of the run. Not thread-safe: one owner. Zeroed structs are valid and empty. */
+ * The arena serves whatever libjpeg and libpng ask for during one image and is reset before the next; after a
+ * reset one chunk holds what the last image needed in several. The buffer is one growing block for pixels.
+ * Both count every call they make to the system's allocator, and give memory beyond PP_KEEP_BYTES back, so
+ * that one huge image does not stay with a worker for the rest of the run. Not thread-safe: one owner. Zeroed
+ * structs are valid and empty. */
 #ifndef PP_LOADER_IMAGE_MEMORY_H
 #define PP_LOADER_IMAGE_MEMORY_H
 
@@ -11,7 +13,8 @@
 #include <stdint.h>
 
 #define PP_KEEP_BYTES ((size_t)32 << 20)
-#define PP_MEMORY_ALIGN 64 /* a cache line, and the most libjpeg-turbo's SIMD code asks for (twice its 32 bytes) */
+#define PP_MEMORY_ALIGN \
+    64 /* a cache line, and the most libjpeg-turbo's SIMD code asks for (twice its 32 bytes) */
 
 struct pp_arena_chunk;
 struct pp_arena {

@@ -1,9 +1,9 @@
 /* The JPEG half of image.h, through the libjpeg API of libjpeg-turbo.
  *
- * Region decode: every bit before the crop's last row still has to be entropy-decoded, but inverse DCT, upsampling and colour
- * conversion run only on the MCU columns and rows that are asked for. Fancy upsampling looks one chroma sample to each side, so one MCU
- * of margin left and right makes the result identical to the full decode; above and below, jpeg_skip_scanlines keeps
- * the context rows itself. */
+ * Region decode: every bit before the crop's last row still has to be entropy-decoded, but inverse DCT,
+ * upsampling and colour conversion run only on the MCU columns and rows that are asked for. Fancy upsampling
+ * looks one chroma sample to each side, so one MCU of margin left and right makes the result identical to the
+ * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
 #include "probe/base/err.h"
 #include "probe/loader/image_codec.h"
 #include "probe/loader/jpeg_memory.h"
@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hostile progressive file can carry thousands of nearly empty scans, each a pass over the whole image. Encoders write about ten. */
+/* A hostile progressive file can carry thousands of nearly empty scans, each a pass over the whole image.
+ * Encoders write about ten. */
 #define MAX_SCANS 500
-/* Above this a file must hold at least a bit per block of its smallest component before we allocate for it; below, it is decoded as PIL
- * does, however little is there. */
+/* Above this a file must hold at least a bit per block of its smallest component before we allocate for it;
+ * below, it is decoded as PIL does, however little is there. */
 #define TRUSTED_PIXELS ((uint64_t)1 << 24)
 /* Row pointers per call; any small number does. */
 #define ROWS_PER_CALL 16
@@ -70,7 +71,8 @@ static void error_exit(j_common_ptr cinfo)
     give_up(of(cinfo), status_of_message(cinfo->err->msg_code));
 }
 
-/* Warnings (extraneous bytes, a scan that ends early but properly) are accepted, as PIL does; nothing is ever printed. */
+/* Warnings (extraneous bytes, a scan that ends early but properly) are accepted, as PIL does; nothing is ever
+ * printed. */
 static void emit_message(j_common_ptr cinfo, int level)
 {
     if (level < 0)
@@ -85,7 +87,8 @@ static void source_noop(j_decompress_ptr cinfo)
 {
 }
 
-/* libjpeg's memory source would invent an end-of-image marker here and let the rest be grey; PIL calls the file truncated. */
+/* libjpeg's memory source would invent an end-of-image marker here and let the rest be grey; PIL calls the
+ * file truncated. */
 static boolean source_ended(j_decompress_ptr cinfo)
 {
     struct pp_jpeg *j = of((j_common_ptr)cinfo);
@@ -199,13 +202,18 @@ static pp_status check_header(const struct pp_jpeg *j, struct pp_err *err)
     if (status != PP_OK)
         return status;
     if (c->num_components != 1 && c->num_components != 3 && c->num_components != 4)
-        return pp_fail(err, PP_E_UNSUPPORTED, "a JPEG with %d components; grey (1), colour (3) and CMYK (4) are decoded", c->num_components);
-    if ((uint64_t)c->image_width * c->image_height > TRUSTED_PIXELS && !c->arith_code && fewest_blocks(c) / 8 > j->size)
-        return pp_fail(err, PP_E_CORRUPT, "the JPEG claims %ux%u pixels, but its %zu bytes cannot hold them", c->image_width, c->image_height, j->size);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "a JPEG with %d components; grey (1), colour (3) and CMYK (4) are decoded",
+                       c->num_components);
+    if ((uint64_t)c->image_width * c->image_height > TRUSTED_PIXELS && !c->arith_code &&
+        fewest_blocks(c) / 8 > j->size)
+        return pp_fail(err, PP_E_CORRUPT, "the JPEG claims %ux%u pixels, but its %zu bytes cannot hold them",
+                       c->image_width, c->image_height, j->size);
     return PP_OK;
 }
 
-pp_status pp_jpeg_open(struct pp_jpeg *j, const uint8_t *data, size_t size, struct pp_image_info *info, struct pp_err *err)
+pp_status pp_jpeg_open(struct pp_jpeg *j, const uint8_t *data, size_t size, struct pp_image_info *info,
+                       struct pp_err *err)
 {
     j->data = data;
     j->size = size;
@@ -223,8 +231,9 @@ pp_status pp_jpeg_open(struct pp_jpeg *j, const uint8_t *data, size_t size, stru
     return check_header(j, err);
 }
 
-/* Entropy decoding stops at any marker, so a file that has an end-of-image marker ahead cannot run out of data. Without one, only
- * decoding to the last row tells whether something is missing. Looks from the end: a sound file has it there. */
+/* Entropy decoding stops at any marker, so a file that has an end-of-image marker ahead cannot run out of
+ * data. Without one, only decoding to the last row tells whether something is missing. Looks from the end: a
+ * sound file has it there. */
 static int has_end_marker(const struct jpeg_source_mgr *src)
 {
     const uint8_t *start = src->next_input_byte;
@@ -240,8 +249,8 @@ static int has_end_marker(const struct jpeg_source_mgr *src)
     return 0;
 }
 
-/* A progressive image whose later scans are missing: libjpeg smooths its blocks by their neighbours', and does so
- * differently at the edge of a region (libjpeg-turbo 2.1.5). */
+/* A progressive image whose later scans are missing: libjpeg smooths its blocks by their neighbours', and
+ * does so differently at the edge of a region (libjpeg-turbo 2.1.5). */
 static int smooths_blocks(const struct jpeg_decompress_struct *c)
 {
     for (int i = 0; c->progressive_mode && c->coef_bits && i < c->num_components; i++) {
@@ -254,7 +263,8 @@ static int smooths_blocks(const struct jpeg_decompress_struct *c)
 }
 
 /* Columns to decode for the crop: whole iMCUs with one more on each side. */
-static void columns_with_margin(const struct jpeg_decompress_struct *c, struct pp_rect crop, JDIMENSION *x, JDIMENSION *width)
+static void columns_with_margin(const struct jpeg_decompress_struct *c, struct pp_rect crop, JDIMENSION *x,
+                                JDIMENSION *width)
 {
     if (smooths_blocks(c)) {
         *x = 0;
@@ -293,8 +303,8 @@ static unsigned mul_div_255(unsigned a, unsigned b)
     return (t + (t >> 8)) >> 8;
 }
 
-/* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel = (255 - K) - C * (255 - K) / 255,
- * where inverted values v' = 255 - v make 255 - K the byte as stored. */
+/* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel = (255
+ * - K) - C * (255 - K) / 255, where inverted values v' = 255 - v make 255 - K the byte as stored. */
 static void cmyk_to_rgbx(uint8_t *pixel, size_t count)
 {
     for (size_t i = 0; i < count; i++, pixel += 4) {
@@ -311,7 +321,8 @@ static pp_status reserve(struct pp_buffer *buf, size_t stride, size_t rows, stru
     return PP_OK;
 }
 
-pp_status pp_jpeg_region(struct pp_jpeg *j, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out, struct pp_err *err)
+pp_status pp_jpeg_region(struct pp_jpeg *j, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                         struct pp_err *err)
 {
     struct jpeg_decompress_struct *c = &j->cinfo;
     if (setjmp(j->on_error))

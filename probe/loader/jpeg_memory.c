@@ -26,16 +26,18 @@ static void *image_alloc(j_common_ptr cinfo, size_t size)
 
 static void *alloc_small(j_common_ptr cinfo, int pool, size_t size)
 {
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : memory_of(cinfo)->original.alloc_small(cinfo, pool, size);
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
+                               : memory_of(cinfo)->original.alloc_small(cinfo, pool, size);
 }
 
 static void *alloc_large(j_common_ptr cinfo, int pool, size_t size)
 {
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : memory_of(cinfo)->original.alloc_large(cinfo, pool, size);
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
+                               : memory_of(cinfo)->original.alloc_large(cinfo, pool, size);
 }
 
-/* Every row is padded to PP_MEMORY_ALIGN, as libjpeg-turbo's own manager does for its SIMD code, which reads and writes whole
- * vectors past a row's end. */
+/* Every row is padded to PP_MEMORY_ALIGN, as libjpeg-turbo's own manager does for its SIMD code, which reads
+ * and writes whole vectors past a row's end. */
 static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_per_row, JDIMENSION row_count)
 {
     if (pool != JPOOL_IMAGE)
@@ -48,7 +50,8 @@ static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_
     return rows;
 }
 
-static JBLOCKARRAY image_barray(j_common_ptr cinfo, JDIMENSION blocks_per_row, JDIMENSION row_count, boolean zero)
+static JBLOCKARRAY image_barray(j_common_ptr cinfo, JDIMENSION blocks_per_row, JDIMENSION row_count,
+                                boolean zero)
 {
     size_t bytes = (size_t)blocks_per_row * row_count * sizeof(JBLOCK);
     JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
@@ -67,13 +70,18 @@ static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks_
     return image_barray(cinfo, blocks_per_row, row_count, FALSE);
 }
 
-static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolean pre_zero, JDIMENSION blocks_per_row, JDIMENSION row_count, JDIMENSION max_access)
+static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolean pre_zero,
+                                            JDIMENSION blocks_per_row, JDIMENSION row_count,
+                                            JDIMENSION max_access)
 {
     struct pp_jpeg_memory *m = memory_of(cinfo);
     if (pool != JPOOL_IMAGE) /* libjpeg's own manager refuses others as well */
         ERREXIT1(cinfo, JERR_BAD_POOL_ID, pool);
     struct jvirt_barray_control *v = image_alloc(cinfo, sizeof(*v));
-    *v = (struct jvirt_barray_control){.blocks_per_row = blocks_per_row, .row_count = row_count, .pre_zero = pre_zero, .next = m->arrays};
+    *v = (struct jvirt_barray_control){.blocks_per_row = blocks_per_row,
+                                       .row_count = row_count,
+                                       .pre_zero = pre_zero,
+                                       .next = m->arrays};
     m->arrays = v;
     return v;
 }
@@ -88,7 +96,8 @@ static void realize_virt_arrays(j_common_ptr cinfo)
     m->original.realize_virt_arrays(cinfo);
 }
 
-static JBLOCKARRAY access_virt_barray(j_common_ptr cinfo, jvirt_barray_ptr v, JDIMENSION start_row, JDIMENSION row_count, boolean writable)
+static JBLOCKARRAY access_virt_barray(j_common_ptr cinfo, jvirt_barray_ptr v, JDIMENSION start_row,
+                                      JDIMENSION row_count, boolean writable)
 {
     if (!v->rows || start_row > v->row_count || row_count > v->row_count - start_row)
         ERREXIT(cinfo, JERR_BAD_VIRTUAL_ACCESS);

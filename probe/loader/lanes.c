@@ -1,10 +1,11 @@
-/* The two lanes around the workers: the shard reader before them (streaming only) and the copy lane after them. */
+/* The two lanes around the workers: the shard reader before them (streaming only) and the copy lane after
+ * them. */
 #include "probe/loader/loader_impl.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-/* ---- reader: shards -> items, in stream order, epoch after epoch ---------------------------------------------------------- */
+/* ---- reader: shards -> items, in stream order, epoch after epoch ---- */
 
 struct reader {
     struct pp_loader *l;
@@ -19,8 +20,10 @@ static struct pp_lap reader_lap(const struct reader *r)
     return (struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch};
 }
 
-/* A place in a shard that cannot be read. The stream goes on behind it, or at the same place after a passing failure. PP_OK: go on. */
-static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_status st, const struct pp_err *err)
+/* A place in a shard that cannot be read. The stream goes on behind it, or at the same place after a passing
+ * failure. PP_OK: go on. */
+static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_status st,
+                              const struct pp_err *err)
 {
     const struct pp_loader_opts *o = &r->l->opts;
     struct pp_lap lap = reader_lap(r);
@@ -38,9 +41,16 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     if (r->first_error.code == PP_OK)
         r->first_error = *err;
     if (o->events.error)
-        o->events.error(o->events.ctx, &(struct pp_loader_error){
-            .t_ns = pp_now_ns(), .sample = PP_NO_SAMPLE, .thread = pp_thread_id(r->trace), .batch = PP_NO_BATCH, .path = item->path,
-            .kind = pp_status_name(st), .action = o->on_error == PP_ON_ERROR_FAIL ? "failed" : "skipped", .reason = err->text});
+        o->events.error(o->events.ctx,
+                        &(struct pp_loader_error){.t_ns = pp_now_ns(),
+                                                  .sample = PP_NO_SAMPLE,
+                                                  .thread = pp_thread_id(r->trace),
+                                                  .batch = PP_NO_BATCH,
+                                                  .path = item->path,
+                                                  .kind = pp_status_name(st),
+                                                  .action = o->on_error == PP_ON_ERROR_FAIL ? "failed"
+                                                                                            : "skipped",
+                                                  .reason = err->text});
     return o->on_error == PP_ON_ERROR_FAIL ? st : PP_OK;
 }
 
@@ -81,8 +91,12 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
 
 struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch)
 {
-    struct pp_stream_opts so = {.seed = o->seed, .epoch = epoch, .shuffle_shards = o->shuffle_shards, .shuffle_buffer = o->shuffle_buffer,
-                                .rank = o->rank, .world_size = o->world_size};
+    struct pp_stream_opts so = {.seed = o->seed,
+                                .epoch = epoch,
+                                .shuffle_shards = o->shuffle_shards,
+                                .shuffle_buffer = o->shuffle_buffer,
+                                .rank = o->rank,
+                                .world_size = o->world_size};
     if (epoch == o->start_epoch && o->from_cursor)
         so.from = o->start_cursor;
     else if (epoch == o->start_epoch)
@@ -96,7 +110,9 @@ void *pp_reader_main(void *arg)
     const struct pp_loader_opts *o = &l->opts;
     struct pp_err err;
     pthread_setname_np(pthread_self(), "pp-reader-0");
-    struct reader r = {.l = l, .trace = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0"), .epoch = o->start_epoch};
+    struct reader r = {.l = l,
+                       .trace = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0"),
+                       .epoch = o->start_epoch};
     pp_lap_start(r.trace);
     pp_err_clear(&err);
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
@@ -112,8 +128,11 @@ void *pp_reader_main(void *arg)
         pp_stream_close(r.stream);
         r.stream = NULL;
         if (st == PP_END && !r.samples && !resumed)
-            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s", (unsigned long long)r.epoch,
-                         r.first_error.code != PP_OK ? r.first_error.text : "look at the shards, or at --world-size (a rank needs a shard)");
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s",
+                         (unsigned long long)r.epoch,
+                         r.first_error.code != PP_OK
+                             ? r.first_error.text
+                             : "look at the shards, or at --world-size (a rank needs a shard)");
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
                 pp_loader_fail(l, st, &err);
@@ -126,11 +145,13 @@ void *pp_reader_main(void *arg)
     return NULL;
 }
 
-/* ---- copy lane: ready slots -> device ------------------------------------------------------------------------------------- */
+/* ---- copy lane: ready slots -> device ---- */
 
 static struct pp_lap batch_lap(const struct pp_loader *l, const struct pp_slot *s)
 {
-    return (struct pp_lap){.sample = s->valid, .batch = (uint32_t)s->batch, .epoch = (uint16_t)s->epoch,
+    return (struct pp_lap){.sample = s->valid,
+                           .batch = (uint32_t)s->batch,
+                           .epoch = (uint16_t)s->epoch,
                            .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
 }
 
@@ -173,18 +194,25 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
         return st;
     if (ev->deliver)
         ev->deliver(ev->ctx, s->batch, s->epoch, s->data, s->labels, s->indexes, s->valid);
-    *b = (struct pp_device_batch){.batch = s->batch, .epoch = s->epoch, .samples = s->valid, .bytes = bytes,
-                                  .end_position = s->end_position, .cursor = s->cursor};
+    *b = (struct pp_device_batch){.batch = s->batch,
+                                  .epoch = s->epoch,
+                                  .samples = s->valid,
+                                  .bytes = bytes,
+                                  .end_position = s->end_position,
+                                  .cursor = s->cursor};
     return pp_queue_put(&l->arrived, b);
 }
 
-/* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say so. */
+/* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say
+ * so. */
 static pp_status check_useless(const struct pp_loader *l, uint64_t useless, struct pp_err *err)
 {
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
     if (useless < epoch)
         return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT, "none of the last %llu sample%s could be used; the reasons are in the file's error table", (unsigned long long)useless, useless == 1 ? "" : "s");
+    return pp_fail(err, PP_E_CORRUPT,
+                   "none of the last %llu sample%s could be used; the reasons are in the file's error table",
+                   (unsigned long long)useless, useless == 1 ? "" : "s");
 }
 
 void *pp_copy_main(void *arg)

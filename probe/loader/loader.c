@@ -9,15 +9,20 @@
 /* How often a sleeping thread looks whether the run is to stop. */
 #define LOOK_NS 50000000u
 
-/* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of other ranks. */
+/* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of
+ * other ranks. */
 static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err)
 {
     struct pp_stream_opts so = pp_reader_stream_opts(o, o->start_epoch);
     struct pp_stream *stream = NULL;
     if (o->on_error == PP_ON_ERROR_SUBSTITUTE)
-        return pp_fail(err, PP_E_USAGE, "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
     if (o->cached_batches)
-        return pp_fail(err, PP_E_USAGE, "--cached-batches keeps samples in their places in the batch, and a stream brings new ones; leave out --stream");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--cached-batches keeps samples in their places in the batch, and a stream brings new ones; leave out --stream");
     pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
     pp_stream_close(stream);
     return st;
@@ -27,16 +32,21 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
 {
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
     if (o->workers < 1 || o->prefetch < 1 || o->batch_size < 1 || o->copy_buffers < 1)
-        return pp_fail(err, PP_E_USAGE, "workers, prefetch, batch size and copy buffers must each be at least 1");
+        return pp_fail(err, PP_E_USAGE,
+                       "workers, prefetch, batch size and copy buffers must each be at least 1");
     if (o->ballast_cpus > o->workers)
-        return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: %d workers could not take that many CPUs either", o->ballast_cpus, o->workers);
+        return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: %d workers could not take that many CPUs either",
+                       o->ballast_cpus, o->workers);
     if (o->streaming)
         return check_stream(o, err);
     if (o->drop_last_batch && len < o->batch_size)
-        return pp_fail(err, PP_E_USAGE, "a batch of %llu is larger than this rank's %llu samples and --drop-last drops it; use --batch-size %llu or less",
-                       (unsigned long long)o->batch_size, (unsigned long long)len, (unsigned long long)len);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "a batch of %llu is larger than this rank's %llu samples and --drop-last drops it; use --batch-size %llu or less",
+            (unsigned long long)o->batch_size, (unsigned long long)len, (unsigned long long)len);
     if (o->start_position > len)
-        return pp_fail(err, PP_E_USAGE, "the run to resume had consumed %llu samples of its epoch, but an epoch has %llu here",
+        return pp_fail(err, PP_E_USAGE,
+                       "the run to resume had consumed %llu samples of its epoch, but an epoch has %llu here",
                        (unsigned long long)o->start_position, (unsigned long long)len);
     return PP_OK;
 }
@@ -99,12 +109,14 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */
     l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + 1;
     if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
-        (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data, err)) != PP_OK ||
+        (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data,
+                              err)) != PP_OK ||
         (st = pp_queue_init(&l->ready, l->n_slots, err)) != PP_OK ||
         (st = pp_queue_init(&l->arrived, (size_t)opts->copy_buffers, err)) != PP_OK ||
         (st = pp_queue_init(&l->buffers, (size_t)opts->copy_buffers, err)) != PP_OK ||
         (st = make_device_batches(l, err)) != PP_OK ||
-        (st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, l->slot_data, l->n_slots, l->row_bytes, err)) != PP_OK ||
+        (st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, l->slot_data, l->n_slots, l->row_bytes,
+                               err)) != PP_OK ||
         (st = make_workers(l, err)) != PP_OK) {
         pp_loader_destroy(l);
         return st;
@@ -137,7 +149,8 @@ void pp_loader_destroy(struct pp_loader *l)
 double pp_loader_rate(const struct pp_loader_result *r)
 {
     int warmed = r->warm_ns && r->samples > r->warm_samples;
-    uint64_t from = warmed ? r->warm_ns : r->start_ns, samples = warmed ? r->samples - r->warm_samples : r->samples;
+    uint64_t from = warmed ? r->warm_ns : r->start_ns,
+             samples = warmed ? r->samples - r->warm_samples : r->samples;
     return r->end_ns > from ? (double)samples * 1e9 / (double)(r->end_ns - from) : 0;
 }
 
@@ -197,7 +210,10 @@ static pp_status start(struct pp_loader *l, struct pp_err *err)
     }
     if (!rc && l->opts.ballast_cpus > 0)
         return pp_ballast_start(l->opts.ballast_cpus, l->opts.workers, &l->ballast, err);
-    return rc ? pp_fail_errno(err, rc, "starting the loader's threads (%d workers) failed; try fewer --workers", l->opts.workers) : PP_OK;
+    return rc ? pp_fail_errno(err, rc,
+                              "starting the loader's threads (%d workers) failed; try fewer --workers",
+                              l->opts.workers)
+              : PP_OK;
 }
 
 static void join_all(struct pp_loader *l)
@@ -234,7 +250,8 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
     r->reads += l->reader_io.reads;
     r->errors += atomic_load_explicit(&l->stream_errors, memory_order_relaxed);
     r->retries += atomic_load_explicit(&l->stream_retries, memory_order_relaxed);
-    r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) + (l->dispatch.order ? pp_order_footprint(l->dispatch.order) : 0);
+    r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) +
+                          (l->dispatch.order ? pp_order_footprint(l->dispatch.order) : 0);
     r->slots = l->n_slots;
     r->slot_bytes = l->n_slots * l->opts.batch_size * l->row_bytes;
     r->queues = 0;
@@ -247,7 +264,10 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
 
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err)
 {
-    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch, .position = l->opts.start_position, .cursor = l->opts.start_cursor, .ended_by = "error"};
+    *result = (struct pp_loader_result){.epoch = l->opts.start_epoch,
+                                        .position = l->opts.start_position,
+                                        .cursor = l->opts.start_cursor,
+                                        .ended_by = "error"};
     pp_status st = start(l, err);
     if (st == PP_OK)
         pp_trainer_run(l, result);

@@ -1,9 +1,11 @@
-/* loader/loader.h: the full loader: sampler -> workers{read -> decode -> transform} -> batch slot -> queue -> H2D -> trainer step.
+/* loader/loader.h: the full loader: sampler -> workers{read -> decode -> transform} -> batch slot -> queue ->
+ * H2D -> trainer step.
  *
- * N worker threads take samples (not batches) in order from one counter, so that a sample 100x larger than its neighbours delays its own batch
- * alone, and write them straight into the batch's pinned slot. A finished batch goes to the copy lane (in order, or as finished with
- * out_of_order), then to the trainer, which is the thread that calls pp_loader_run. Slots bound everything: workers x prefetch
- * batches are in flight at most. Every wait is a span. */
+ * N worker threads take samples (not batches) in order from one counter, so that a sample 100x larger than
+ * its neighbours delays its own batch alone, and write them straight into the batch's pinned slot. A finished
+ * batch goes to the copy lane (in order, or as finished with out_of_order), then to the trainer, which is the
+ * thread that calls pp_loader_run. Slots bound everything: workers x prefetch batches are in flight at most.
+ * Every wait is a span. */
 #ifndef PP_LOADER_LOADER_H
 #define PP_LOADER_LOADER_H
 
@@ -38,44 +40,52 @@ struct pp_loader_events {
     void (*error)(void *ctx, const struct pp_loader_error *e);
     /* by the trainer after each batch and every 50 ms of a long wait; non-zero stops the run */
     int (*tick)(void *ctx, const struct pp_loader_progress *p);
-    /* by the trainer: one sentence on something that changes how the run goes on (a rank that is not waited for any longer), valid during the call */
+    /* by the trainer: one sentence on something that changes how the run goes on (a rank that is not waited
+     * for any longer), valid during the call */
     void (*note)(void *ctx, const char *text);
-    /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size rows), valid during the call */
-    void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples);
+    /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size
+     * rows), valid during the call */
+    void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
+                    const uint64_t *indexes, size_t samples);
 };
 
 struct pp_loader_opts {
-    const struct pp_dataset *dataset;  /* borrowed */
-    const struct pp_sampler *sampler;  /* borrowed; NULL when streaming */
+    const struct pp_dataset *dataset;     /* borrowed */
+    const struct pp_sampler *sampler;     /* borrowed; NULL when streaming */
     const struct pp_transform *transform; /* borrowed; NULL for tokens */
-    struct pp_device *device;          /* borrowed */
-    struct pp_session *session;        /* borrowed; NULL: recording off */
-    struct pp_faults *faults;          /* borrowed; NULL: none */
+    struct pp_device *device;             /* borrowed */
+    struct pp_session *session;           /* borrowed; NULL: recording off */
+    struct pp_faults *faults;             /* borrowed; NULL: none */
     struct pp_loader_events events;
-    int workers, prefetch;             /* >= 1 each */
+    int workers, prefetch; /* >= 1 each */
     uint64_t batch_size;
     int in_order, drop_last_batch;
     int exif_rotate;
     uint64_t seed, start_epoch, start_position; /* position: samples of start_epoch already consumed */
-    uint64_t max_epochs, max_steps, max_ns; /* 0: unlimited; the first reached ends the run; max_epochs counts from epoch 0, not from start_epoch */
+    uint64_t max_epochs, max_steps, max_ns; /* 0: unlimited; the first reached ends the run; max_epochs counts
+                                               from epoch 0, not from start_epoch */
     uint64_t warmup_steps;
     enum pp_on_error on_error;
     int retries;
     uint64_t retry_backoff_ns;
     enum pp_step_kind step;
     uint64_t step_ns;
-    int copy_buffers;                  /* device-side batches in flight, >= 1 */
+    int copy_buffers; /* device-side batches in flight, >= 1 */
     int sync_every_step;
-    struct pp_collective *collective;  /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
-    /* What if input were free: rows stay in their slots, and each slot on the device, once they are there; batches are then delivered again and again at no
-     * cost, and hold what their slot was filled with first. Not when streaming. */
+    struct pp_collective
+        *collective; /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
+    /* What if input were free: rows stay in their slots, and each slot on the device, once they are there;
+     * batches are then delivered again and again at no cost, and hold what their slot was filled with first.
+     * Not when streaming. */
     int cached_batches;
-    double ballast_cpus;               /* CPUs taken for nothing meanwhile (loader/ballast.h), by as many threads as there are workers; 0: none */
+    double ballast_cpus; /* CPUs taken for nothing meanwhile (loader/ballast.h), by as many threads as there
+                            are workers; 0: none */
     /* streaming */
     int streaming;
     int shuffle_shards;
     uint64_t shuffle_buffer, rank, world_size;
-    int from_cursor;                   /* start_epoch begins at start_cursor instead of being gone through up to start_position */
+    int from_cursor; /* start_epoch begins at start_cursor instead of being gone through up to start_position
+                      */
     struct pp_stream_cursor start_cursor;
 };
 
@@ -88,11 +98,13 @@ struct pp_loader_queue {
 struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
-    uint64_t opens, reads;                     /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set is not among them */
-    uint64_t meetings;                         /* steps after which other ranks were met */
-    uint64_t warm_ns, warm_samples;            /* when the warm-up steps were done, and their samples; 0: never */
-    uint64_t epoch, position;                  /* where the trainer stands: resume from here */
-    struct pp_stream_cursor cursor;            /* streaming: of the last sample delivered; start_cursor before the first */
+    uint64_t opens, reads; /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set
+                              is not among them */
+    uint64_t meetings;     /* steps after which other ranks were met */
+    uint64_t warm_ns, warm_samples; /* when the warm-up steps were done, and their samples; 0: never */
+    uint64_t epoch, position;       /* where the trainer stands: resume from here */
+    struct pp_stream_cursor
+        cursor;                /* streaming: of the last sample delivered; start_cursor before the first */
     uint64_t allocations_warm; /* buffers grown after warm-up */
     uint64_t slot_bytes, slots, footprint_bytes; /* pinned slots apart from the rest */
     struct pp_loader_queue queue[4];
@@ -100,7 +112,8 @@ struct pp_loader_result {
     const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
 };
 
-/* Samples per second from the end of the warm-up steps (from the start, where they never ended) to the end, pauses between epochs included. */
+/* Samples per second from the end of the warm-up steps (from the start, where they never ended) to the end,
+ * pauses between epochs included. */
 double pp_loader_rate(const struct pp_loader_result *r);
 
 /* "none", "sleep", "spin", "cuda". */
@@ -110,14 +123,16 @@ struct pp_loader;
 /* PP_E_USAGE for combinations that cannot run; create checks the same. */
 pp_status pp_loader_check(const struct pp_loader_opts *opts, struct pp_err *err);
 pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err);
-/* Runs to the end on the calling thread as trainer. PP_OK also when stopped by request; a failure under on_error=fail or a
- * device failure is returned after everything has been joined. result is filled in any case. */
+/* Runs to the end on the calling thread as trainer. PP_OK also when stopped by request; a failure under
+ * on_error=fail or a device failure is returned after everything has been joined. result is filled in any
+ * case. */
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err);
 /* Async-signal-safe and from any thread: finish the batch in hand and stop. */
 void pp_loader_stop(struct pp_loader *l);
 /* Live depths for the monitor: ready batches, free slots, device batches. Any thread. */
 void pp_loader_depths(struct pp_loader *l, uint64_t depth[3]);
-/* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread. */
+/* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread.
+ */
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);
 void pp_loader_destroy(struct pp_loader *l);
 

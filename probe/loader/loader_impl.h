@@ -1,4 +1,5 @@
-/* loader/loader_impl.h: the loader's inside, shared by its lanes (worker.c, lanes.c, trainer.c) and by loader.c, which wires them. */
+/* loader/loader_impl.h: the loader's inside, shared by its lanes (worker.c, lanes.c, trainer.c) and by
+ * loader.c, which wires them. */
 #ifndef PP_LOADER_LOADER_IMPL_H
 #define PP_LOADER_LOADER_IMPL_H
 
@@ -11,7 +12,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A batch that has arrived on the device. There are copy_buffers of them, going round between copy lane and trainer. */
+/* A batch that has arrived on the device. There are copy_buffers of them, going round between copy lane and
+ * trainer. */
 struct pp_device_batch {
     uint64_t batch, epoch, samples, bytes, end_position;
     struct pp_stream_cursor cursor;
@@ -26,7 +28,7 @@ struct pp_worker {
     struct pp_decoder *decoder;
     struct pp_scratch *scratch;
     uint64_t errors, retries, skipped, substituted;
-    struct pp_io_tally io; /* when it ended */
+    struct pp_io_tally io;      /* when it ended */
     uint64_t grown_before_warm; /* buffer growths up to the first steady-state batch */
     int warm;
 };
@@ -44,9 +46,9 @@ struct pp_loader {
     struct pp_ballast *ballast;
     void *slot_data;
     size_t row_bytes, n_slots;
-    struct pp_io_tally reader_io; /* when the reader ended */
+    struct pp_io_tally reader_io;                /* when the reader ended */
     atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
-    atomic_int stop; /* pp_loader_stop: finish the batch in hand */
+    atomic_int stop;                             /* pp_loader_stop: finish the batch in hand */
 
     pthread_mutex_t failure_lock;
     pp_status failure; /* the first thing that ends the run; guarded by failure_lock */

@@ -9,7 +9,8 @@ void pp_meter_init(struct pp_meter *m, uint64_t capacity, uint64_t depth, uint64
 
 void pp_meter_set(struct pp_meter *m, uint64_t depth, uint64_t now_ns)
 {
-    /* Two threads' clock reads may arrive out of order by a few ns: time never runs backwards in the account. */
+    /* Two threads' clock reads may arrive out of order by a few ns: time never runs backwards in the account.
+     */
     uint64_t span = now_ns > m->changed_ns ? now_ns - m->changed_ns : 0;
     m->area += (double)m->depth * (double)span;
     if (m->depth == 0)
@@ -26,8 +27,14 @@ void pp_meter_report(struct pp_meter *m, const char *name, uint64_t now_ns, stru
     uint64_t total = m->changed_ns - m->started_ns;
     double per = total ? 1.0 / (double)total : 0;
     *out = (struct pp_loader_queue){
-        .name = name, .capacity = m->capacity, .puts = m->puts, .gets = m->gets,
-        .put_wait_ns = m->put_wait_ns, .get_wait_ns = m->get_wait_ns,
-        .mean_depth = m->area * per, .share_empty = (double)m->empty_ns * per, .share_full = (double)m->full_ns * per,
+        .name = name,
+        .capacity = m->capacity,
+        .puts = m->puts,
+        .gets = m->gets,
+        .put_wait_ns = m->put_wait_ns,
+        .get_wait_ns = m->get_wait_ns,
+        .mean_depth = m->area * per,
+        .share_empty = (double)m->empty_ns * per,
+        .share_full = (double)m->full_ns * per,
     };
 }

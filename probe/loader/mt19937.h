@@ -1,5 +1,6 @@
-/* loader/mt19937.h: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), the generator behind PyTorch's CPU
- * randperm. Here for --sampler torch only; everything else draws from base/rng.h. One thread at a time. */
+/* loader/mt19937.h: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), the generator behind
+ * PyTorch's CPU randperm. Here for --sampler torch only; everything else draws from base/rng.h. One thread at
+ * a time. */
 #ifndef PP_LOADER_MT19937_H
 #define PP_LOADER_MT19937_H
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The header is the text of a Python dictionary: {'descr': '<u2', 'fortran_order': False, 'shape': (1000,), } */
+/* The header is the text of a Python dictionary: {'descr': '<u2', 'fortran_order': False, 'shape': (1000,), }
+ */
 struct text {
     const char *at, *end;
 };
@@ -59,7 +60,8 @@ static int take_uint(struct text *t, uint64_t *value)
     const char *start = t->at;
     *value = 0;
     for (; t->at < t->end && isdigit((unsigned char)*t->at); t->at++)
-        if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*t->at - '0'), value))
+        if (__builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, (uint64_t)(*t->at - '0'), value))
             return 0;
     return t->at > start;
 }
@@ -100,7 +102,8 @@ static int take_entry(struct text *t, struct header *h)
         return 0;
     if (strcmp(key, "descr") == 0) {
         skip_space(t);
-        h->structured = t->at < t->end && *t->at == '['; /* a list of fields: never one of ours, so nothing more is read */
+        h->structured = t->at < t->end &&
+                        *t->at == '['; /* a list of fields: never one of ours, so nothing more is read */
         if (h->structured) {
             snprintf(h->descr, sizeof(h->descr), "struct");
             return 1;
@@ -133,7 +136,8 @@ static int take_dictionary(struct text *t, struct header *h)
     return h->has_descr && h->has_order && h->has_shape;
 }
 
-/* Bytes per item, or 0 for a type that holds no tokens. numpy always writes the byte order, so "=u2" and "u2" do not occur. */
+/* Bytes per item, or 0 for a type that holds no tokens. numpy always writes the byte order, so "=u2" and "u2"
+ * do not occur. */
 static int item_bytes(const char *descr)
 {
     static const struct {
@@ -146,29 +150,36 @@ static int item_bytes(const char *descr)
     return 0;
 }
 
-static pp_status check(const struct header *h, uint64_t file_size, const char *name, struct pp_npy *out, struct pp_err *err)
+static pp_status check(const struct header *h, uint64_t file_size, const char *name, struct pp_npy *out,
+                       struct pp_err *err)
 {
     out->item_bytes = item_bytes(h->descr);
     if (!out->item_bytes)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with "
-                       "astype('uint16') or astype('uint32')",
-                       name, h->descr);
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with "
+            "astype('uint16') or astype('uint32')",
+            name, h->descr);
     /* A one-dimensional array is the same in both orders; numpy writes False for it, others may not. */
     if (h->dims != 1 && h->fortran)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is stored in Fortran order; save it flat, with numpy.save(file, array.ravel())", name);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s is stored in Fortran order; save it flat, with numpy.save(file, array.ravel())",
+                       name);
     if (h->dims != 1)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s has %u dimensions; tokens are one flat array: save array.ravel()", name, h->dims);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s has %u dimensions; tokens are one flat array: save array.ravel()", name, h->dims);
     out->items = h->shape[0];
     uint64_t held = (file_size - out->data_offset) / (unsigned)out->item_bytes;
     if (out->items > held)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it was cut off or is still being written",
-                       name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it was cut off or is still being written",
+            name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
     return PP_OK;
 }
 
-pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, const char *name, struct pp_npy *out, struct pp_err *err)
+pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, const char *name,
+                       struct pp_npy *out, struct pp_err *err)
 {
     struct header h;
     *out = (struct pp_npy){0};
@@ -177,7 +188,8 @@ pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, con
     if (size < 12)
         return pp_fail(err, PP_E_CORRUPT, "%s ends inside its .npy header", name);
     if (data[6] < 1 || data[6] > 3)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s has .npy format version %d; 1 to 3 are known", name, data[6]);
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s has .npy format version %d; 1 to 3 are known", name,
+                       data[6]);
     /* Version 1 gives the header's length in 2 bytes, later ones in 4. */
     uint64_t length = data[8] | (uint64_t)data[9] << 8, start = 10;
     if (data[6] > 1) {
@@ -188,11 +200,13 @@ pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, con
     if (out->data_offset > file_size)
         return pp_fail(err, PP_E_CORRUPT, "%s ends inside its .npy header", name);
     if (out->data_offset > size)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the .npy header of %s is %llu bytes long; up to %zu are read", name,
-                       (unsigned long long)length, size);
+        return pp_fail(err, PP_E_UNSUPPORTED, "the .npy header of %s is %llu bytes long; up to %zu are read",
+                       name, (unsigned long long)length, size);
     struct text t = {.at = (const char *)data + start, .end = (const char *)data + out->data_offset};
     if (!take_dictionary(&t, &h))
-        return pp_fail(err, PP_E_CORRUPT, "the .npy header of %s is damaged: it is not a dictionary of descr, fortran_order and shape",
-                       name);
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "the .npy header of %s is damaged: it is not a dictionary of descr, fortran_order and shape",
+            name);
     return check(&h, file_size, name, out, err);
 }

@@ -1,10 +1,11 @@
 /* The PNG half of image.h, through libpng.
  *
- * The whole image is decoded whatever the crop: rows depend on one another through the filters and the deflate stream, and a
- * file that is damaged below the crop is an error for every crop, not for some epochs. Colours follow PIL's convert("RGB"):
- * alpha and transparent colours are dropped, not blended; 16-bit colour keeps its high byte; 16-bit grey is *clipped* to 255, not
- * scaled (PIL reads it as mode I); a palette index beyond the palette is that shade of grey. Where we differ: PIL
- * does not look at the checksum of the image data nor miss it when the file ends right before it; here both are errors. */
+ * The whole image is decoded whatever the crop: rows depend on one another through the filters and the
+ * deflate stream, and a file that is damaged below the crop is an error for every crop, not for some epochs.
+ * Colours follow PIL's convert("RGB"): alpha and transparent colours are dropped, not blended; 16-bit colour
+ * keeps its high byte; 16-bit grey is *clipped* to 255, not scaled (PIL reads it as mode I); a palette index
+ * beyond the palette is that shade of grey. Where we differ: PIL does not look at the checksum of the image
+ * data nor miss it when the file ends right before it; here both are errors. */
 #include "probe/base/err.h"
 #include "probe/loader/image_codec.h"
 
@@ -59,7 +60,8 @@ static png_voidp on_alloc(png_structp png, png_alloc_size_t size)
     return p;
 }
 
-/* The arena takes everything back at once. What libpng allocates per image is bounded by the row size and the few chunks that are read. */
+/* The arena takes everything back at once. What libpng allocates per image is bounded by the row size and the
+ * few chunks that are read. */
 static void on_free(png_structp png, png_voidp p)
 {
 }
@@ -113,11 +115,14 @@ static pp_status check_header(const struct reader *r, struct pp_err *err)
     if (status != PP_OK)
         return status;
     if (png_get_rowbytes(r->png, r->info) * height / DEFLATE_MAX_RATIO > r->size)
-        return pp_fail(err, PP_E_CORRUPT, "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them", (unsigned long long)width, (unsigned long long)height, r->size);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
+                       (unsigned long long)width, (unsigned long long)height, r->size);
     return PP_OK;
 }
 
-static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_image_info *info, struct pp_err *err)
+static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_image_info *info,
+                           struct pp_err *err)
 {
     if (setjmp(r->on_error))
         return pp_fail(err, r->status, "cannot read the PNG header: %s", r->reason);
@@ -133,7 +138,8 @@ static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_i
     return check_header(r, err);
 }
 
-pp_status pp_png_open(struct pp_png *p, const uint8_t *data, size_t size, struct pp_image_info *info, struct pp_err *err)
+pp_status pp_png_open(struct pp_png *p, const uint8_t *data, size_t size, struct pp_image_info *info,
+                      struct pp_err *err)
 {
     struct reader r;
     p->data = data;
@@ -148,7 +154,8 @@ static void load_palette(struct reader *r)
     int n = 0;
     for (int i = 0; i < 256; i++)
         memset(r->palette[i], i, 3);
-    if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_PALETTE || !png_get_PLTE(r->png, r->info, &colours, &n))
+    if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_PALETTE ||
+        !png_get_PLTE(r->png, r->info, &colours, &n))
         return;
     for (int i = 0; i < n && i < 256; i++) {
         r->palette[i][0] = colours[i].red;
@@ -178,8 +185,8 @@ static void convert_grey_16(const struct reader *r, const uint8_t *row, size_t b
         memset(to, row[0] ? 255 : row[1], 4);
 }
 
-/* Asks libpng for bytes (16-bit grey apart, which is clipped and not scaled) and says how to read them. Grey of 8 bits goes through the
- * grey ramp of the palette. */
+/* Asks libpng for bytes (16-bit grey apart, which is clipped and not scaled) and says how to read them. Grey
+ * of 8 bits goes through the grey ramp of the palette. */
 static convert_row *choose_conversion(struct reader *r)
 {
     int colour = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
@@ -191,11 +198,14 @@ static convert_row *choose_conversion(struct reader *r)
         png_set_expand_gray_1_2_4_to_8(r->png);
     if (colour == PNG_COLOR_TYPE_PALETTE)
         png_set_packing(r->png);
-    return colour & PNG_COLOR_MASK_COLOR && colour != PNG_COLOR_TYPE_PALETTE ? convert_colour : convert_indexed;
+    return colour & PNG_COLOR_MASK_COLOR && colour != PNG_COLOR_TYPE_PALETTE ? convert_colour
+                                                                             : convert_indexed;
 }
 
-/* Room for the region's RGBX rows, then for libpng's own: one row, or all of them when they come interlaced. */
-static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows, size_t source_bytes)
+/* Room for the region's RGBX rows, then for libpng's own: one row, or all of them when they come interlaced.
+ */
+static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows,
+                        size_t source_bytes)
 {
     if (pp_buffer_reserve(buf, stride * rows + source_bytes) != 0) {
         r->status = PP_E_NO_MEMORY;
@@ -213,7 +223,8 @@ static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer 
     png_read_update_info(r->png, r->info);
 
     int height = (int)png_get_image_height(r->png, r->info);
-    size_t row_bytes = png_get_rowbytes(r->png, r->info), pixel_bytes = row_bytes / png_get_image_width(r->png, r->info);
+    size_t row_bytes = png_get_rowbytes(r->png, r->info),
+           pixel_bytes = row_bytes / png_get_image_width(r->png, r->info);
     size_t kept_rows = passes > 1 ? (size_t)height : 1;
     uint8_t *rows = reserve(r, buf, stride, (size_t)crop.height, row_bytes * kept_rows);
     for (int pass = 0; pass < passes; pass++) {
@@ -221,12 +232,14 @@ static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer 
             uint8_t *row = rows + (passes > 1 ? (size_t)y * row_bytes : 0);
             png_read_row(r->png, row, NULL);
             if (pass == passes - 1 && y >= crop.y && y < crop.y + crop.height)
-                convert(r, row + (size_t)crop.x * pixel_bytes, pixel_bytes, buf->data + (size_t)(y - crop.y) * stride, crop.width);
+                convert(r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
+                        buf->data + (size_t)(y - crop.y) * stride, crop.width);
         }
     }
 }
 
-static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out, struct pp_err *err)
+static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf,
+                             struct pp_pixels *out, struct pp_err *err)
 {
     size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
     pp_arena_reset(p->arena);
@@ -234,11 +247,15 @@ static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect 
         return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
     reader_begin(r, p);
     read_pixels(r, crop, buf, stride);
-    *out = (struct pp_pixels){.data = buf->data, .width = crop.width, .height = crop.height, .stride = stride};
+    *out = (struct pp_pixels){.data = buf->data,
+                              .width = crop.width,
+                              .height = crop.height,
+                              .stride = stride};
     return PP_OK;
 }
 
-pp_status pp_png_region(struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out, struct pp_err *err)
+pp_status pp_png_region(struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                        struct pp_err *err)
 {
     struct reader r;
     return region_with(&r, p, crop, buf, out, err);

@@ -1,5 +1,6 @@
-/* loader/queue.h: the bounded first-in first-out queue between two lanes. Measures both waits and its depth over time; closing it wakes
- * everyone, and what is still inside can be taken out: draining is part of the contract. Any number of threads on either side. */
+/* loader/queue.h: the bounded first-in first-out queue between two lanes. Measures both waits and its depth
+ * over time; closing it wakes everyone, and what is still inside can be taken out: draining is part of the
+ * contract. Any number of threads on either side. */
 #ifndef PP_LOADER_QUEUE_H
 #define PP_LOADER_QUEUE_H
 
@@ -25,7 +26,8 @@ void pp_queue_free(struct pp_queue *q);
 
 /* Blocks while full. PP_END when the queue is closed: the item stays the caller's. */
 pp_status pp_queue_put(struct pp_queue *q, void *item);
-/* Blocks while empty, until deadline_ns (monotonic; UINT64_MAX: for ever). PP_END: closed and empty. PP_E_INTERRUPTED: deadline. */
+/* Blocks while empty, until deadline_ns (monotonic; UINT64_MAX: for ever). PP_END: closed and empty.
+ * PP_E_INTERRUPTED: deadline. */
 pp_status pp_queue_get(struct pp_queue *q, void **item, uint64_t deadline_ns);
 void pp_queue_close(struct pp_queue *q);
 size_t pp_queue_depth(struct pp_queue *q);

@@ -72,7 +72,8 @@ static int count_taps(const struct filter *f, int first, int count)
     return taps;
 }
 
-/* One output's weights into row[0..n); returns n. sum and shares are in double as PIL's, or the last bit would differ. */
+/* One output's weights into row[0..n); returns n. sum and shares are in double as PIL's, or the last bit
+ * would differ. */
 static int weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
 {
     int n = end_of(f, centre) - begin;
@@ -99,7 +100,8 @@ static void split(struct pp_axis *a)
     }
 }
 
-void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length, void *memory)
+void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length,
+                  void *memory)
 {
     struct filter f = filter_of(in, out);
     int taps = count_taps(&f, first, count);
@@ -154,7 +156,8 @@ void pp_resize_rows_portable(const struct pp_axis *axis, const uint8_t *const fr
     }
 }
 
-void pp_resize_column_portable(const struct pp_axis *axis, int output, const uint8_t *const *rows, uint8_t *to, size_t bytes)
+void pp_resize_column_portable(const struct pp_axis *axis, int output, const uint8_t *const *rows,
+                               uint8_t *to, size_t bytes)
 {
     const int32_t *w = axis->weight + (size_t)output * (size_t)axis->taps;
     for (size_t i = 0; i < bytes; i++) {

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Column i is hit with probability 1/n; it keeps the hit with probability keep[i] / 2^53 and passes it on to alias[i] otherwise. */
+/* Column i is hit with probability 1/n; it keeps the hit with probability keep[i] / 2^53 and passes it on to
+ * alias[i] otherwise. */
 struct pp_alias {
     uint64_t n;
     uint64_t *keep;
@@ -20,16 +21,20 @@ static pp_status check(const double *w, uint64_t n, uint64_t *heaviest, struct p
     *heaviest = 0;
     for (uint64_t i = 0; i < n; i++) {
         if (!isfinite(w[i]) || w[i] < 0)
-            return pp_fail(err, PP_E_USAGE, "weight %" PRIu64 " is %g: weights must be finite and not negative", i, w[i]);
+            return pp_fail(err, PP_E_USAGE,
+                           "weight %" PRIu64 " is %g: weights must be finite and not negative", i, w[i]);
         if (w[i] > w[*heaviest])
             *heaviest = i;
     }
     if (w[*heaviest] == 0)
-        return pp_fail(err, PP_E_USAGE, "all %" PRIu64 " weights are zero: at least one sample must have a chance to be drawn", n);
+        return pp_fail(err, PP_E_USAGE,
+                       "all %" PRIu64 " weights are zero: at least one sample must have a chance to be drawn",
+                       n);
     return PP_OK;
 }
 
-/* scaled[i]: the weight in units of the mean. Dividing by the heaviest first keeps the sum finite for weights near DBL_MAX. */
+/* scaled[i]: the weight in units of the mean. Dividing by the heaviest first keeps the sum finite for weights
+ * near DBL_MAX. */
 static void scale(const double *w, uint64_t n, double heaviest, double *scaled)
 {
     long double sum = 0;
@@ -39,7 +44,8 @@ static void scale(const double *w, uint64_t n, double heaviest, double *scaled)
         scaled[i] = (double)((long double)(w[i] / heaviest) * (long double)n / sum);
 }
 
-/* Pairs columns below the mean with ones above it. stack holds the small columns from the left and the large ones from the right. */
+/* Pairs columns below the mean with ones above it. stack holds the small columns from the left and the large
+ * ones from the right. */
 static void pair_columns(struct pp_alias *a, double *scaled, uint32_t *stack, uint64_t heaviest)
 {
     uint64_t smalls = 0, larges = a->n;
@@ -61,7 +67,8 @@ static void pair_columns(struct pp_alias *a, double *scaled, uint32_t *stack, ui
     }
     for (; larges < a->n; larges++)
         a->keep[stack[larges]] = (uint64_t)UNIT;
-    /* Rounding may leave small columns without a partner. The last 1e-15 goes to the heaviest index, so that a zero stays a zero. */
+    /* Rounding may leave small columns without a partner. The last 1e-15 goes to the heaviest index, so that
+     * a zero stays a zero. */
     while (smalls > 0) {
         uint32_t small = stack[--smalls];
         a->keep[small] = (uint64_t)(scaled[small] * UNIT);
@@ -90,7 +97,9 @@ pp_status pp_alias_create(const double *weights, uint64_t n, struct pp_alias **o
         a->alias = calloc(n, sizeof(*a->alias));
     }
     if (!a || !scaled || !stack || !a->keep || !a->alias) {
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the table of %" PRIu64 " weights (%" PRIu64 " MiB while it is built)", n, n * 24 >> 20);
+        status = pp_fail(err, PP_E_NO_MEMORY,
+                         "no memory for the table of %" PRIu64 " weights (%" PRIu64 " MiB while it is built)",
+                         n, n * 24 >> 20);
         goto out;
     }
     scale(weights, n, weights[heaviest], scaled);

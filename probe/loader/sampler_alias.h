@@ -1,5 +1,6 @@
-/* loader/sampler_alias.h: one index in proportion to its weight, in constant time (the alias method of Walker, 1977, built as Vose,
- * 1991, does). 12 bytes per weight; immutable once built, so any number of threads may pick. */
+/* loader/sampler_alias.h: one index in proportion to its weight, in constant time (the alias method of
+ * Walker, 1977, built as Vose, 1991, does). 12 bytes per weight; immutable once built, so any number of
+ * threads may pick. */
 #ifndef PP_LOADER_SAMPLER_ALIAS_H
 #define PP_LOADER_SAMPLER_ALIAS_H
 
@@ -12,7 +13,8 @@
 
 struct pp_alias;
 
-/* n in 1..2^32. PP_E_USAGE naming the first weight that is negative or not finite, or saying that all are zero; PP_E_NO_MEMORY. */
+/* n in 1..2^32. PP_E_USAGE naming the first weight that is negative or not finite, or saying that all are
+ * zero; PP_E_NO_MEMORY. */
 pp_status pp_alias_create(const double *weights, uint64_t n, struct pp_alias **out, struct pp_err *err);
 void pp_alias_destroy(struct pp_alias *a);
 

@@ -7,7 +7,8 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* A hash of a half, as a fraction of 2^32. The top bits are the good ones: they depend on all bits of x and of the key. */
+/* A hash of a half, as a fraction of 2^32. The top bits are the good ones: they depend on all bits of x and
+ * of the key. */
 ALWAYS_INLINE uint32_t hash(const struct pp_permutation *p, int round, uint32_t x)
 {
     uint32_t h = (x ^ p->key[round].offset) * 0x9e3779b1u;
@@ -15,12 +16,13 @@ ALWAYS_INLINE uint32_t hash(const struct pp_permutation *p, int round, uint32_t 
     return h * p->key[round].factor;
 }
 
-/* Two rounds. Both hashes become numbers below the other half's size by a multiply and a shift, without division (Lemire 2019); a value's
- * share is off by at most 2^20 / 2^32 at n = 2^40. */
+/* Two rounds. Both hashes become numbers below the other half's size by a multiply and a shift, without
+ * division (Lemire 2019); a value's share is off by at most 2^20 / 2^32 at n = 2^40. */
 ALWAYS_INLINE void round_pair(const struct pp_permutation *p, int round, uint32_t *hi, uint32_t *lo)
 {
     uint32_t sum = *hi + (uint32_t)(((uint64_t)hash(p, round, *lo) * p->hi_count) >> 32);
-    uint32_t wrapped = sum - p->hi_count; /* huge when sum < hi_count: the smaller of both is sum mod hi_count */
+    uint32_t wrapped = sum -
+                       p->hi_count; /* huge when sum < hi_count: the smaller of both is sum mod hi_count */
     *hi = wrapped < sum ? wrapped : sum;
     *lo ^= (uint32_t)(((uint64_t)hash(p, round + 1, *hi) << p->lo_bits) >> 32);
 }
@@ -79,13 +81,15 @@ ALWAYS_INLINE void pass_block(const struct pp_permutation *p, uint64_t first, ui
         out[i] = (uint64_t)hi[i] << p->lo_bits | lo[i];
 }
 
-static void pass_block_portable(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out)
+static void pass_block_portable(const struct pp_permutation *p, uint64_t first, uint64_t stride,
+                                uint64_t *out)
 {
     pass_block(p, first, stride, out);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void pass_block_avx2(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out)
+__attribute__((target("avx2"))) static void pass_block_avx2(const struct pp_permutation *p, uint64_t first,
+                                                            uint64_t stride, uint64_t *out)
 {
     pass_block(p, first, stride, out);
 }
@@ -102,7 +106,8 @@ static pass_block_fn *pick_pass_block(void)
     return pass_block_portable;
 }
 
-void pp_permutation_fill(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out, size_t count)
+void pp_permutation_fill(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out,
+                         size_t count)
 {
     size_t done = 0;
     if (p->n >= PP_PERMUTATION_SMALL_N) {

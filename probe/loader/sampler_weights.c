@@ -52,13 +52,18 @@ static pp_status parse(struct words *w, const char *path, uint64_t n, double *we
         char *rest;
         double value = strtod(word, &rest);
         if (rest != w->next - 1) /* where the word ends; a NUL byte inside it ends strtod earlier */
-            return pp_fail(err, PP_E_CORRUPT, "%s, line %" PRIu64 ": \"%.40s\" is not a number; a weights file holds one number per sample", path, line, word);
+            return pp_fail(err, PP_E_CORRUPT,
+                           "%s, line %" PRIu64
+                           ": \"%.40s\" is not a number; a weights file holds one number per sample",
+                           path, line, word);
         if (count < n)
             weights[count] = value;
         count++;
     }
     if (count != n)
-        return pp_fail(err, PP_E_USAGE, "%s holds %" PRIu64 " weights, but the dataset has %" PRIu64 " samples", path, count, n);
+        return pp_fail(err, PP_E_USAGE,
+                       "%s holds %" PRIu64 " weights, but the dataset has %" PRIu64 " samples", path, count,
+                       n);
     return PP_OK;
 }
 

@@ -19,7 +19,8 @@ static const char magic[8] = "ppshard1";
 /* Read at each header: enough for a header, a long name, and the small members that stand between images. */
 enum { INDEX_BLOCK = 8192 };
 
-_Static_assert(sizeof(struct pp_shard_header) % _Alignof(struct pp_shard_entry) == 0, "entries follow the header");
+_Static_assert(sizeof(struct pp_shard_header) % _Alignof(struct pp_shard_entry) == 0,
+               "entries follow the header");
 
 static uint64_t checksum(const uint8_t *bytes, size_t size)
 {
@@ -43,7 +44,7 @@ void pp_shard_index_free(struct pp_shard_index *index)
     *index = (struct pp_shard_index){0};
 }
 
-/* ---- building -------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 struct builder {
     struct pp_shard_header header;
@@ -107,12 +108,15 @@ static int begin_group(struct builder *b, const char *name, size_t key_size)
     return 0;
 }
 
-static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct pp_tar_member *m, struct pp_err *err)
+static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct pp_tar_member *m,
+                             struct pp_err *err)
 {
     size_t key_size;
     const char *extension = pp_tar_split(m->name, &key_size);
     enum pp_tar_role role = extension ? pp_tar_role(extension) : PP_TAR_OTHER;
-    if (!extension || (!m->regular && role != PP_TAR_IMAGE)) /* an image that is a link is a key without an image, not nothing */
+    if (!extension ||
+        (!m->regular &&
+         role != PP_TAR_IMAGE)) /* an image that is a link is a key without an image, not nothing */
         return PP_OK;
     if (begin_group(b, m->name, key_size) != 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with more than %llu samples",
@@ -161,7 +165,8 @@ static pp_status walk(struct builder *b, struct pp_tar *tar, struct pp_err *err)
     return PP_OK;
 }
 
-/* The group cut by a defect counts when its image is whole: its label may be lost, which is no worse than having none. */
+/* The group cut by a defect counts when its image is whole: its label may be lost, which is no worse than
+ * having none. */
 static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp_err *err)
 {
     struct pp_shard_header *h = &b->header;
@@ -180,10 +185,12 @@ static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp
         }
     }
     return bytes ? PP_OK
-                 : pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples", (unsigned long long)h->entries);
+                 : pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
+                           (unsigned long long)h->entries);
 }
 
-pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id, struct pp_shard_index *out, struct pp_err *err)
+pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id,
+                               struct pp_shard_index *out, struct pp_err *err)
 {
     struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns}};
     struct pp_tar *tar = NULL;
@@ -205,7 +212,7 @@ pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_i
     return st;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static int entries_are_sound(const struct pp_shard_index *index)
 {
@@ -214,13 +221,15 @@ static int entries_are_sound(const struct pp_shard_index *index)
         return 0;
     for (uint64_t i = 0; i < h->entries; i++) {
         const struct pp_shard_entry *e = &index->entry[i];
-        if (e->offset > h->shard_size || e->size > h->shard_size - e->offset || e->key >= h->key_bytes || e->label < -1)
+        if (e->offset > h->shard_size || e->size > h->shard_size - e->offset || e->key >= h->key_bytes ||
+            e->label < -1)
             return 0;
     }
     return 1;
 }
 
-int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id, struct pp_shard_index *out)
+int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
+                         struct pp_shard_index *out)
 {
     struct pp_shard_index index = {0};
     const struct pp_shard_header *h = (const struct pp_shard_header *)bytes;
@@ -229,7 +238,8 @@ int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *
     if (h->shard_size != id->size || h->shard_mtime_ns != id->mtime_ns || h->defect >= PP_SHARD_DEFECTS)
         return -1;
     size_t left = size - sizeof(*h);
-    if (h->entries > left / sizeof(struct pp_shard_entry) || h->key_bytes != left - h->entries * sizeof(struct pp_shard_entry))
+    if (h->entries > left / sizeof(struct pp_shard_entry) ||
+        h->key_bytes != left - h->entries * sizeof(struct pp_shard_entry))
         return -1;
     if (h->checksum != checksum(bytes, size) || !memchr(h->example, '\0', sizeof(h->example)))
         return -1;
@@ -246,10 +256,12 @@ static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_
     size_t cap = 0, size;
     struct pp_io_cached cached;
     struct stat info;
-    /* An entry stands for a member header of 512 bytes and more, so an index larger than its shard is none. */
+    /* An entry stands for a member header of 512 bytes and more, so an index larger than its shard is none.
+     */
     if (stat(file, &info) != 0 || (uint64_t)info.st_size > id->size)
         return -1;
-    if (pp_io_read_file(AT_FDCWD, file, &bytes, &cap, &size, &cached, NULL) == PP_OK && pp_shard_index_adopt(bytes, size, id, out) == 0)
+    if (pp_io_read_file(AT_FDCWD, file, &bytes, &cap, &size, &cached, NULL) == PP_OK &&
+        pp_shard_index_adopt(bytes, size, id, out) == 0)
         return 0;
     free(bytes);
     return -1;
@@ -262,7 +274,8 @@ static int name_in(const char *dir, const char *path, char *file, size_t size)
     const char *base = strrchr(path, '/');
     if (!realpath(path, real))
         return -1;
-    int n = snprintf(file, size, "%s/%s-%016llx.ppidx", dir, base ? base + 1 : path, (unsigned long long)XXH3_64bits(real, strlen(real)));
+    int n = snprintf(file, size, "%s/%s-%016llx.ppidx", dir, base ? base + 1 : path,
+                     (unsigned long long)XXH3_64bits(real, strlen(real)));
     return n > 0 && (size_t)n < size ? 0 : -1;
 }
 
@@ -308,8 +321,8 @@ static int places(const char *path, const char *dir, char file[MAX_PLACES][PATH_
     return n;
 }
 
-pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir, struct pp_shard_index *out, int *kept,
-                             struct pp_err *err)
+pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir,
+                             struct pp_shard_index *out, int *kept, struct pp_err *err)
 {
     char file[MAX_PLACES][PATH_MAX];
     int n = places(path, dir, file);

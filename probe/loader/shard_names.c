@@ -90,7 +90,8 @@ static pp_status add_glob(struct pp_shard_names *out, const char *pattern, struc
     if (r == GLOB_NOMATCH)
         st = pp_fail(err, PP_E_NOT_FOUND, "no file matches %s", pattern);
     else if (r != 0)
-        st = pp_fail(err, r == GLOB_NOSPACE ? PP_E_NO_MEMORY : PP_E_ACCESS, "cannot look for files that match %s", pattern);
+        st = pp_fail(err, r == GLOB_NOSPACE ? PP_E_NO_MEMORY : PP_E_ACCESS,
+                     "cannot look for files that match %s", pattern);
     size_t first = out->n;
     for (size_t i = 0; st == PP_OK && i < found.gl_pathc; i++)
         st = add_path(out, found.gl_pathv[i], err);
@@ -108,7 +109,7 @@ static pp_status add_expanded(struct pp_shard_names *out, const char *word, stru
     return strpbrk(word, "*?[") ? add_glob(out, word, err) : add_path(out, word, err);
 }
 
-/* ---- braces ---------------------------------------------------------------------------------------------------------------- */
+/* ---- braces ---- */
 
 /* The closing brace that belongs to the opening one, or NULL. */
 static const char *closing(const char *open)
@@ -122,7 +123,8 @@ static const char *closing(const char *open)
     return NULL;
 }
 
-/* "000000..000009": 1 with its ends and the width numbers are filled to (braceexpand: when either end begins with 0). */
+/* "000000..000009": 1 with its ends and the width numbers are filled to (braceexpand: when either end begins
+ * with 0). */
 static int parse_range(const char *body, size_t n, uint64_t *from, uint64_t *to, int *width)
 {
     char text[48], *end;
@@ -150,8 +152,8 @@ static int parse_range(const char *body, size_t n, uint64_t *from, uint64_t *to,
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err);
 
 /* head + body[0..n) + tail, expanded further. */
-static pp_status expand_piece(struct pp_shard_names *out, const char *head, size_t head_n, const char *body, size_t n, const char *tail,
-                              struct pp_err *err)
+static pp_status expand_piece(struct pp_shard_names *out, const char *head, size_t head_n, const char *body,
+                              size_t n, const char *tail, struct pp_err *err)
 {
     char *word;
     if (asprintf(&word, "%.*s%.*s%s", (int)head_n, head, (int)n, body, tail) < 0)
@@ -161,8 +163,8 @@ static pp_status expand_piece(struct pp_shard_names *out, const char *head, size
     return st;
 }
 
-static pp_status expand_range(struct pp_shard_names *out, const char *word, size_t head_n, uint64_t from, uint64_t to, int width,
-                              const char *tail, struct pp_err *err)
+static pp_status expand_range(struct pp_shard_names *out, const char *word, size_t head_n, uint64_t from,
+                              uint64_t to, int width, const char *tail, struct pp_err *err)
 {
     pp_status st = PP_OK;
     char number[32];
@@ -170,14 +172,16 @@ static pp_status expand_range(struct pp_shard_names *out, const char *word, size
     if (count > MAX_SHARDS || count == 0)
         return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", word, MAX_SHARDS);
     for (uint64_t i = 0; st == PP_OK && i < count; i++) {
-        int n = snprintf(number, sizeof(number), "%0*llu", width < 20 ? width : 20, (unsigned long long)(from < to ? from + i : from - i));
+        int n = snprintf(number, sizeof(number), "%0*llu", width < 20 ? width : 20,
+                         (unsigned long long)(from < to ? from + i : from - i));
         st = expand_piece(out, word, head_n, number, (size_t)n, tail, err);
     }
     return st;
 }
 
 /* {a,b,{c,d}}: every alternative at the outermost level. */
-static pp_status expand_list(struct pp_shard_names *out, const char *word, const char *open, const char *close, struct pp_err *err)
+static pp_status expand_list(struct pp_shard_names *out, const char *word, const char *open,
+                             const char *close, struct pp_err *err)
 {
     pp_status st = PP_OK;
     const char *start = open + 1;
@@ -207,7 +211,9 @@ static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_
     if (parse_range(open + 1, n, &from, &to, &width))
         return expand_range(out, word, (size_t)(open - word), from, to, width, close + 1, err);
     if (!memchr(open + 1, ',', n))
-        return pp_fail(err, PP_E_USAGE, "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}", word);
+        return pp_fail(err, PP_E_USAGE,
+                       "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}",
+                       word);
     return expand_list(out, word, open, close, err);
 }
 

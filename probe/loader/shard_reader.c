@@ -36,8 +36,8 @@ static void leave_shard(struct pp_shard_reader *r)
     r->failures = 0;
 }
 
-/* What a failure means for the reader: one that may pass leaves it before the sample at hand, to be tried again (not for ever); any other
- * costs the rest of the shard. */
+/* What a failure means for the reader: one that may pass leaves it before the sample at hand, to be tried
+ * again (not for ever); any other costs the rest of the shard. */
 static pp_status after_failure(struct pp_shard_reader *r, pp_status why, struct pp_err *err)
 {
     int may_pass = why == PP_E_TRANSIENT || why == PP_E_NO_MEMORY;
@@ -47,8 +47,9 @@ static pp_status after_failure(struct pp_shard_reader *r, pp_status why, struct 
         return why;
     }
     if (may_pass)
-        why = pp_fail(err, PP_E_IO, "gave up on %s at byte %llu after %d failures in a row; its other samples are left out", shard_path(r),
-                      (unsigned long long)r->at.offset, MAX_FAILURES);
+        why = pp_fail(err, PP_E_IO,
+                      "gave up on %s at byte %llu after %d failures in a row; its other samples are left out",
+                      shard_path(r), (unsigned long long)r->at.offset, MAX_FAILURES);
     leave_shard(r);
     return why;
 }
@@ -62,10 +63,12 @@ static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
         return pp_fail_errno(err, errno, "cannot open the shard %s", path);
     posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (r->at.offset > (uint64_t)info.st_size)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "%s has %lld bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for", path,
-                       (long long)info.st_size, (unsigned long long)r->at.offset);
-    return pp_tar_open(r->fd, path, (uint64_t)info.st_size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s has %lld bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for",
+            path, (long long)info.st_size, (unsigned long long)r->at.offset);
+    return pp_tar_open(r->fd, path, (uint64_t)info.st_size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar,
+                       err);
 }
 
 /* The member read ahead, or the next one. */
@@ -74,10 +77,12 @@ static pp_status next_member(struct pp_shard_reader *r, struct pp_err *err)
     pp_status s = r->has_member ? PP_OK : pp_tar_next(r->tar, &r->member, err);
     r->has_member = 0;
     if (s == PP_OK && r->member.truncated)
-        return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(r), r->member.name,
-                       (unsigned long long)r->member.header_offset);
+        return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(r),
+                       r->member.name, (unsigned long long)r->member.header_offset);
     if (s == PP_END && pp_tar_lacks_end(r->tar))
-        return pp_fail(err, PP_E_CORRUPT, "%s lacks the end-of-archive mark: it may have been cut off between two samples", shard_path(r));
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s lacks the end-of-archive mark: it may have been cut off between two samples",
+                       shard_path(r));
     return s;
 }
 
@@ -114,7 +119,8 @@ static pp_status take_image(struct pp_shard_reader *r, struct pp_shard_sample *h
     return PP_OK;
 }
 
-static pp_status take_member(struct pp_shard_reader *r, struct pp_shard_sample *h, const char *extension, struct pp_err *err)
+static pp_status take_member(struct pp_shard_reader *r, struct pp_shard_sample *h, const char *extension,
+                             struct pp_err *err)
 {
     switch (pp_tar_role(extension)) {
     case PP_TAR_IMAGE: return h->has_image ? PP_OK : take_image(r, h, err);
@@ -124,8 +130,8 @@ static pp_status take_member(struct pp_shard_reader *r, struct pp_shard_sample *
     return PP_OK;
 }
 
-/* Reads members until the key changes. PP_OK: it changed, and the first member of the next key is kept in r->member. PP_END: the shard is
- * read, h may hold its last sample. */
+/* Reads members until the key changes. PP_OK: it changed, and the first member of the next key is kept in
+ * r->member. PP_END: the shard is read, h may hold its last sample. */
 static pp_status read_group(struct pp_shard_reader *r, struct pp_shard_sample *h, struct pp_err *err)
 {
     int open = 0;
@@ -152,7 +158,8 @@ static pp_status read_group(struct pp_shard_reader *r, struct pp_shard_sample *h
     }
 }
 
-pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample *h, struct pp_shard_place *where, struct pp_err *err)
+pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample *h,
+                               struct pp_shard_place *where, struct pp_err *err)
 {
     if (r->late != PP_OK) {
         pp_status late = r->late;

@@ -1,5 +1,5 @@
-/* loader/shard_reader.h: reads the samples of some shards one after another, each shard from front to back in large reads. The stream puts its
- * shuffle buffer on top. One thread at a time. */
+/* loader/shard_reader.h: reads the samples of some shards one after another, each shard from front to back in
+ * large reads. The stream puts its shuffle buffer on top. One thread at a time. */
 #ifndef PP_LOADER_SHARD_READER_H
 #define PP_LOADER_SHARD_READER_H
 
@@ -24,9 +24,9 @@ struct pp_shard_sample {
 /* The maker fills dataset, order, shards, step and at, and sets fd to -1; order stays the maker's. */
 struct pp_shard_reader {
     const struct pp_dataset *dataset;
-    const uint64_t *order;   /* dataset's shard by position */
-    uint64_t shards, step;   /* every step-th position below shards is read */
-    struct pp_shard_place at; /* where the next sample begins; position >= shards: all is read */
+    const uint64_t *order;      /* dataset's shard by position */
+    uint64_t shards, step;      /* every step-th position below shards is read */
+    struct pp_shard_place at;   /* where the next sample begins; position >= shards: all is read */
     uint64_t samples, troubles; /* found so far; failures met so far */
     /* the shard at hand */
     struct pp_tar *tar;
@@ -39,9 +39,10 @@ struct pp_shard_reader {
     struct pp_err late_err;
 };
 
-/* The next sample, and where it began. PP_END after the last. After PP_E_TRANSIENT or PP_E_NO_MEMORY the next call tries the same sample again, after any
- * other failure it goes on with the next shard. */
-pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample *h, struct pp_shard_place *where, struct pp_err *err);
+/* The next sample, and where it began. PP_END after the last. After PP_E_TRANSIENT or PP_E_NO_MEMORY the next
+ * call tries the same sample again, after any other failure it goes on with the next shard. */
+pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample *h,
+                               struct pp_shard_place *where, struct pp_err *err);
 /* Lets go of the shard at hand; reading could go on from at. */
 void pp_shard_reader_close(struct pp_shard_reader *r);
 

@@ -1,9 +1,9 @@
 /* Streaming: the shards of one rank in their order, each read from front to back, through a shuffle buffer.
  *
- * The buffer holds B samples; the next one out is drawn at random, then one is read in its place. Left to itself a draw can leave a sample
- * behind for any length of time, and a resume from the oldest sample held back would repeat everything read since. So the
- * oldest goes next once B younger ones have overtaken it: a resume from the cursor repeats at most B samples, and the
- * ledger below needs no more than 2 B entries. */
+ * The buffer holds B samples; the next one out is drawn at random, then one is read in its place. Left to
+ * itself a draw can leave a sample behind for any length of time, and a resume from the oldest sample held
+ * back would repeat everything read since. So the oldest goes next once B younger ones have overtaken it: a
+ * resume from the cursor repeats at most B samples, and the ledger below needs no more than 2 B entries. */
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "probe/loader/dataset_shards.h"
@@ -15,7 +15,8 @@
 enum { MAX_SHUFFLE = 1 << 20 };
 enum { SHARD_ORDER_STREAM = 11, SHUFFLE_STREAM = 12 }; /* of pp_rng_key */
 
-/* A sample that was read and not yet handed out. Its buffer changes hands with the caller's on delivery: nothing is copied. */
+/* A sample that was read and not yet handed out. Its buffer changes hands with the caller's on delivery:
+ * nothing is copied. */
 struct held {
     struct pp_shard_sample sample;
     uint64_t number; /* in the order read */
@@ -42,7 +43,7 @@ struct pp_stream {
     int said_empty;
 };
 
-/* ---- the shuffle buffer ---------------------------------------------------------------------------------------------------- */
+/* ---- the shuffle buffer ---- */
 
 static struct ledger_entry *ledger_of(struct pp_stream *st, uint64_t number)
 {
@@ -96,7 +97,7 @@ static pp_status next_held(struct pp_stream *st, struct held **out, struct pp_er
     return PP_OK;
 }
 
-/* ---- the interface --------------------------------------------------------------------------------------------------------- */
+/* ---- the interface ---- */
 
 /* Fisher and Yates, keyed by (seed, epoch) alone so that all ranks agree. */
 static void shuffle_shards(struct pp_stream *st)
@@ -115,22 +116,28 @@ static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_o
         return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
                        pp_dataset_kind_name(pp_dataset_kind(d)));
     if (o->rank >= o->world_size)
-        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu", (unsigned long long)o->rank,
-                       (unsigned long long)o->world_size);
+        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu",
+                       (unsigned long long)o->rank, (unsigned long long)o->world_size);
     if (o->rank >= pp_shards_count(d))
-        return pp_fail(err, PP_E_USAGE, "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards",
-                       (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size, (unsigned long long)o->rank);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards",
+            (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size,
+            (unsigned long long)o->rank);
     if (o->shuffle_buffer > MAX_SHUFFLE)
-        return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d", (unsigned long long)o->shuffle_buffer,
-                       MAX_SHUFFLE);
+        return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d",
+                       (unsigned long long)o->shuffle_buffer, MAX_SHUFFLE);
     if (o->from.shard % o->world_size != (o->from.shard || o->from.offset ? o->rank : 0))
-        return pp_fail(err, PP_E_USAGE,
-                       "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
-                       (unsigned long long)o->from.shard, (unsigned long long)o->rank, (unsigned long long)o->world_size);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
+            (unsigned long long)o->from.shard, (unsigned long long)o->rank,
+            (unsigned long long)o->world_size);
     return PP_OK;
 }
 
-pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts, struct pp_stream **out, struct pp_err *err)
+pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts,
+                         struct pp_stream **out, struct pp_err *err)
 {
     struct pp_stream_opts o = *opts;
     *out = NULL;
@@ -202,16 +209,19 @@ static void hand_over(struct pp_stream *st, struct held *h, struct pp_sample *s,
         snprintf(path, path_size, "%s:%s", pp_shards_path(st->dataset, h->sample.shard), h->sample.key);
 }
 
-pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size, struct pp_err *err)
+pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
+                         struct pp_err *err)
 {
     struct held *h;
     s->size = 0;
     pp_status status = skip(st, err);
     if (status == PP_OK)
         status = next_held(st, &h, err);
-    if (status == PP_END && st->reader.samples == 0 && st->reader.troubles == 0 && st->opts.from.delivered == 0 && !st->said_empty) {
+    if (status == PP_END && st->reader.samples == 0 && st->reader.troubles == 0 &&
+        st->opts.from.delivered == 0 && !st->said_empty) {
         st->said_empty = 1;
-        return pp_fail(err, PP_E_EMPTY, "no sample in the shards of this rank: none of their members is a .jpg .jpeg or .png");
+        return pp_fail(err, PP_E_EMPTY,
+                       "no sample in the shards of this rank: none of their members is a .jpg .jpeg or .png");
     }
     if (status != PP_OK && status != PP_END && path && path_size > 0)
         snprintf(path, path_size, "%s", pp_shards_path(st->dataset, st->reader.troubled));
@@ -219,7 +229,8 @@ pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, 
         return status;
     hand_over(st, h, s, path, path_size);
     if (s->size == 0)
-        return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", h->sample.key, pp_shards_path(st->dataset, h->sample.shard));
+        return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", h->sample.key,
+                       pp_shards_path(st->dataset, h->sample.shard));
     return PP_OK;
 }
 
@@ -227,13 +238,16 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
 {
     const struct ledger_entry *e = &st->ledger[st->oldest % (2 * st->capacity + 1)];
     const struct pp_shard_place *place = st->oldest == st->next_number ? &st->reader.at : &e->place;
-    *out = (struct pp_stream_cursor){.shard = place->position, .offset = place->offset, .delivered = st->delivered, .number = st->oldest};
+    *out = (struct pp_stream_cursor){.shard = place->position,
+                                     .offset = place->offset,
+                                     .delivered = st->delivered,
+                                     .number = st->oldest};
 }
 
 uint64_t pp_stream_footprint(const struct pp_stream *st)
 {
-    uint64_t bytes = sizeof(*st) + st->reader.shards * sizeof(*st->order) + (2 * st->capacity + 1) * sizeof(*st->ledger) +
-                     st->capacity * sizeof(*st->held);
+    uint64_t bytes = sizeof(*st) + st->reader.shards * sizeof(*st->order) +
+                     (2 * st->capacity + 1) * sizeof(*st->ledger) + st->capacity * sizeof(*st->held);
     for (size_t i = 0; i < st->capacity; i++)
         bytes += st->held[i].sample.bytes.cap + st->held[i].sample.key_cap;
     return bytes + (st->reader.tar ? PP_SHARD_READER_BLOCK : 0);

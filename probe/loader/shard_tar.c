@@ -23,7 +23,7 @@ struct pp_tar {
     uint8_t *buf;
 };
 
-/* ---- what libarchive calls ------------------------------------------------------------------------------------------------- */
+/* ---- what libarchive calls ---- */
 
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
@@ -40,7 +40,8 @@ static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
     return n;
 }
 
-/* Never beyond the end of the file: what is missing there must be missed by the next read, not passed over. */
+/* Never beyond the end of the file: what is missing there must be missed by the next read, not passed over.
+ */
 static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t request)
 {
     struct pp_tar *t = ctx;
@@ -50,7 +51,7 @@ static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t request)
     return (la_int64_t)step;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err *err)
 {
@@ -103,7 +104,8 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_tar_open(int fd, const char *path, uint64_t file_size, uint64_t start, size_t block, struct pp_tar **out, struct pp_err *err)
+pp_status pp_tar_open(int fd, const char *path, uint64_t file_size, uint64_t start, size_t block,
+                      struct pp_tar **out, struct pp_err *err)
 {
     uint8_t head[8];
     pp_status st;
@@ -145,7 +147,8 @@ static void describe_member(const struct pp_tar *t, struct archive_entry *e, str
     m->header_offset = t->start + (uint64_t)archive_read_header_position(t->archive);
     m->data_offset = t->start + (uint64_t)archive_filter_bytes(t->archive, 0);
     m->size = size > 0 ? (uint64_t)size : 0;
-    m->regular = archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e) && archive_entry_sparse_count(e) == 0;
+    m->regular = archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e) &&
+                 archive_entry_sparse_count(e) == 0;
     /* Of others the size is not that of their bytes here: a sparse one has fewer, a hard link none. */
     m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
 }
@@ -158,8 +161,9 @@ pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *
     int r = archive_read_next_header(t->archive, &e);
     if (r == ARCHIVE_EOF)
         return PP_END;
-    /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after which libarchive would look for
-     * the next block that resembles a header, inside of whatever data that is. */
+    /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after
+     * which libarchive would look for the next block that resembles a header, inside of whatever data that
+     * is. */
     if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
         return fail_archive(t, "is damaged", err);
     describe_member(t, e, m);
@@ -203,7 +207,7 @@ void pp_tar_close(struct pp_tar *t)
     free(t);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 const char *pp_tar_split(const char *name, size_t *key_size)
 {

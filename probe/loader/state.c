@@ -1,11 +1,13 @@
 /* The saved state of a run: one small JSON object.
  *
- *   {"schema": "pipeprobe.state/1", "sampler": "random", "seed": "42", "drop_last": false, "epoch": 3, "consumed": 1280, "n": 50000,
- *    "rank": 0, "world_size": 8, "weights_digest": "0", "stream": {"shard": 4, "offset": 1048576, "number": 9000,
+ *   {"schema": "pipeprobe.state/1", "sampler": "random", "seed": "42", "drop_last": false, "epoch": 3,
+ *     "consumed": 1280, "n": 50000,
+ *    "rank": 0, "world_size": 8, "weights_digest": "0", "stream": {"shard": 4, "offset": 1048576,
+ *      "number": 9000,
  *    "shuffle_buffer": 1000, "shards": 100, "shuffle_shards": 1}}
  *
- * "stream" is there for streaming runs alone. seed and weights_digest use all 64 bits, more than a JSON number holds safely, so they are
- * strings of decimal digits. */
+ * "stream" is there for streaming runs alone. seed and weights_digest use all 64 bits, more than a JSON
+ * number holds safely, so they are strings of decimal digits. */
 #include "probe/loader/sampler.h"
 
 #include "probe/base/err.h"
@@ -32,15 +34,18 @@ struct field {
     size_t offset;
 };
 
-#define FIELD(name, type) {#name, type, offsetof(struct pp_loader_state, name)}
+#define FIELD(name, type) \
+    { \
+#name, type, offsetof(struct pp_loader_state, name) \
+    }
 
 static const struct field run_fields[] = {
-    FIELD(seed, DIGITS), FIELD(epoch, COUNT), FIELD(consumed, COUNT), FIELD(n, COUNT),
-    FIELD(rank, COUNT), FIELD(world_size, COUNT), FIELD(weights_digest, DIGITS), {NULL, 0, 0},
+    FIELD(seed, DIGITS), FIELD(epoch, COUNT),      FIELD(consumed, COUNT),        FIELD(n, COUNT),
+    FIELD(rank, COUNT),  FIELD(world_size, COUNT), FIELD(weights_digest, DIGITS), {NULL, 0, 0},
 };
 
 static const struct field stream_fields[] = {
-    FIELD(shard, COUNT), FIELD(offset, COUNT), FIELD(number, COUNT), FIELD(shuffle_buffer, COUNT),
+    FIELD(shard, COUNT),  FIELD(offset, COUNT),         FIELD(number, COUNT), FIELD(shuffle_buffer, COUNT),
     FIELD(shards, COUNT), FIELD(shuffle_shards, COUNT), {NULL, 0, 0},
 };
 
@@ -53,19 +58,24 @@ static uint64_t weights_digest(const struct pp_sampler_opts *opts)
 {
     if (opts->kind != PP_SAMPLER_WEIGHTED || !opts->weights)
         return 0;
-    return XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights), opts->draws ? opts->draws : opts->n);
+    return XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights),
+                                opts->draws ? opts->draws : opts->n);
 }
 
 void pp_state_init(struct pp_loader_state *st, const struct pp_sampler_opts *opts)
 {
     *st = (struct pp_loader_state){
-        .kind = opts->kind, .n = opts->n, .seed = opts->seed, .rank = opts->rank,
-        .world_size = opts->world_size ? opts->world_size : 1, .drop_last = opts->drop_last != 0,
+        .kind = opts->kind,
+        .n = opts->n,
+        .seed = opts->seed,
+        .rank = opts->rank,
+        .world_size = opts->world_size ? opts->world_size : 1,
+        .drop_last = opts->drop_last != 0,
         .weights_digest = weights_digest(opts),
     };
 }
 
-/* ---- save ------------------------------------------------------------------------------------------------------------------ */
+/* ---- save ---- */
 
 static void write_fields(struct pp_json *j, struct pp_loader_state *st, const struct field *f)
 {
@@ -123,7 +133,7 @@ pp_status pp_state_save(const char *path, const struct pp_loader_state *st, stru
     return status;
 }
 
-/* ---- load ------------------------------------------------------------------------------------------------------------------ */
+/* ---- load ---- */
 
 static int parse_digits(const char *text, uint64_t *out)
 {
@@ -135,15 +145,21 @@ static int parse_digits(const char *text, uint64_t *out)
     return *end == '\0' && errno == 0;
 }
 
-static pp_status read_fields(json_t *object, const char *path, const struct field *f, struct pp_loader_state *st, struct pp_err *err)
+static pp_status read_fields(json_t *object, const char *path, const struct field *f,
+                             struct pp_loader_state *st, struct pp_err *err)
 {
     for (; f->name; f++) {
         json_t *value = json_object_get(object, f->name);
         uint64_t *into = field_of(st, f);
         if (!value)
-            return pp_fail(err, PP_E_CORRUPT, "the state %s has no \"%s\": it is not whole; start without --resume", path, f->name);
-        if (f->type == DIGITS ? !json_is_string(value) || !parse_digits(json_string_value(value), into) : !json_is_integer(value) || json_integer_value(value) < 0)
-            return pp_fail(err, PP_E_CORRUPT, "the state %s has a \"%s\" that is not a count; start without --resume", path, f->name);
+            return pp_fail(err, PP_E_CORRUPT,
+                           "the state %s has no \"%s\": it is not whole; start without --resume", path,
+                           f->name);
+        if (f->type == DIGITS ? !json_is_string(value) || !parse_digits(json_string_value(value), into)
+                              : !json_is_integer(value) || json_integer_value(value) < 0)
+            return pp_fail(err, PP_E_CORRUPT,
+                           "the state %s has a \"%s\" that is not a count; start without --resume", path,
+                           f->name);
         if (f->type == COUNT)
             *into = (uint64_t)json_integer_value(value);
     }
@@ -154,9 +170,14 @@ static pp_status check_schema(json_t *root, const char *path, struct pp_err *err
 {
     const char *schema = json_string_value(json_object_get(root, "schema"));
     if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
-        return pp_fail(err, PP_E_CORRUPT, "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA "...\")", path);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA "...\")",
+                       path);
     if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
-        return pp_fail(err, PP_E_VERSION, "the state %s is written as \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION "\": resume with the version that wrote it", path, schema);
+        return pp_fail(err, PP_E_VERSION,
+                       "the state %s is written as \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
+                       "\": resume with the version that wrote it",
+                       path, schema);
     return PP_OK;
 }
 
@@ -164,10 +185,13 @@ static pp_status read_kind(json_t *root, const char *path, struct pp_loader_stat
 {
     const char *name = json_string_value(json_object_get(root, "sampler"));
     int kind = 0;
-    while (kind < PP_SAMPLER_KIND_COUNT && (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
+    while (kind < PP_SAMPLER_KIND_COUNT &&
+           (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
         kind++;
     if (kind == PP_SAMPLER_KIND_COUNT)
-        return pp_fail(err, PP_E_CORRUPT, "the state %s names the sampler \"%.40s\", which is unknown; start without --resume", path, name ? name : "");
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state %s names the sampler \"%.40s\", which is unknown; start without --resume",
+                       path, name ? name : "");
     st->kind = (enum pp_sampler_kind)kind;
     return PP_OK;
 }
@@ -179,7 +203,8 @@ static pp_status read_state(json_t *root, const char *path, struct pp_loader_sta
     if (status == PP_OK)
         status = read_kind(root, path, st, err);
     if (status == PP_OK && !json_is_boolean(drop_last))
-        status = pp_fail(err, PP_E_CORRUPT, "the state %s has no \"drop_last\" of true or false; start without --resume", path);
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "the state %s has no \"drop_last\" of true or false; start without --resume", path);
     if (status == PP_OK)
         status = read_fields(root, path, run_fields, st, err);
     if (status == PP_OK && stream)
@@ -208,7 +233,9 @@ pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_
     }
     root = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
     if (!root) {
-        status = pp_fail(err, PP_E_CORRUPT, "the state %s is cut short or is not JSON (line %d: %s); start without --resume", path, why.line, why.text);
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "the state %s is cut short or is not JSON (line %d: %s); start without --resume",
+                         path, why.line, why.text);
         goto out;
     }
     status = read_state(root, path, &loaded, err);
@@ -220,11 +247,14 @@ out:
     return status;
 }
 
-/* ---- match ----------------------------------------------------------------------------------------------------------------- */
+/* ---- match ---- */
 
 static pp_status differs(struct pp_err *err, const char *what, const char *saved, const char *asked)
 {
-    return pp_fail(err, PP_E_USAGE, "the saved run had %s %s and this one has %s, which gives another order: resume with %s, or start without --resume", what, saved, asked, saved);
+    return pp_fail(
+        err, PP_E_USAGE,
+        "the saved run had %s %s and this one has %s, which gives another order: resume with %s, or start without --resume",
+        what, saved, asked, saved);
 }
 
 static pp_status compare(struct pp_err *err, const char *what, uint64_t saved, uint64_t asked)
@@ -237,14 +267,19 @@ static pp_status compare(struct pp_err *err, const char *what, uint64_t saved, u
     return differs(err, what, a, b);
 }
 
-pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts, struct pp_err *err)
+pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts,
+                           struct pp_err *err)
 {
     struct pp_loader_state now;
     pp_state_init(&now, opts);
     if (st->kind != now.kind)
         return differs(err, "the sampler", pp_sampler_kind_name(st->kind), pp_sampler_kind_name(now.kind));
     if (st->weights_digest && st->weights_digest != now.weights_digest)
-        return pp_fail(err, PP_E_USAGE, "the saved run drew by other weights (digest %016" PRIx64 ", now %016" PRIx64 "), which gives another order: resume with the same weights and draws, or start without --resume", st->weights_digest, now.weights_digest);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "the saved run drew by other weights (digest %016" PRIx64 ", now %016" PRIx64
+            "), which gives another order: resume with the same weights and draws, or start without --resume",
+            st->weights_digest, now.weights_digest);
     if (!st->drop_last != !now.drop_last)
         return differs(err, "drop-last", st->drop_last ? "on" : "off", now.drop_last ? "on" : "off");
     const struct {
@@ -262,6 +297,9 @@ pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sam
             return status;
     }
     if (!st->streaming && st->consumed > pp_sampler_len_of(opts))
-        return pp_fail(err, PP_E_CORRUPT, "the state says that %" PRIu64 " samples of epoch %" PRIu64 " were consumed, but an epoch of this rank has %" PRIu64 "; start without --resume", st->consumed, st->epoch, pp_sampler_len_of(opts));
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state says that %" PRIu64 " samples of epoch %" PRIu64
+                       " were consumed, but an epoch of this rank has %" PRIu64 "; start without --resume",
+                       st->consumed, st->epoch, pp_sampler_len_of(opts));
     return PP_OK;
 }

@@ -19,7 +19,8 @@ struct octave {
 static const struct octave octaves[] = {{160, 70}, {48, 32}, {12, 18}, {4, 12}};
 static const int grain = 14; /* grey levels, peak to peak, independent per pixel: what a sensor adds */
 
-static void add_octave(float *field, int width, int height, const struct octave *o, struct pp_rng *rng, float *grid)
+static void add_octave(float *field, int width, int height, const struct octave *o, struct pp_rng *rng,
+                       float *grid)
 {
     int columns = width / o->cell + 2, rows = height / o->cell + 2;
     for (int i = 0; i < columns * rows; i++)
@@ -41,12 +42,14 @@ static uint8_t clamp(float v)
     return v < 0 ? 0 : v > 255 ? 255 : (uint8_t)v;
 }
 
-/* Interleaved RGB. The channels share the fine octaves, as the channels of photographs do, and differ in the coarsest. */
+/* Interleaved RGB. The channels share the fine octaves, as the channels of photographs do, and differ in the
+ * coarsest. */
 static uint8_t *paint(const struct pp_synthetic_spec *spec)
 {
     size_t width = (size_t)spec->width, height = (size_t)spec->height, pixels = width * height;
     float *luma = calloc(pixels, sizeof(*luma)), *tint = NULL;
-    float *grid = malloc((width / 4 + 2) * (height / 4 + 2) * sizeof(*grid)); /* of the finest octave, the largest */
+    float *grid = malloc((width / 4 + 2) * (height / 4 + 2) *
+                         sizeof(*grid)); /* of the finest octave, the largest */
     uint8_t *rgb = malloc(pixels * 3);
     struct pp_rng rng = pp_rng_key(spec->seed, width, height, 1);
     if (!luma || !grid || !rgb || !(tint = malloc(pixels * sizeof(*tint)))) {
@@ -84,23 +87,29 @@ static void on_jpeg_error(j_common_ptr c)
     longjmp(f->jump, 1);
 }
 
-static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb, uint8_t **data, size_t *size, struct pp_err *err)
+static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb, uint8_t **data, size_t *size,
+                             struct pp_err *err)
 {
     struct jpeg_compress_struct c;
     struct jpeg_failure failure;
-    /* The most 4:2:0 can need, as libjpeg-turbo's tjBufSize has it: libjpeg then never replaces the buffer behind our back. */
-    unsigned long length = ((unsigned long)spec->width + 15) / 16 * 16 * (((unsigned long)spec->height + 15) / 16 * 16) * 3 + 2048;
+    /* The most 4:2:0 can need, as libjpeg-turbo's tjBufSize has it: libjpeg then never replaces the buffer
+     * behind our back. */
+    unsigned long length = ((unsigned long)spec->width + 15) / 16 * 16 *
+                               (((unsigned long)spec->height + 15) / 16 * 16) * 3 +
+                           2048;
 
     *data = malloc(length);
     if (!*data)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a synthetic JPEG of %dx%d", spec->width, spec->height);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a synthetic JPEG of %dx%d", spec->width,
+                       spec->height);
     c.err = jpeg_std_error(&failure.base);
     failure.base.error_exit = on_jpeg_error;
     if (setjmp(failure.jump)) {
         jpeg_destroy_compress(&c);
         free(*data);
         *data = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic JPEG of %dx%d: %s", spec->width, spec->height, failure.text);
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic JPEG of %dx%d: %s", spec->width,
+                       spec->height, failure.text);
     }
     jpeg_create_compress(&c);
     jpeg_mem_dest(&c, data, &length);
@@ -121,31 +130,37 @@ static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb,
     return PP_OK;
 }
 
-static pp_status encode_png(const struct pp_synthetic_spec *spec, const uint8_t *rgb, uint8_t **data, size_t *size, struct pp_err *err)
+static pp_status encode_png(const struct pp_synthetic_spec *spec, const uint8_t *rgb, uint8_t **data,
+                            size_t *size, struct pp_err *err)
 {
-    png_image image = {
-        .version = PNG_IMAGE_VERSION, .width = (png_uint_32)spec->width, .height = (png_uint_32)spec->height, .format = PNG_FORMAT_RGB};
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)spec->width,
+                       .height = (png_uint_32)spec->height,
+                       .format = PNG_FORMAT_RGB};
     png_alloc_size_t length = PNG_IMAGE_PNG_SIZE_MAX(image);
     *data = malloc(length);
     if (!*data || !png_image_write_to_memory(&image, *data, &length, 0, rgb, 0, NULL)) {
         png_image_free(&image);
         free(*data);
         *data = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width, spec->height,
-                       image.message[0] ? image.message : "no memory");
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width,
+                       spec->height, image.message[0] ? image.message : "no memory");
     }
     *size = length;
     return PP_OK;
 }
 
-pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **data, size_t *size, struct pp_err *err)
+pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **data, size_t *size,
+                             struct pp_err *err)
 {
     *data = NULL;
     *size = 0;
     uint8_t *rgb = paint(spec);
     if (!rgb)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a synthetic image of %dx%d", spec->width, spec->height);
-    pp_status st = spec->format == PP_SYNTHETIC_PNG ? encode_png(spec, rgb, data, size, err) : encode_jpeg(spec, rgb, data, size, err);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a synthetic image of %dx%d", spec->width,
+                       spec->height);
+    pp_status st = spec->format == PP_SYNTHETIC_PNG ? encode_png(spec, rgb, data, size, err)
+                                                    : encode_jpeg(spec, rgb, data, size, err);
     free(rgb);
     uint8_t *fit = st == PP_OK ? realloc(*data, *size) : NULL;
     if (fit)

@@ -1,4 +1,5 @@
-/* The trainer: waits for a batch, does a step, gives the device buffer back. The data_wait spans recorded here are the stall a GPU sees. */
+/* The trainer: waits for a batch, does a step, gives the device buffer back. The data_wait spans recorded
+ * here are the stall a GPU sees. */
 #include "probe/loader/loader_impl.h"
 
 #include "probe/base/clock.h"
@@ -8,7 +9,10 @@
 
 const char *pp_step_name(enum pp_step_kind step)
 {
-    static const char *const names[] = {[PP_STEP_NONE] = "none", [PP_STEP_SLEEP] = "sleep", [PP_STEP_SPIN] = "spin", [PP_STEP_DEVICE] = "cuda"};
+    static const char *const names[] = {[PP_STEP_NONE] = "none",
+                                        [PP_STEP_SLEEP] = "sleep",
+                                        [PP_STEP_SPIN] = "spin",
+                                        [PP_STEP_DEVICE] = "cuda"};
     return names[step];
 }
 
@@ -20,14 +24,18 @@ static int stopping(const struct pp_loader *l)
 static void tick(struct pp_loader *l, const struct pp_loader_result *r, uint64_t wait_ns)
 {
     const struct pp_loader_events *ev = &l->opts.events;
-    struct pp_loader_progress p = {.batches = r->batches, .samples = r->samples, .epoch = r->epoch,
-                                   .elapsed_ns = pp_now_ns() - r->start_ns, .wait_ns = wait_ns};
+    struct pp_loader_progress p = {.batches = r->batches,
+                                   .samples = r->samples,
+                                   .epoch = r->epoch,
+                                   .elapsed_ns = pp_now_ns() - r->start_ns,
+                                   .wait_ns = wait_ns};
     if (ev->tick && ev->tick(ev->ctx, &p))
         pp_loader_stop(l);
 }
 
 /* PP_OK with a batch; PP_END: there are no more; PP_E_INTERRUPTED: deadline, or asked to stop. */
-static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *r, uint64_t deadline_ns, uint64_t *wait_ns, struct pp_device_batch **out)
+static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *r, uint64_t deadline_ns,
+                            uint64_t *wait_ns, struct pp_device_batch **out)
 {
     for (;;) {
         uint64_t now = pp_now_ns(), look = now + LOOK_NS;
@@ -45,15 +53,13 @@ static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *
 {
     uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
     switch (l->opts.step) {
-    case PP_STEP_NONE:
-        break;
-    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer */
+    case PP_STEP_NONE: break;
+    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU
+                          takes longer */
         while (pp_thread_cpu_ns() < cpu_end && !stopping(l)) {
         }
         break;
-    case PP_STEP_SLEEP:
-        pp_loader_sleep(l, l->opts.step_ns);
-        break;
+    case PP_STEP_SLEEP: pp_loader_sleep(l, l->opts.step_ns); break;
     case PP_STEP_DEVICE: {
         pp_device_begin(l->opts.device, batch);
         pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
@@ -75,8 +81,10 @@ struct counters {
 static struct counters counters_of(struct pp_session *s)
 {
     return (struct counters){
-        .depth = {pp_name_intern(s, "queue_ready_batches"), pp_name_intern(s, "queue_free_slots"), pp_name_intern(s, "queue_device_batches")},
-        .last_rank = pp_name_intern(s, "collective_last_rank"), .others_ns = pp_name_intern(s, "collective_others_ns"),
+        .depth = {pp_name_intern(s, "queue_ready_batches"), pp_name_intern(s, "queue_free_slots"),
+                  pp_name_intern(s, "queue_device_batches")},
+        .last_rank = pp_name_intern(s, "collective_last_rank"),
+        .others_ns = pp_name_intern(s, "collective_others_ns"),
     };
 }
 
@@ -99,11 +107,16 @@ static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loa
     struct waiting w = {.loader = l, .result = r, .deadline_ns = UINT64_MAX};
     pp_lap_open(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
     pp_status st = pp_collective_gather(l->opts.collective, look, &w);
-    pp_lap_close(t, PP_PHASE_COLLECTIVE, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch, .flags = st == PP_OK ? 0 : PP_SPAN_UNFINISHED});
+    pp_lap_close(t, PP_PHASE_COLLECTIVE,
+                 &(struct pp_lap){.sample = PP_NO_SAMPLE,
+                                  .batch = PP_NO_BATCH,
+                                  .epoch = (uint16_t)r->epoch,
+                                  .flags = st == PP_OK ? 0 : PP_SPAN_UNFINISHED});
 }
 
 /* As an all-reduce after each step makes it: nobody goes on before the slowest has come. */
-static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b, const struct counters *names, struct waiting *w, struct pp_loader_result *r)
+static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b,
+                       const struct counters *names, struct waiting *w, struct pp_loader_result *r)
 {
     struct pp_collective *c = l->opts.collective;
     struct pp_meeting met;
@@ -111,8 +124,12 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
         return;
     pp_lap_open(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
     pp_status st = pp_collective_meet(c, look, w, &met);
-    pp_lap_close(t, PP_PHASE_COLLECTIVE, &(struct pp_lap){.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
-                                                         .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch) | (st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0)});
+    pp_lap_close(t, PP_PHASE_COLLECTIVE,
+                 &(struct pp_lap){.sample = b->samples,
+                                  .batch = (uint32_t)b->batch,
+                                  .epoch = (uint16_t)b->epoch,
+                                  .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch) |
+                                           (st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0)});
     if (st != PP_OK)
         return;
     r->meetings++;
@@ -138,7 +155,8 @@ static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16
         pp_counter_put(t, names[i], depth[i]);
 }
 
-/* Where a resumed run goes on: behind the batch with the highest number, since every batch before it has been delivered by then. */
+/* Where a resumed run goes on: behind the batch with the highest number, since every batch before it has been
+ * delivered by then. */
 static void note_position(struct pp_loader_result *r, const struct pp_device_batch *b, uint64_t *highest)
 {
     if (r->batches && b->batch < *highest)
@@ -151,7 +169,9 @@ static void note_position(struct pp_loader_result *r, const struct pp_device_bat
 
 static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
 {
-    struct pp_lap lap = {.sample = b->samples, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
+    struct pp_lap lap = {.sample = b->samples,
+                         .batch = (uint32_t)b->batch,
+                         .epoch = (uint16_t)b->epoch,
                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
     struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
@@ -198,21 +218,28 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
         pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
-            pp_lap_close(t, PP_PHASE_DATA_WAIT, &(struct pp_lap){.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch,
-                                                               .flags = st == PP_END ? 0 : PP_SPAN_UNFINISHED});
+            pp_lap_close(t, PP_PHASE_DATA_WAIT,
+                         &(struct pp_lap){.sample = PP_NO_SAMPLE,
+                                          .batch = PP_NO_BATCH,
+                                          .epoch = (uint16_t)r->epoch,
+                                          .flags = st == PP_END ? 0 : PP_SPAN_UNFINISHED});
             if (st == PP_END)
                 break;
         } else {
             first_of_epoch = r->batches && b->epoch != r->epoch;
             pp_lap_close(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
-                       &(struct pp_lap){.sample = b->samples, .bytes = b->bytes, .batch = (uint32_t)b->batch, .epoch = (uint16_t)b->epoch,
-                                        .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
+                         &(struct pp_lap){.sample = b->samples,
+                                          .bytes = b->bytes,
+                                          .batch = (uint32_t)b->batch,
+                                          .epoch = (uint16_t)b->epoch,
+                                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
             if (!r->batches)
                 r->first_batch_ns = pp_now_ns();
             note_position(r, b, &highest);
             record_depths(l, t, names.depth);
             do_step(l, t, b);
-            meet_ranks(l, t, b, &names, &(struct waiting){l, r, wait_ns, draining ? UINT64_MAX : deadline}, r);
+            meet_ranks(l, t, b, &names, &(struct waiting){l, r, wait_ns, draining ? UINT64_MAX : deadline},
+                       r);
             r->batches++;
             r->samples += b->samples;
             pp_queue_put(&l->buffers, b); /* never blocks: it holds every buffer there is */
@@ -226,7 +253,8 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             r->ended_by = stopping(l) ? "interrupted" : "duration";
             if (o->in_order)
                 break;
-            /* Out of order, batches before the highest may still be on their way: a state saved now must not skip them. */
+            /* Out of order, batches before the highest may still be on their way: a state saved now must not
+             * skip them. */
             draining = 1;
             pp_dispatch_drain(&l->dispatch);
         }

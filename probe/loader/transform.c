@@ -14,7 +14,8 @@ struct pp_scratch {
     struct pp_buffer buffer;
 };
 
-/* One application: the tables, and the rows already resized horizontally, in a ring of as many as a column needs. */
+/* One application: the tables, and the rows already resized horizontally, in a ring of as many as a column
+ * needs. */
 struct work {
     const struct pp_transform *t;
     const struct pp_pixels *pixels;
@@ -154,16 +155,20 @@ static size_t aligned(size_t size)
 }
 
 /* Lays the tables, the ring, the tap pointers and one row out in the scratch buffer. */
-static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch, struct pp_err *err)
+static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
+                        struct pp_err *err)
 {
-    struct visible x = visible_of(plan->out_w, plan->off_x, w->t->width), y = visible_of(plan->out_h, plan->off_y, w->t->height);
+    struct visible x = visible_of(plan->out_w, plan->off_x, w->t->width),
+                   y = visible_of(plan->out_h, plan->off_y, w->t->height);
     int in_x = (int)plan->w, in_y = (int)plan->h, taps_y = pp_axis_max_taps(in_y, plan->out_h);
     if (taps_y > w->pixels->height + 1)
         taps_y = w->pixels->height + 1;
     w->ring_rows = taps_y + 2 * ROWS_AT_ONCE;
     w->row_stride = aligned((size_t)x.count * 3 + PP_STORE_OVERREAD);
-    size_t x_bytes = aligned(pp_axis_bytes(in_x, plan->out_w, x.count)), y_bytes = aligned(pp_axis_bytes(in_y, plan->out_h, y.count));
-    size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)), ring_bytes = w->row_stride * (size_t)w->ring_rows;
+    size_t x_bytes = aligned(pp_axis_bytes(in_x, plan->out_w, x.count)),
+           y_bytes = aligned(pp_axis_bytes(in_y, plan->out_h, y.count));
+    size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)),
+           ring_bytes = w->row_stride * (size_t)w->ring_rows;
     size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
 
     pp_buffer_trim(&scratch->buffer);
@@ -171,23 +176,31 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
     uint8_t *at = scratch->buffer.data;
     pp_axis_fill(&w->x, in_x, plan->out_w, x.first, x.count, (int)-plan->x0, w->pixels->width, at);
-    pp_axis_fill(&w->y, in_y, plan->out_h, y.first, y.count, (int)-plan->y0, w->pixels->height, at += x_bytes);
+    pp_axis_fill(&w->y, in_y, plan->out_h, y.first, y.count, (int)-plan->y0, w->pixels->height,
+                 at += x_bytes);
     w->taps = (const uint8_t **)(void *)(at += y_bytes);
     w->ring = at += taps_bytes;
     w->row = at + ring_bytes;
     return PP_OK;
 }
 
-pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan, const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out, struct pp_err *err)
+pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
+                             const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out,
+                             struct pp_err *err)
 {
     struct work w = {
         .t = t,
         .pixels = pixels,
         .top = plan->off_y < 0 ? -plan->off_y : 0,
-        .store = {.t = t, .out = out, .left = plan->off_x < 0 ? -plan->off_x : 0, .flip = plan->flip, .portable = portable()},
+        .store = {.t = t,
+                  .out = out,
+                  .left = plan->off_x < 0 ? -plan->off_x : 0,
+                  .flip = plan->flip,
+                  .portable = portable()},
     };
     if (pixels->width != plan->crop.width || pixels->height != plan->crop.height)
-        return pp_fail(err, PP_E_USAGE, "the transform was drawn for a region of %dx%d and got one of %dx%d", plan->crop.width, plan->crop.height, pixels->width, pixels->height);
+        return pp_fail(err, PP_E_USAGE, "the transform was drawn for a region of %dx%d and got one of %dx%d",
+                       plan->crop.width, plan->crop.height, pixels->width, pixels->height);
     pp_status status = set_up(&w, plan, scratch, err);
     if (status != PP_OK)
         return status;

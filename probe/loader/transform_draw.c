@@ -1,4 +1,5 @@
-/* What one sample gets. Sources: torchvision 0.14, RandomResizedCrop.get_params, _compute_resized_output_size, center_crop. */
+/* What one sample gets. Sources: torchvision 0.14, RandomResizedCrop.get_params,
+ * _compute_resized_output_size, center_crop. */
 #include "probe/base/rng.h"
 #include "probe/loader/resize.h"
 #include "probe/loader/transform_internal.h"
@@ -26,7 +27,8 @@ static struct pp_rect central_crop(const struct pp_transform *t, int width, int 
         box.height = round_half_even(width / t->ratio[0]);
     else if (in_ratio > t->ratio[1])
         box.width = round_half_even(height * t->ratio[1]);
-    /* torchvision crops an empty box from a line of one pixel and an extreme ratio, and fails; one pixel is kept here. */
+    /* torchvision crops an empty box from a line of one pixel and an extreme ratio, and fails; one pixel is
+     * kept here. */
     box.width = box.width < 1 ? 1 : box.width;
     box.height = box.height < 1 ? 1 : box.height;
     box.x = (width - box.width) / 2;
@@ -74,7 +76,8 @@ static int center_offset(int have, int want)
 }
 
 /* The part of the box (box_at, box_size) that the visible outputs of one axis depend on. */
-static void needed(int box_at, int box_size, int out, int offset, int window, int *at, int *size, double *origin)
+static void needed(int box_at, int box_size, int out, int offset, int window, int *at, int *size,
+                   double *origin)
 {
     int first = offset > 0 ? offset : 0, last = offset + window < out ? offset + window : out;
     int begin, end;
@@ -84,9 +87,11 @@ static void needed(int box_at, int box_size, int out, int offset, int window, in
     *origin = -begin;
 }
 
-void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch, uint64_t sample, struct pp_transform_plan *plan)
+void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch,
+                       uint64_t sample, struct pp_transform_plan *plan)
 {
-    struct pp_rng crop_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_CROP), flip_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_FLIP);
+    struct pp_rng crop_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_CROP),
+                  flip_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_FLIP);
     struct pp_rect box = {.width = width, .height = height};
     if (t->resize == PP_RESIZE_RANDOM_CROP)
         box = random_crop(t, width, height, &crop_rng);
@@ -96,10 +101,12 @@ void pp_transform_draw(const struct pp_transform *t, int width, int height, uint
     if (t->has_center) {
         plan->off_x = center_offset(plan->out_w, t->width);
         plan->off_y = center_offset(plan->out_h, t->height);
-        /* A window of the mirrored picture is the mirrored window of the picture; odd differences make it another one. */
+        /* A window of the mirrored picture is the mirrored window of the picture; odd differences make it
+         * another one. */
         if (plan->flip && t->flip_before_center)
             plan->off_x = plan->out_w - plan->off_x - t->width;
     }
     needed(box.x, box.width, plan->out_w, plan->off_x, t->width, &plan->crop.x, &plan->crop.width, &plan->x0);
-    needed(box.y, box.height, plan->out_h, plan->off_y, t->height, &plan->crop.y, &plan->crop.height, &plan->y0);
+    needed(box.y, box.height, plan->out_h, plan->off_y, t->height, &plan->crop.y, &plan->crop.height,
+           &plan->y0);
 }

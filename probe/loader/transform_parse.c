@@ -21,7 +21,8 @@ struct step {
 
 typedef pp_status parse_step(struct pp_transform *t, struct step s, struct pp_err *err);
 
-static pp_status bad(struct pp_err *err, struct step s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static pp_status bad(struct pp_err *err, struct step s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static pp_status bad(struct pp_err *err, struct step s, const char *fmt, ...)
 {
     char why[320];
@@ -89,7 +90,8 @@ static pp_status parse_rrc(struct pp_transform *t, struct step s, struct pp_err 
     if (options)
         *options++ = '\0';
     if (read_size(s.rest, &t->resize_height, &t->resize_width, &pair, &end) != 0 || *end)
-        return bad(err, s, "\"%s\" is not a size; rrc:SIZE or rrc:HxW with 1 to %d, as in rrc:224", s.rest, PP_TRANSFORM_MAX_SIZE);
+        return bad(err, s, "\"%s\" is not a size; rrc:SIZE or rrc:HxW with 1 to %d, as in rrc:224", s.rest,
+                   PP_TRANSFORM_MAX_SIZE);
     t->resize = PP_RESIZE_RANDOM_CROP;
     while (options) {
         char *option = options;
@@ -98,7 +100,8 @@ static pp_status parse_rrc(struct pp_transform *t, struct step s, struct pp_err 
             *options++ = '\0';
         if (strncmp(option, "scale=", 6) == 0) {
             if (read_range(option + 6, t->scale) != 0 || t->scale[1] > 1)
-                return bad(err, s, "\"%s\" is not a range of area shares in (0, 1]; as in scale=0.08-1", option);
+                return bad(err, s, "\"%s\" is not a range of area shares in (0, 1]; as in scale=0.08-1",
+                           option);
         } else if (strncmp(option, "ratio=", 6) == 0) {
             if (read_range(option + 6, t->ratio) != 0)
                 return bad(err, s, "\"%s\" is not a range of aspect ratios; as in ratio=3/4-4/3", option);
@@ -116,7 +119,8 @@ static pp_status parse_resize(struct pp_transform *t, struct step s, struct pp_e
     if (t->resize != PP_RESIZE_NONE || t->has_center)
         return bad(err, s, "resize comes first and once, before center, and without rrc: " EVAL_EXAMPLE);
     if (read_size(s.rest, &t->resize_height, &t->resize_width, &pair, &end) != 0 || *end)
-        return bad(err, s, "\"%s\" is not a size; resize:SIZE (shorter side) or resize:HxW with 1 to %d", s.rest, PP_TRANSFORM_MAX_SIZE);
+        return bad(err, s, "\"%s\" is not a size; resize:SIZE (shorter side) or resize:HxW with 1 to %d",
+                   s.rest, PP_TRANSFORM_MAX_SIZE);
     t->resize = pair ? PP_RESIZE_EXACT : PP_RESIZE_SHORTER;
     return PP_OK;
 }
@@ -128,7 +132,8 @@ static pp_status parse_center(struct pp_transform *t, struct step s, struct pp_e
     if (t->has_center)
         return bad(err, s, "center is given twice; once is enough");
     if (read_size(s.rest, &t->center_height, &t->center_width, &pair, &end) != 0 || *end)
-        return bad(err, s, "\"%s\" is not a size; center:SIZE or center:HxW with 1 to %d, as in center:224", s.rest, PP_TRANSFORM_MAX_SIZE);
+        return bad(err, s, "\"%s\" is not a size; center:SIZE or center:HxW with 1 to %d, as in center:224",
+                   s.rest, PP_TRANSFORM_MAX_SIZE);
     t->has_center = 1;
     t->flip_before_center = t->has_flip;
     return PP_OK;
@@ -181,10 +186,14 @@ static pp_status parse_normalize(struct pp_transform *t, struct step s, struct p
     } else if (read_statistics(s.rest, t->mean, t->std) == 0) {
         t->normalize = PP_NORMALIZE_CUSTOM;
     } else {
-        return bad(err, s, "normalize takes imagenet, none, or m,m,m/s,s,s with every s above 0, as in normalize=0.5,0.5,0.5/0.5,0.5,0.5, and comes last");
+        return bad(
+            err, s,
+            "normalize takes imagenet, none, or m,m,m/s,s,s with every s above 0, as in normalize=0.5,0.5,0.5/0.5,0.5,0.5, and comes last");
     }
     if (t->normalize != PP_NORMALIZE_NONE && t->dtype == PP_DTYPE_U8)
-        return bad(err, s, "u8 output is not normalised; use normalize=none and normalise on the device, or --dtype f32 or f16");
+        return bad(
+            err, s,
+            "u8 output is not normalised; use normalize=none and normalise on the device, or --dtype f32 or f16");
     return PP_OK;
 }
 
@@ -213,7 +222,10 @@ static pp_status unknown_step(struct step s, size_t name_length, struct pp_err *
     const char *near = pp_nearest(name, names);
     if (near)
         return bad(err, s, "there is no step \"%s\"; did you mean %s?", name, near);
-    return bad(err, s, "there is no step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...", name);
+    return bad(
+        err, s,
+        "there is no step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
+        name);
 }
 
 static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *err)
@@ -250,16 +262,22 @@ static pp_status parse_steps(struct pp_transform *t, char *spec, struct pp_err *
 static pp_status fix_size(struct pp_transform *t, const char *spec, struct pp_err *err)
 {
     if (!t->has_center && t->resize == PP_RESIZE_NONE)
-        return pp_fail(err, PP_E_USAGE, "transform \"%.100s\" does not say a size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE", spec);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "transform \"%.100s\" does not say a size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE",
+            spec);
     if (!t->has_center && t->resize == PP_RESIZE_SHORTER)
-        return pp_fail(err, PP_E_USAGE, "transform \"%.100s\": resize:%d keeps the aspect ratio, so samples of a batch would differ in size; add center:%d or write resize:%dx%d", spec, t->resize_width, t->resize_width, t->resize_height, t->resize_width);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "transform \"%.100s\": resize:%d keeps the aspect ratio, so samples of a batch would differ in size; add center:%d or write resize:%dx%d",
+            spec, t->resize_width, t->resize_width, t->resize_height, t->resize_width);
     t->height = t->has_center ? t->center_height : t->resize_height;
     t->width = t->has_center ? t->center_width : t->resize_width;
     return PP_OK;
 }
 
-/* torchvision: to_tensor divides by 255, normalize subtracts and divides, each rounded to float32. f16 rounds that once more, to nearest
- * even. */
+/* torchvision: to_tensor divides by 255, normalize subtracts and divides, each rounded to float32. f16 rounds
+ * that once more, to nearest even. */
 static void fill_values(struct pp_transform *t)
 {
     for (int c = 0; c < 3; c++) {
@@ -344,7 +362,8 @@ static void write_text(struct pp_transform *t)
     }
 }
 
-pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_transform **out, struct pp_err *err)
+pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_transform **out,
+                             struct pp_err *err)
 {
     pp_status status = PP_OK;
     struct pp_transform *t = calloc(1, sizeof(*t));
@@ -369,7 +388,8 @@ out:
     return status;
 }
 
-pp_status pp_transform_until_normalize(const struct pp_transform *t, struct pp_transform **out, struct pp_err *err)
+pp_status pp_transform_until_normalize(const struct pp_transform *t, struct pp_transform **out,
+                                       struct pp_err *err)
 {
     struct pp_transform *u = malloc(sizeof(*u));
     if (!u)

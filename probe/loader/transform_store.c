@@ -54,8 +54,8 @@ static void row_u8(const struct pp_store *s, const uint8_t *rgb, int count, int 
 #define SIMD __attribute__((target("avx2,fma,f16c")))
 #define INLINE SIMD static inline __attribute__((always_inline))
 
-/* a / b correctly rounded: a quotient by the reciprocal, corrected by its exact remainder (Markstein 1990). pp_store_simd_is_exact
- * checks the result rather than the theorem's conditions. */
+/* a / b correctly rounded: a quotient by the reciprocal, corrected by its exact remainder (Markstein 1990).
+ * pp_store_simd_is_exact checks the result rather than the theorem's conditions. */
 INLINE __m256 divide(__m256 a, __m256 b, __m256 reciprocal)
 {
     __m256 quotient = _mm256_mul_ps(a, reciprocal);
@@ -87,7 +87,8 @@ INLINE __m256 values_of(__m128i v, const struct constants *k)
     return k->normalize ? divide(_mm256_sub_ps(x, k->mean), k->std, k->std_reciprocal) : x;
 }
 
-/* One channel of eight pixels, in order and mirrored: which bytes of the first 16 and of the 16 from byte 8 on; -1: none. */
+/* One channel of eight pixels, in order and mirrored: which bytes of the first 16 and of the 16 from byte 8
+ * on; -1: none. */
 static const int8_t gathers[2][3][2][8] = {
     {
         {{0, 3, 6, 9, 12, 15, -1, -1}, {-1, -1, -1, -1, -1, -1, 10, 13}},
@@ -139,7 +140,8 @@ SIMD static int row_f16_simd(const struct pp_store *s, const uint8_t *rgb, int c
         struct gather g = gather_of(c, s->flip);
         uint16_t *to = (uint16_t *)s->out + planar_index(s->t, c, row, column);
         for (int i = 0; i < whole; i += 8, to += step)
-            _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(values_of(channel_of(rgb + i * 3, &g), &k), _MM_FROUND_TO_NEAREST_INT));
+            _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(values_of(channel_of(rgb + i * 3, &g), &k),
+                                                            _MM_FROUND_TO_NEAREST_INT));
     }
     return whole;
 }
@@ -157,7 +159,8 @@ SIMD static int try_all_values(const struct pp_transform *t)
             __m256 value = values_of(_mm_loadu_si128((const __m128i *)sample), &k);
             _mm256_storeu_ps(x, value);
             _mm_storeu_si128((__m128i *)h, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-            if (memcmp(x, &t->value_f32[c][v], sizeof(x)) != 0 || memcmp(h, &t->value_f16[c][v], sizeof(h)) != 0)
+            if (memcmp(x, &t->value_f32[c][v], sizeof(x)) != 0 ||
+                memcmp(h, &t->value_f16[c][v], sizeof(h)) != 0)
                 return 0;
         }
     }
@@ -166,7 +169,8 @@ SIMD static int try_all_values(const struct pp_transform *t)
 
 int pp_store_simd_is_exact(const struct pp_transform *t)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") && try_all_values(t);
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c") && try_all_values(t);
 }
 
 #else

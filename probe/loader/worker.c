@@ -1,4 +1,5 @@
-/* One worker: claims rows and fills them: read -> decode -> transform straight into the pinned slot; the last of a batch collates. */
+/* One worker: claims rows and fills them: read -> decode -> transform straight into the pinned slot; the last
+ * of a batch collates. */
 #include "probe/loader/loader_impl.h"
 
 #include "probe/base/clock.h"
@@ -7,17 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A substitute is the next readable sample in dataset order, so that which one it is does not depend on the worker. */
+/* A substitute is the next readable sample in dataset order, so that which one it is does not depend on the
+ * worker. */
 #define SUBSTITUTE_TRIES 16
 
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
-    return w->sample.grown + (w->decoder ? pp_decoder_grown(w->decoder) : 0) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
+    return w->sample.grown + (w->decoder ? pp_decoder_grown(w->decoder) : 0) +
+           (w->scratch ? pp_scratch_grown(w->scratch) : 0);
 }
 
 static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
 {
-    return (struct pp_lap){.sample = index, .batch = (uint32_t)slot->batch, .epoch = (uint16_t)slot->epoch,
+    return (struct pp_lap){.sample = index,
+                           .batch = (uint32_t)slot->batch,
+                           .epoch = (uint16_t)slot->epoch,
                            .flags = pp_batch_flags(w->loader, slot->batch)};
 }
 
@@ -33,7 +38,8 @@ static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_sl
     return (struct pp_fault_at){.epoch = slot->epoch, .sample = index, .worker = w->number};
 }
 
-static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, int attempt, struct pp_err *err)
+static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, int attempt,
+                           struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
     struct pp_fault_at at = fault_at(w, slot, index);
@@ -47,7 +53,8 @@ static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint
     return st;
 }
 
-static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, struct pp_err *err)
+static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index,
+                                   struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
     uint64_t backoff = o->retry_backoff_ns;
@@ -62,7 +69,8 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         }
         l.flags |= attempt ? PP_SPAN_RETRY : 0;
         lap(w, PP_PHASE_READ, &l, st);
-        if (st != PP_E_TRANSIENT || attempt >= o->retries || atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
+        if (st != PP_E_TRANSIENT || attempt >= o->retries ||
+            atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
             return st;
         w->retries++;
         pp_lap_open_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
@@ -74,7 +82,8 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     }
 }
 
-static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index, const struct pp_sample *s, struct pp_err *err)
+static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index,
+                            const struct pp_sample *s, struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
     struct pp_lap l = lap_of(w, slot, index);
@@ -95,18 +104,21 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     if (st != PP_OK)
         return st;
     pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
-    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes, err);
+    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes,
+                            err);
     pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
     lap(w, PP_PHASE_TRANSFORM, &l, st);
     return st;
 }
 
-static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index, const struct pp_sample *s, struct pp_err *err)
+static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index,
+                             const struct pp_sample *s, struct pp_err *err)
 {
     struct pp_lap l = lap_of(w, slot, index);
     if (s->size != w->loader->row_bytes)
-        return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu", (unsigned long long)index, s->size, w->loader->row_bytes);
+        return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu",
+                       (unsigned long long)index, s->size, w->loader->row_bytes);
     pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
     memcpy(slot->data + row * w->loader->row_bytes, s->data, s->size);
     l.bytes = s->size;
@@ -121,7 +133,9 @@ static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_
     const struct pp_sample *s = c->item ? &c->item->sample : &w->sample;
     pp_status st = c->item ? PP_OK : read_with_retries(w, c->slot, index, err);
     if (st == PP_OK)
-        st = (pp_dataset_content(o->dataset) == PP_CONTENT_TOKENS ? fill_tokens : fill_image)(w, c->slot, c->row, index, s, err);
+        st = (pp_dataset_content(o->dataset) == PP_CONTENT_TOKENS ? fill_tokens : fill_image)(w, c->slot,
+                                                                                              c->row, index,
+                                                                                              s, err);
     if (st == PP_OK) {
         c->slot->labels[c->row] = s->label;
         c->slot->indexes[c->row] = index;
@@ -129,17 +143,24 @@ static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_
     return st;
 }
 
-static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t index, pp_status st, const struct pp_err *err, const char *action)
+static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t index, pp_status st,
+                         const struct pp_err *err, const char *action)
 {
     const struct pp_loader_events *ev = &w->loader->opts.events;
     char path[512];
     w->errors++;
     if (!ev->error)
         return;
-    ev->error(ev->ctx, &(struct pp_loader_error){
-        .t_ns = pp_now_ns(), .sample = index, .thread = pp_thread_id(w->trace), .batch = (uint32_t)c->slot->batch,
-        .path = c->item ? c->item->path : pp_dataset_path(w->loader->opts.dataset, index, path, sizeof(path)),
-        .kind = pp_status_name(st), .action = action, .reason = err->text});
+    ev->error(ev->ctx, &(struct pp_loader_error){.t_ns = pp_now_ns(),
+                                                 .sample = index,
+                                                 .thread = pp_thread_id(w->trace),
+                                                 .batch = (uint32_t)c->slot->batch,
+                                                 .path = c->item ? c->item->path
+                                                                 : pp_dataset_path(w->loader->opts.dataset,
+                                                                                   index, path, sizeof(path)),
+                                                 .kind = pp_status_name(st),
+                                                 .action = action,
+                                                 .reason = err->text});
 }
 
 /* The policy for a sample that cannot be used. Returns whether the row holds a sample after all. */
@@ -172,8 +193,8 @@ static int is_cached(const struct pp_worker *w, const struct pp_slot *s)
     return w->loader->opts.cached_batches && s->copied;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in place. The phase begins where the
- * worker's last one ended, so that no time between the two is nobody's. */
+/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in
+ * place. The phase begins where the worker's last one ended, so that no time between the two is nobody's. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;

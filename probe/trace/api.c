@@ -1,4 +1,5 @@
-/* The public API's run: a session beside the file to be, made or joined, and the collector that fills the file. */
+/* The public API's run: a session beside the file to be, made or joined, and the collector that fills the
+ * file. */
 #include "probe/trace/collector.h"
 #include "probe/trace/drain_side.h"
 #include "probe/trace/join.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETTLE_NS 200000000u  /* a session file that nobody locks may be one that is just being made */
+#define SETTLE_NS 200000000u /* a session file that nobody locks may be one that is just being made */
 #define RETRY_NS 5000000u
 #define FINISH_NS 30000000000ull
 
@@ -27,20 +28,22 @@ struct pp_recorder {
     char path[PATH_MAX - 64], dir[PATH_MAX];
 };
 
-/* ---- names --------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* Absolute, for the collector and for a program that changes its directory. */
 static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_err *err)
 {
     char dir_copy[PATH_MAX], base_copy[PATH_MAX], dir[PATH_MAX];
     if (!path || !*path || path[strlen(path) - 1] == '/' || strlen(path) >= sizeof(dir_copy))
-        return pp_fail(err, PP_E_USAGE, "a run needs the name of a file, such as run.sqlite%s%s", path && *path ? ", not " : "", path ? path : "");
+        return pp_fail(err, PP_E_USAGE, "a run needs the name of a file, such as run.sqlite%s%s",
+                       path && *path ? ", not " : "", path ? path : "");
     snprintf(dir_copy, sizeof(dir_copy), "%s", path);
     snprintf(base_copy, sizeof(base_copy), "%s", path);
     const char *parent = dirname(dir_copy);
     if (!realpath(parent, dir))
         return pp_fail_errno(err, errno, "cannot record into %s: its directory", path);
-    if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, basename(base_copy)) >= sizeof(r->path))
+    if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
+                         basename(base_copy)) >= sizeof(r->path))
         return pp_fail(err, PP_E_USAGE, "the name of the run is too long: %s", path);
     snprintf(r->dir, sizeof(r->dir), "%s.rings", r->path);
     if (access(dir, W_OK | X_OK) != 0)
@@ -48,7 +51,7 @@ static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_er
     return PP_OK;
 }
 
-/* ---- making or joining --------------------------------------------------------------------------------------------------------- */
+/* ---- making or joining ---- */
 
 /* Whether somebody, recorder or collector, holds the session's lock. */
 static int session_live(const char *dir)
@@ -86,7 +89,10 @@ static pp_status join(struct pp_recorder *r, struct pp_err *err)
 
 static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
 {
-    pp_status status = pp_session_open(&(struct pp_session_opts){.dir = r->dir, .ring_spans = o->ring_spans, .resources = o->resources}, &r->session, err);
+    pp_status status = pp_session_open(&(struct pp_session_opts){.dir = r->dir,
+                                                                 .ring_spans = o->ring_spans,
+                                                                 .resources = o->resources},
+                                       &r->session, err);
     if (status)
         return status;
     r->presence = pp_presence_enter(r->dir);
@@ -99,13 +105,15 @@ static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struc
     if (o->replace)
         unlink(r->path);
     if (o->collector && !*o->collector)
-        pp_fail(&r->note, PP_E_INCONCLUSIVE, "no collector was asked for; the spans stay in %s until the run is opened", r->dir);
+        pp_fail(&r->note, PP_E_INCONCLUSIVE,
+                "no collector was asked for; the spans stay in %s until the run is opened", r->dir);
     else if (pp_collector_start(o->collector, r->path, pp_session_lock_fd(r->session), &r->note) == PP_OK)
         pp_session_hand_over(r->session);
     return PP_OK;
 }
 
-/* Two processes may open at the same moment: whoever makes the session file first has the run, the other comes here again and joins. */
+/* Two processes may open at the same moment: whoever makes the session file first has the run, the other
+ * comes here again and joins. */
 static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
 {
     uint64_t give_up = pp_now_ns() + SETTLE_NS;
@@ -117,14 +125,19 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
                 return status;
         } else if (!session_there(r->dir)) {
             if (!o->replace && access(r->path, F_OK) == 0)
-                return pp_fail(err, PP_E_EXISTS, "%s is there already; choose another name, or let it be replaced", r->path);
+                return pp_fail(err, PP_E_EXISTS,
+                               "%s is there already; choose another name, or let it be replaced", r->path);
             status = make(r, o, err);
             if (status != PP_E_EXISTS)
                 return status;
         } else {
-            status = pp_fail(err, PP_E_EXISTS, "%s holds what a killed run recorded; open it with `pipeprobe report %s` to recover that, choose another name, or let it be replaced", r->dir, r->path);
+            status = pp_fail(
+                err, PP_E_EXISTS,
+                "%s holds what a killed run recorded; open it with `pipeprobe report %s` to recover that, choose another name, or let it be replaced",
+                r->dir, r->path);
             if (pp_now_ns() >= give_up && o->replace) {
-                pp_session_discard(r->dir); /* what a killed run left is worthless once its name is given to another */
+                pp_session_discard(
+                    r->dir); /* what a killed run left is worthless once its name is given to another */
                 give_up = pp_now_ns() + SETTLE_NS;
             }
         }
@@ -134,7 +147,8 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
     }
 }
 
-pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_recorder **out, struct pp_err *err)
+pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_recorder **out,
+                  struct pp_err *err)
 {
     static const struct pp_open_opts defaults;
     *out = NULL;
@@ -158,7 +172,7 @@ const char *pp_open_note(const struct pp_recorder *r)
     return r && r->note.code != PP_OK ? r->note.text : NULL;
 }
 
-/* ---- recording ------------------------------------------------------------------------------------------------------------------ */
+/* ---- recording ---- */
 
 struct pp_thread *pp_thread_open(struct pp_recorder *r, pp_lane lane, const char *name)
 {
@@ -173,15 +187,17 @@ uint16_t pp_name(struct pp_recorder *r, const char *text)
     return r ? pp_name_intern(r->session, text) : 0;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
-/* Somebody may have deleted the file, or put another in its place. SQLite's header, and our number in it (docs/FORMAT.md). */
+/* Somebody may have deleted the file, or put another in its place. SQLite's header, and our number in it
+ * (docs/FORMAT.md). */
 static int file_is_ours(const char *path)
 {
     static const unsigned char number[] = {0x70, 0x70, 0x72, 0x31};
     unsigned char head[72];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int ours = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) && memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, number, sizeof(number)) == 0;
+    int ours = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+               memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, number, sizeof(number)) == 0;
     if (fd >= 0)
         close(fd);
     return ours;
@@ -193,12 +209,20 @@ static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
     uint64_t until = pp_now_ns() + FINISH_NS;
     while (session_there(r->dir)) {
         if (!session_live(r->dir) && session_there(r->dir))
-            return pp_fail(err, PP_E_INCONCLUSIVE, "the collector of %s has gone; what it left in ring files is recovered when the run is opened", r->path);
+            return pp_fail(
+                err, PP_E_INCONCLUSIVE,
+                "the collector of %s has gone; what it left in ring files is recovered when the run is opened",
+                r->path);
         if (pp_now_ns() >= until)
             return pp_fail(err, PP_E_TRANSIENT, "%s is still being finished", r->path);
         pp_sleep_until_ns(pp_now_ns() + RETRY_NS);
     }
-    return file_is_ours(r->path) ? PP_OK : pp_fail(err, PP_E_IO, "%s was deleted, moved or replaced while it was being recorded; record again, into a name that is left alone", r->path);
+    return file_is_ours(r->path)
+               ? PP_OK
+               : pp_fail(
+                     err, PP_E_IO,
+                     "%s was deleted, moved or replaced while it was being recorded; record again, into a name that is left alone",
+                     r->path);
 }
 
 pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
@@ -222,8 +246,10 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
     else if (last)
         status = wait_for_file(r, err);
     if (status == PP_OK && last && ringless)
-        status = pp_fail(err, PP_E_NO_SPACE, "%llu threads of %s could be given no ring, so nothing they did is recorded; free some space or inodes there, or open it with smaller ring_spans",
-                         (unsigned long long)ringless, r->path);
+        status = pp_fail(
+            err, PP_E_NO_SPACE,
+            "%llu threads of %s could be given no ring, so nothing they did is recorded; free some space or inodes there, or open it with smaller ring_spans",
+            (unsigned long long)ringless, r->path);
     free(r);
     return status;
 }

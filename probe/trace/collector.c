@@ -20,10 +20,12 @@
 
 extern char **environ;
 
-/* What is preloaded or injected into the program is not for the collector, and its allocator settings neither. NULL without memory. */
+/* What is preloaded or injected into the program is not for the collector, and its allocator settings
+ * neither. NULL without memory. */
 static char **environment(void)
 {
-    static const char *const left_out[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=", "CUDA_INJECTION64_PATH=", "PIPEPROBE_SESSION="};
+    static const char *const left_out[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=",
+                                           "CUDA_INJECTION64_PATH=", "PIPEPROBE_SESSION="};
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
@@ -75,11 +77,14 @@ static int spawn(const char *program, char *const *argv, char **env, int lock_fd
 static int spawn_any(const char *program, const char *path, int lock_fd, int ready_fd, pid_t *pid)
 {
     const char *asked = program ? program : getenv("PIPEPROBE_COLLECTOR");
-    const char *const candidates[] = {asked && *asked ? asked : "pipeprobe", asked && *asked ? NULL : PP_BINDIR "/pipeprobe"};
+    const char *const candidates[] = {asked && *asked ? asked : "pipeprobe",
+                                      asked && *asked ? NULL : PP_BINDIR "/pipeprobe"};
     char **env = environment();
     int e = ENOMEM;
     for (size_t i = 0; env && i < 2 && candidates[i]; i++) {
-        char *const argv[] = {(char *)candidates[i], (char *)"drain", (char *)"--lock-fd", (char *)"3", (char *)"--ready-fd", (char *)"4", (char *)"--", (char *)path, NULL};
+        char *const argv[] = {(char *)candidates[i], (char *)"drain",      (char *)"--lock-fd",
+                              (char *)"3",           (char *)"--ready-fd", (char *)"4",
+                              (char *)"--",          (char *)path,         NULL};
         e = spawn(candidates[i], argv, env, lock_fd, ready_fd, pid);
         if (!e)
             break;
@@ -137,21 +142,29 @@ pp_status pp_collector_start(const char *program, const char *path, int lock_fd,
     if (lock >= 0)
         close(lock);
     if (e) {
-        status = pp_fail(err, e == ENOENT ? PP_E_NOT_FOUND : PP_E_SYSTEM, "no collector for %s: cannot run `%s drain`: %s; the spans stay in ring files until the run is opened", path,
-                         program ? program : "pipeprobe", strerror(e));
+        status = pp_fail(
+            err, e == ENOENT ? PP_E_NOT_FOUND : PP_E_SYSTEM,
+            "no collector for %s: cannot run `%s drain`: %s; the spans stay in ring files until the run is opened",
+            path, program ? program : "pipeprobe", strerror(e));
         goto out;
     }
     int answered = read_answer(ends[0], answer, sizeof(answer));
-    /* What was spawned has detached the collector and ended. A program that reaps all its children may have been faster. */
+    /* What was spawned has detached the collector and ended. A program that reaps all its children may have
+     * been faster. */
     if (answered)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
     else
         kill(pid, SIGKILL), waitpid(pid, NULL, 0);
     if (!answered)
-        status = pp_fail(err, PP_E_SYSTEM, "no collector for %s: it did not become ready in time; the spans stay in ring files until the run is opened", path);
+        status = pp_fail(
+            err, PP_E_SYSTEM,
+            "no collector for %s: it did not become ready in time; the spans stay in ring files until the run is opened",
+            path);
     else if (strcmp(answer, PP_COLLECTOR_READY) != 0)
-        status = pp_fail(err, PP_E_SYSTEM, "no collector for %s: %s; the spans stay in ring files until the run is opened", path, answer[0] ? answer : "it ended without a word");
+        status = pp_fail(err, PP_E_SYSTEM,
+                         "no collector for %s: %s; the spans stay in ring files until the run is opened",
+                         path, answer[0] ? answer : "it ended without a word");
 out:
     if (ends[0] >= 0)
         close(ends[0]);

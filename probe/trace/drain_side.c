@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Records that reading asks for beforehand: a page of them, for the processor's own reading ahead ends with the page. */
+/* Records that reading asks for beforehand: a page of them, for the processor's own reading ahead ends with
+ * the page. */
 #define AHEAD 64u
 
 uint32_t pp_session_threads(const struct pp_session *s)
@@ -41,9 +42,10 @@ const char *pp_session_name(const struct pp_session *s, uint16_t name)
 /* Another process's file is checked before it is believed. */
 static int believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes, uint32_t thread)
 {
-    return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI && r->session_id == s->file->session_id
-        && r->thread == thread && r->capacity && (r->capacity & (r->capacity - 1)) == 0 && r->capacity <= PP_RING_SPANS_MAX
-        && bytes == sizeof(*r) + r->capacity * sizeof(struct pp_span);
+    return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI &&
+           r->session_id == s->file->session_id && r->thread == thread && r->capacity &&
+           (r->capacity & (r->capacity - 1)) == 0 && r->capacity <= PP_RING_SPANS_MAX &&
+           bytes == sizeof(*r) + r->capacity * sizeof(struct pp_span);
 }
 
 static void map_ring(struct pp_session *s, uint32_t thread)
@@ -65,11 +67,12 @@ static void map_ring(struct pp_session *s, uint32_t thread)
     close(fd);
 }
 
-/* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or when it could not be. The
- * entry never moves once set, so the caller may use it unlocked. */
+/* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or
+ * when it could not be. The entry never moves once set, so the caller may use it unlocked. */
 static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
 {
-    if (!s || thread >= PP_THREADS_MAX || __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) != PP_SLOT_READY)
+    if (!s || thread >= PP_THREADS_MAX ||
+        __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) != PP_SLOT_READY)
         return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->map[thread].ring)
@@ -95,7 +98,8 @@ void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
 }
 
-static void to_spans(struct pp_clock_reader *clock, const struct pp_span *restrict from, struct pp_span *restrict to, size_t n)
+static void to_spans(struct pp_clock_reader *clock, const struct pp_span *restrict from,
+                     struct pp_span *restrict to, size_t n)
 {
     struct pp_clock_reader c = *clock; /* in registers */
     for (const struct pp_span *stop = from + n; from < stop; from++, to++) {
@@ -110,7 +114,8 @@ struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread)
     struct pp_ring_reader r = {.map = ring_of(s, thread)};
     if (!r.map)
         return r;
-    r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) - r.map->handed_out; /* pairs with the release in pp_record_publish */
+    r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) -
+             r.map->handed_out; /* pairs with the release in pp_record_publish */
     pp_session_anchor(s);
     r.clock = pp_clock_reader(s->file);
     return r;
@@ -123,7 +128,8 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
         return 0;
     const struct pp_ring_file *ring = r->map->ring;
     const struct pp_span *slots = (const struct pp_span *)(const void *)(ring + 1);
-    for (size_t done = 0, run; done < n; done += run) { /* at most two runs: up to the ring's end, and from its start */
+    for (size_t done = 0, run; done < n;
+         done += run) { /* at most two runs: up to the ring's end, and from its start */
         uint64_t at = (r->map->handed_out + done) & (ring->capacity - 1);
         run = ring->capacity - at < n - done ? (size_t)(ring->capacity - at) : n - done;
         to_spans(&r->clock, slots + at, out + done, run);
@@ -133,11 +139,13 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     return n;
 }
 
-/* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their pages go, on disk and in memory, and
- * its header stays. Where the file system cannot do that they stay until the session ends. */
+/* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their
+ * pages go, on disk and in memory, and its header stays. Where the file system cannot do that they stay until
+ * the session ends. */
 static void give_back(struct pp_ring_map *m)
 {
-    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
+    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
         return;
     m->emptied = 1;
     madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
@@ -148,15 +156,18 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     struct pp_ring_map *m = ring_of(s, thread);
     if (!m)
         return;
-    __atomic_store_n(&m->ring->tail, m->handed_out, __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+    __atomic_store_n(&m->ring->tail, m->handed_out,
+                     __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
     give_back(m);
 }
 
-size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max)
+size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out,
+                          size_t max)
 {
     struct pp_span open[PP_OPEN_SPANS_MAX];
     struct pp_ring_map *m = ring_of(s, thread);
-    if (!m || !__atomic_load_n(&m->ring->open, __ATOMIC_ACQUIRE)) /* pairs with the release in pp_record_set_open */
+    if (!m ||
+        !__atomic_load_n(&m->ring->open, __ATOMIC_ACQUIRE)) /* pairs with the release in pp_record_set_open */
         return 0;
     struct pp_clock_reader clock = pp_clock_reader(s->file);
     size_t n = pp_ring_open_spans(m->ring, &clock, end_ns, open);
@@ -165,20 +176,26 @@ size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns
     return n;
 }
 
-/* The producer writes the slot without asking who reads it: it is copied between two looks at head and open, and taken when neither moved. Each field is
- * whole by itself; a lap that was skipped moves neither, and may leave the fields of two neighbours. Not for the race detector, which cannot know. */
-__attribute__((no_sanitize("thread"))) static int copy_open(const struct pp_ring_file *r, struct pp_open_span *out)
+/* The producer writes the slot without asking who reads it: it is copied between two looks at head and open,
+ * and taken when neither moved. Each field is whole by itself; a lap that was skipped moves neither, and may
+ * leave the fields of two neighbours. Not for the race detector, which cannot know. */
+__attribute__((no_sanitize("thread"))) static int copy_open(const struct pp_ring_file *r,
+                                                            struct pp_open_span *out)
 {
     for (int tries = 0; tries < 3; tries++) {
-        uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_publish */
-        uint32_t open = __atomic_load_n(&r->open, __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_set_open */
+        uint64_t head = __atomic_load_n(&r->head,
+                                        __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_publish */
+        uint32_t open = __atomic_load_n(&r->open,
+                                        __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_set_open */
         if (open == 0 || open > PP_OPEN_SPANS_MAX)
             return 0;
         const struct pp_open_span *o = &r->opened[open - 1];
-        out->start = o->start, out->sample = o->sample, out->ends_at = o->ends_at, out->batch = o->batch, out->epoch = o->epoch;
+        out->start = o->start, out->sample = o->sample, out->ends_at = o->ends_at, out->batch = o->batch,
+        out->epoch = o->epoch;
         out->name = o->name, out->flags = o->flags, out->phase = o->phase, out->stamp = o->stamp;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (__atomic_load_n(&r->head, __ATOMIC_RELAXED) == head && __atomic_load_n(&r->open, __ATOMIC_RELAXED) == open)
+        if (__atomic_load_n(&r->head, __ATOMIC_RELAXED) == head &&
+            __atomic_load_n(&r->open, __ATOMIC_RELAXED) == open)
             return !(out->ends_at && head >= out->ends_at);
     }
     return 0;
@@ -193,8 +210,14 @@ int pp_ring_open_now(struct pp_session *s, uint32_t thread, uint64_t now_ns, str
     struct pp_clock_reader clock = pp_clock_reader(s->file);
     uint64_t start = o.stamp == PP_STAMP_TICKS ? pp_clock_read(&clock, o.start) : o.start;
     *out = (struct pp_span){
-        .start_ns = start, .dur_ns = now_ns > start ? now_ns - start : 0, .sample = o.sample, .batch = o.batch, .epoch = o.epoch, .name = o.name,
-        .phase = o.phase, .flags = (uint16_t)(o.flags | PP_SPAN_UNFINISHED),
+        .start_ns = start,
+        .dur_ns = now_ns > start ? now_ns - start : 0,
+        .sample = o.sample,
+        .batch = o.batch,
+        .epoch = o.epoch,
+        .name = o.name,
+        .phase = o.phase,
+        .flags = (uint16_t)(o.flags | PP_SPAN_UNFINISHED),
     };
     return 1;
 }
@@ -219,7 +242,8 @@ double pp_session_fill(const struct pp_session *s)
             continue;
         /* head may run ahead between the two loads, tail cannot: the drain is its only writer */
         uint64_t tail = __atomic_load_n(&m->ring->tail, __ATOMIC_RELAXED);
-        double fill = (double)(__atomic_load_n(&m->ring->head, __ATOMIC_RELAXED) - tail) / (double)m->ring->capacity;
+        double fill = (double)(__atomic_load_n(&m->ring->head, __ATOMIC_RELAXED) - tail) /
+                      (double)m->ring->capacity;
         if (fill > fullest)
             fullest = fill;
     }
@@ -236,10 +260,12 @@ void pp_session_anchor(struct pp_session *s)
 
 int pp_session_wait(struct pp_session *s, uint64_t timeout_ns)
 {
-    struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
+    struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+                          .tv_nsec = (long)(timeout_ns % 1000000000u)};
     if (__atomic_load_n(&s->file->wake, __ATOMIC_ACQUIRE) == 0)
         syscall(SYS_futex, &s->file->wake, FUTEX_WAIT, 0, &ts, NULL, 0);
-    return (int)__atomic_exchange_n(&s->file->wake, 0, __ATOMIC_ACQUIRE); /* pairs with the release in pp_session_wake_once */
+    return (int)__atomic_exchange_n(&s->file->wake, 0,
+                                    __ATOMIC_ACQUIRE); /* pairs with the release in pp_session_wake_once */
 }
 
 void pp_session_wake(struct pp_session *s)

@@ -1,5 +1,6 @@
-/* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings. Threads may be of several processes (a forked child that
- * registered again); a thread whose ring is not ready yet simply has no spans. */
+/* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings.
+ * Threads may be of several processes (a forked child that registered again); a thread whose ring is not
+ * ready yet simply has no spans. */
 #ifndef PP_TRACE_DRAIN_SIDE_H
 #define PP_TRACE_DRAIN_SIDE_H
 
@@ -25,7 +26,8 @@ uint64_t pp_session_unregistered(const struct pp_session *s);
 /* Interned name by id; NULL beyond the table. Valid until the session closes. */
 const char *pp_session_name(const struct pp_session *s, uint16_t name);
 
-/* What a ring holds at one moment and has not been read, to be read piece by piece; what is recorded meanwhile is for the next reader. One per ring at a time. */
+/* What a ring holds at one moment and has not been read, to be read piece by piece; what is recorded
+ * meanwhile is for the next reader. One per ring at a time. */
 struct pp_ring_reader {
     struct pp_ring_map *map; /* of the session; NULL: there is no ring yet */
     struct pp_clock_reader clock;
@@ -33,26 +35,30 @@ struct pp_ring_reader {
 };
 struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread);
 /* Copies up to max of them into out (times already in ns) and returns how many. What was read
- * stays in the ring, so that a kill loses nothing, until pp_ring_release frees everything read: call it after COMMIT. The ring of a thread that has
- * retired gives the space of its records back then. */
+ * stays in the ring, so that a kill loses nothing, until pp_ring_release frees everything read: call it after
+ * COMMIT. The ring of a thread that has retired gives the space of its records back then. */
 size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max);
 void pp_ring_release(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
 double pp_session_fill(const struct pp_session *s);
 
-/* Spans the thread had begun and not ended, as unfinished ones up to end_ns, innermost first: at most max of them. For a thread that
- * records no more (its process has gone, or it is at rest). */
-size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out, size_t max);
-/* What the thread is in right now: its innermost open span, up to now_ns, flagged unfinished; 0 when it is in none. For a thread that goes on recording:
- * it may just be leaving one phase for the next, so that what comes back is for looking at, not for adding up. */
+/* Spans the thread had begun and not ended, as unfinished ones up to end_ns, innermost first: at most max of
+ * them. For a thread that records no more (its process has gone, or it is at rest). */
+size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out,
+                          size_t max);
+/* What the thread is in right now: its innermost open span, up to now_ns, flagged unfinished; 0 when it is in
+ * none. For a thread that goes on recording: it may just be leaving one phase for the next, so that what
+ * comes back is for looking at, not for adding up. */
 int pp_ring_open_now(struct pp_session *s, uint32_t thread, uint64_t now_ns, struct pp_span *out);
 /* The process that opened the session. */
 int64_t pp_session_owner_pid(const struct pp_session *s);
 uint64_t pp_session_created_ns(const struct pp_session *s);
 
-/* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own run. */
+/* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own
+ * run. */
 uint64_t pp_session_id(const struct pp_session *s);
-/* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake was called (1). */
+/* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake
+ * was called (1). */
 int pp_session_wait(struct pp_session *s, uint64_t timeout_ns);
 void pp_session_wake(struct pp_session *s); /* any thread */
 /* Re-reads the clock pair when one is due (about once a second). pp_ring_reader does it too. */

@@ -17,7 +17,8 @@
 /* Another process's file is checked before it is believed. */
 static pp_status check(const struct pp_session_file *f, const char *path, struct pp_err *err)
 {
-    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans || f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
+    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans ||
+        f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
         return pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
     if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
         return pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe", path);
@@ -62,7 +63,8 @@ pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_er
     s->lock_fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     s->dir = realpath(dir, NULL);
-    pp_status status = s->dir ? map_session(s->dir, &s->file, err) : pp_fail_errno(err, errno, "cannot find the recording session %s", dir);
+    pp_status status = s->dir ? map_session(s->dir, &s->file, err)
+                              : pp_fail_errno(err, errno, "cannot find the recording session %s", dir);
     if (status == PP_OK)
         pp_session_enlist(s);
     else

@@ -1,16 +1,19 @@
-/* trace/observe.h: somebody who watches phases begin and end as they happen (our own NVTX ranges), beside their being recorded.
+/* trace/observe.h: somebody who watches phases begin and end as they happen (our own NVTX ranges), beside
+ * their being recorded.
  *
- * A lap is known when it ends; an observer must hear of it when it begins. So whoever may be observed says pp_lap_open where a phase begins and
- * pp_lap_close or pp_lap_drop, instead of pp_lap_end and pp_lap_skip, where it ends. A phase that is opened when another is still open closes that
- * one. Recording may be off (a NULL pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
+ * A lap is known when it ends; an observer must hear of it when it begins. So whoever may be observed says
+ * pp_lap_open where a phase begins and pp_lap_close or pp_lap_drop, instead of pp_lap_end and pp_lap_skip,
+ * where it ends. A phase that is opened when another is still open closes that one. Recording may be off (a
+ * NULL pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
 #ifndef PP_TRACE_OBSERVE_H
 #define PP_TRACE_OBSERVE_H
 
 #include <pipeprobe/pipeprobe.h>
 
 struct pp_observer {
-    void (*begin)(pp_phase phase, uint32_t batch); /* on the thread that begins it; batch may be PP_NO_BATCH */
-    void (*end)(void);                             /* on the same thread; also when nothing is open */
+    void (*begin)(pp_phase phase,
+                  uint32_t batch); /* on the thread that begins it; batch may be PP_NO_BATCH */
+    void (*end)(void);             /* on the same thread; also when nothing is open */
 };
 
 /* For the process; set before its threads begin to record, NULL takes it away. The observer is borrowed. */
@@ -20,10 +23,12 @@ extern const struct pp_observer *pp_observer_now; /* atomic; only for what is be
 
 static inline const struct pp_observer *pp_observer_get(void)
 {
-    return __atomic_load_n(&pp_observer_now, __ATOMIC_ACQUIRE); /* pairs with the release in pp_trace_set_observer */
+    return __atomic_load_n(&pp_observer_now,
+                           __ATOMIC_ACQUIRE); /* pairs with the release in pp_trace_set_observer */
 }
 
-/* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that records the phase; NULL is fine. */
+/* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that
+ * records the phase; NULL is fine. */
 static inline void pp_lap_open_sample(struct pp_thread *t, pp_phase phase, uint32_t batch, uint64_t sample)
 {
     const struct pp_observer *o = pp_observer_get();

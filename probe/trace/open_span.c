@@ -1,5 +1,5 @@
-/* Spans that begin and end in two calls, and laps that say beforehand what they are: what is open stands in the ring's header, where a kill
- * leaves it for whoever drains or recovers. */
+/* Spans that begin and end in two calls, and laps that say beforehand what they are: what is open stands in
+ * the ring's header, where a kill leaves it for whoever drains or recovers. */
 #include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
 
@@ -9,8 +9,14 @@ static void push(struct pp_thread *t, uint64_t start, pp_phase phase, const stru
 {
     if (t->open < PP_OPEN_SPANS_MAX)
         t->ring->opened[t->open] = (struct pp_open_span){
-            .start = start, .sample = lap->sample, .batch = lap->batch, .epoch = lap->epoch, .name = lap->name, .flags = lap->flags,
-            .phase = (uint8_t)phase, .stamp = pp_record_stamp_kind(t),
+            .start = start,
+            .sample = lap->sample,
+            .batch = lap->batch,
+            .epoch = lap->epoch,
+            .name = lap->name,
+            .flags = lap->flags,
+            .phase = (uint8_t)phase,
+            .stamp = pp_record_stamp_kind(t),
         };
     pp_record_set_open(t, t->open + 1);
 }
@@ -45,7 +51,8 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
     uint64_t now = pp_stamp_now(t->tsc);
     uint32_t which = t->open - 1;
     if (which >= PP_OPEN_SPANS_MAX) {
-        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1, __ATOMIC_RELAXED); /* this thread is its only writer */
+        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1,
+                         __ATOMIC_RELAXED); /* this thread is its only writer */
         pp_record_set_open(t, which);
         return;
     }
@@ -53,8 +60,16 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
     struct pp_span *s = pp_record_slot(t);
     if (s) {
         *s = (struct pp_span){
-            .start_ns = o->start, .dur_ns = now - o->start, .sample = o->sample, .bytes = bytes, .batch = o->batch, .epoch = o->epoch,
-            .name = o->name, .phase = o->phase, .reserved = o->stamp, .flags = (uint16_t)(o->flags | flags),
+            .start_ns = o->start,
+            .dur_ns = now - o->start,
+            .sample = o->sample,
+            .bytes = bytes,
+            .batch = o->batch,
+            .epoch = o->epoch,
+            .name = o->name,
+            .phase = o->phase,
+            .reserved = o->stamp,
+            .flags = (uint16_t)(o->flags | flags),
         };
         if (t->resources)
             measure(t, which, s);

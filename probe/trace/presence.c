@@ -17,7 +17,8 @@ static int open_file(const char *dir, int flags)
     return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 }
 
-/* An open-file-description lock: shared with the children that inherit the descriptor, gone with the last of them. */
+/* An open-file-description lock: shared with the children that inherit the descriptor, gone with the last of
+ * them. */
 static int lock(int fd, short type)
 {
     struct flock fl = {.l_type = type, .l_whence = SEEK_SET};

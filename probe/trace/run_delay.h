@@ -1,11 +1,13 @@
-/* trace/run_delay.h: how long a thread was runnable without running: the second field of its /proc/thread-self/schedstat. */
+/* trace/run_delay.h: how long a thread was runnable without running: the second field of its
+ * /proc/thread-self/schedstat. */
 #ifndef PP_TRACE_RUN_DELAY_H
 #define PP_TRACE_RUN_DELAY_H
 
 #include <stdint.h>
 #include <unistd.h>
 
-/* fd: the file opened by the thread, or -1. Nanoseconds since the thread began into *out; 0 when it cannot be read. About 550 ns. */
+/* fd: the file opened by the thread, or -1. Nanoseconds since the thread began into *out; 0 when it cannot be
+ * read. About 550 ns. */
 static inline int pp_run_delay_read(int fd, uint64_t *out)
 {
     char text[96];

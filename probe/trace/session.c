@@ -22,7 +22,8 @@
 #define DEFAULT_RING_SPANS 65536u
 #define MIN_RING_SPANS 16u
 
-/* The sessions of this process, so that a fork can silence what the child inherits. Lock order: list, then session. */
+/* The sessions of this process, so that a fork can silence what the child inherits. Lock order: list, then
+ * session. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pp_session *list;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -41,8 +42,9 @@ static void fork_unlock(void)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* The mapping is shared: two processes writing through one handle would interleave. The child may register afresh. Closing its copy of
- * lock_fd leaves the lock to the parent alone, so that it ends with the parent. */
+/* The mapping is shared: two processes writing through one handle would interleave. The child may register
+ * afresh. Closing its copy of lock_fd leaves the lock to the parent alone, so that it ends with the parent.
+ */
 static void fork_child(void)
 {
     for (struct pp_session *s = list; s; s = s->next) {
@@ -72,16 +74,17 @@ void pp_session_enlist(struct pp_session *s)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* In memory (/dev/shm) a reserved file has its pages; mapped here, they are not faulted in one by one while somebody records. On a disk that would
- * fill the page cache with what may never be used, and the first store faults all the same. */
+/* In memory (/dev/shm) a reserved file has its pages; mapped here, they are not faulted in one by one while
+ * somebody records. On a disk that would fill the page cache with what may never be used, and the first store
+ * faults all the same. */
 static int populate(int fd)
 {
     struct statfs fs;
     return fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC ? MAP_POPULATE : 0;
 }
 
-/* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's training job. A file over
- * RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
+/* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's
+ * training job. A file over RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
 static int create_mapped(const char *path, size_t bytes, void **out)
 {
     struct rlimit limit;
@@ -105,9 +108,10 @@ static int create_mapped(const char *path, size_t bytes, void **out)
     return e;
 }
 
-/* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the process however it ends,
- * and is not confused by a reused pid. The description is not the one that was mapped, for a mapping that a child inherited would keep the
- * lock alive. A file system without locks leaves the session unlocked. */
+/* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the
+ * process however it ends, and is not confused by a reused pid. The description is not the one that was
+ * mapped, for a mapping that a child inherited would keep the lock alive. A file system without locks leaves
+ * the session unlocked. */
 static int lock_file(const char *path, int *fd)
 {
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -122,7 +126,8 @@ static char *default_dir(struct pp_err *err)
     const char *const base[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof(base) / sizeof(base[0]); i++) {
-        if (!base[i] || !*base[i] || (size_t)snprintf(path, sizeof(path), "%s/pipeprobe-XXXXXX", base[i]) >= sizeof(path))
+        if (!base[i] || !*base[i] ||
+            (size_t)snprintf(path, sizeof(path), "%s/pipeprobe-XXXXXX", base[i]) >= sizeof(path))
             continue;
         if (mkdtemp(path))
             return strdup(path);
@@ -151,7 +156,8 @@ static uint64_t power_of_two_spans(size_t spans)
     return n;
 }
 
-static void fill_session_file(struct pp_session_file *f, const struct pp_session_opts *opts, struct pp_stamp_sync *sync)
+static void fill_session_file(struct pp_session_file *f, const struct pp_session_opts *opts,
+                              struct pp_stamp_sync *sync)
 {
     f->abi = PP_RING_ABI;
     f->file_bytes = sizeof(*f);
@@ -188,7 +194,10 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
     void *p = NULL;
     int e = create_mapped(path, sizeof(*s->file), &p);
     if (e == EEXIST) {
-        status = pp_fail(err, PP_E_EXISTS, "%s already holds a recording session; open its run with `pipeprobe report` to recover it, or remove the directory", s->dir);
+        status = pp_fail(
+            err, PP_E_EXISTS,
+            "%s already holds a recording session; open its run with `pipeprobe report` to recover it, or remove the directory",
+            s->dir);
         goto out;
     }
     s->file = p;
@@ -322,8 +331,16 @@ static struct pp_thread *make_handle(struct pp_session *s, uint32_t id, struct p
         return NULL;
     struct pp_thread *t = p;
     *t = (struct pp_thread){
-        .ring = r, .slots = (struct pp_span *)(void *)(r + 1), .mask = r->capacity - 1, .check_at = r->capacity / 2, .recording = 1,
-        .tsc = s->file->clock == PP_CLOCK_TSC, .resources = (int)s->file->resources, .schedstat_fd = -1, .id = id, .session = s,
+        .ring = r,
+        .slots = (struct pp_span *)(void *)(r + 1),
+        .mask = r->capacity - 1,
+        .check_at = r->capacity / 2,
+        .recording = 1,
+        .tsc = s->file->clock == PP_CLOCK_TSC,
+        .resources = (int)s->file->resources,
+        .schedstat_fd = -1,
+        .id = id,
+        .session = s,
         .next = s->handles,
     };
     if (t->resources)
@@ -340,7 +357,8 @@ struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const c
     pthread_mutex_lock(&s->lock);
     /* Ids are claimed in shared memory: other processes of the session register too. */
     uint32_t id = __atomic_load_n(&s->file->threads, __ATOMIC_RELAXED);
-    while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0,
+                                                               __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     }
     if (id < PP_THREADS_MAX) {
         struct pp_ring_file *r = make_ring(s, id, lane, name);
@@ -368,9 +386,11 @@ uint16_t pp_name_intern(struct pp_session *s, const char *name)
     for (uint32_t i = 1; i < PP_NAMES_MAX; i++) {
         struct pp_name_slot *slot = &s->file->name[i];
         uint32_t state = PP_SLOT_FREE;
-        if (__atomic_compare_exchange_n(&slot->state, &state, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+        if (__atomic_compare_exchange_n(&slot->state, &state, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_ACQUIRE)) {
             memcpy(slot->text, text, sizeof(text));
-            __atomic_store_n(&slot->state, PP_SLOT_READY, __ATOMIC_RELEASE); /* pairs with the acquires here and in pp_session_name */
+            __atomic_store_n(&slot->state, PP_SLOT_READY,
+                             __ATOMIC_RELEASE); /* pairs with the acquires here and in pp_session_name */
             return (uint16_t)i;
         }
         /* A slot another thread is just filling is passed over: the worst is one name under two ids. */

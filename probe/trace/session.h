@@ -1,4 +1,5 @@
-/* trace/session.h: what session.c, thread.c and drain_side.c share about a session in this process. Private to probe/trace. */
+/* trace/session.h: what session.c, thread.c and drain_side.c share about a session in this process. Private
+ * to probe/trace. */
 #ifndef PP_TRACE_SESSION_H
 #define PP_TRACE_SESSION_H
 
@@ -7,24 +8,27 @@
 
 #include <pthread.h>
 
-/* One recording thread of this process. Only that thread touches it, but for the fork handler of a child, where no other thread lives. */
+/* One recording thread of this process. Only that thread touches it, but for the fork handler of a child,
+ * where no other thread lives. */
 struct pp_thread {
     struct pp_ring_file *ring;
     struct pp_span *slots;
     uint64_t mask;
-    uint64_t head;     /* the producer's own copy of ring->head */
-    uint64_t check_at; /* head at which the fill must be looked at again */
-    uint64_t straight_until; /* laps before this head need nothing but a tick and their record (pp_record_settle); 0: none do. The one comparison of the hot path */
-    uint64_t stamp;    /* last lap stamp in ticks; 0: none yet */
+    uint64_t head;                 /* the producer's own copy of ring->head */
+    uint64_t check_at;             /* head at which the fill must be looked at again */
+    uint64_t straight_until;       /* laps before this head need nothing but a tick and their record
+                                      (pp_record_settle); 0: none do. The one comparison of the hot path */
+    uint64_t stamp;                /* last lap stamp in ticks; 0: none yet */
     uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
-    uint32_t open;     /* spans begun; the producer's own copy of ring->open, which knows PP_OPEN_SPANS_MAX of them */
+    uint32_t
+        open; /* spans begun; the producer's own copy of ring->open, which knows PP_OPEN_SPANS_MAX of them */
     uint32_t expected; /* value of open just after pp_lap_expect; 0: nothing is expected */
     struct {
         uint64_t cpu_ns, run_delay_ns; /* readings at its beginning */
     } opened[PP_OPEN_SPANS_MAX];
-    int recording;     /* atomic; 0 after retire, and for every handle a forked child inherited */
+    int recording; /* atomic; 0 after retire, and for every handle a forked child inherited */
     int tsc, resources;
-    int schedstat_fd;  /* /proc/thread-self/schedstat, -1: not available */
+    int schedstat_fd; /* /proc/thread-self/schedstat, -1: not available */
     uint32_t id;
     struct pp_session *session;
     struct pp_thread *next; /* of this process's handles */
@@ -35,14 +39,14 @@ struct pp_ring_map {
     struct pp_ring_file *ring;
     size_t bytes;
     uint64_t handed_out; /* records, by pp_ring_read, so far */
-    int emptied;         /* its thread has retired, all is released, and the space of its records was given back */
+    int emptied; /* its thread has retired, all is released, and the space of its records was given back */
 };
 
 struct pp_session {
     struct pp_session_file *file;
     char *dir;
-    int lock_fd;       /* holds the owner's lock; -1 in a forked child */
-    int owner;         /* 0 in a forked child: closing leaves the files alone */
+    int lock_fd;          /* holds the owner's lock; -1 in a forked child */
+    int owner;            /* 0 in a forked child: closing leaves the files alone */
     pthread_mutex_t lock; /* map, handles, sync; never taken on the recording path */
     struct pp_thread *handles;
     struct pp_stamp_sync sync;
@@ -50,7 +54,8 @@ struct pp_session {
     struct pp_ring_map map[PP_THREADS_MAX];
 };
 
-/* The descriptor that holds the session's lock; -1: this process does not. For a collector that inherits it. */
+/* The descriptor that holds the session's lock; -1: this process does not. For a collector that inherits it.
+ */
 int pp_session_lock_fd(const struct pp_session *s);
 /* From now on another process reads the clock pair and removes the files. */
 void pp_session_hand_over(struct pp_session *s);

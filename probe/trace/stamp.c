@@ -14,8 +14,8 @@
 __extension__ typedef __int128 wide;
 
 #if PP_HAVE_TSC
-/* The CPU promises a constant rate in all power states (CPUID 0x80000007 EDX bit 8), and the kernel, which also checks that
- * the cores agree, uses the TSC as its own clock. */
+/* The CPU promises a constant rate in all power states (CPUID 0x80000007 EDX bit 8), and the kernel, which
+ * also checks that the cores agree, uses the TSC as its own clock. */
 static int tsc_usable(void)
 {
     unsigned a, b, c, d;
@@ -37,7 +37,8 @@ static int tsc_usable(void)
 }
 #endif
 
-/* The tightest of a few sandwiches, so that an interrupt between the two clocks does not become a rate error. */
+/* The tightest of a few sandwiches, so that an interrupt between the two clocks does not become a rate error.
+ */
 static void read_pair(uint64_t *tick, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
@@ -66,7 +67,8 @@ static uint64_t rate(uint64_t ticks, uint64_t ns)
 void pp_stamp_begin(struct pp_session_file *f, struct pp_stamp_sync *sync)
 {
     const char *asked = getenv("PIPEPROBE_CLOCK");
-    f->clock = tsc_usable() && !(asked && strcmp(asked, "monotonic") == 0) ? PP_CLOCK_TSC : PP_CLOCK_MONOTONIC_NS;
+    f->clock = tsc_usable() && !(asked && strcmp(asked, "monotonic") == 0) ? PP_CLOCK_TSC
+                                                                           : PP_CLOCK_MONOTONIC_NS;
     if (f->clock != PP_CLOCK_TSC)
         return;
     uint64_t tick, ns;

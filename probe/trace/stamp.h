@@ -1,8 +1,10 @@
-/* trace/stamp.h: the clock of the recorder. A stamp is a tick of the invariant TSC where there is one (10 ns to read against 22 ns
- * for clock_gettime), else CLOCK_MONOTONIC nanoseconds; PIPEPROBE_CLOCK=monotonic asks for the latter.
+/* trace/stamp.h: the clock of the recorder. A stamp is a tick of the invariant TSC where there is one (10 ns
+ * to read against 22 ns for clock_gettime), else CLOCK_MONOTONIC nanoseconds; PIPEPROBE_CLOCK=monotonic asks
+ * for the latter.
  *
- * Ticks become nanoseconds by the segments in the session file (pipeprobe/ring.h). The owner of the session appends a segment about once a
- * second: the new one starts where the old one ends and is steered so that it meets CLOCK_MONOTONIC a second later. */
+ * Ticks become nanoseconds by the segments in the session file (pipeprobe/ring.h). The owner of the session
+ * appends a segment about once a second: the new one starts where the old one ends and is steered so that it
+ * meets CLOCK_MONOTONIC a second later. */
 #ifndef PP_TRACE_STAMP_H
 #define PP_TRACE_STAMP_H
 
@@ -17,7 +19,8 @@
 #define PP_HAVE_TSC 0
 #endif
 
-/* rdtsc is not serialising: a stamp may move by the few dozen instructions the core has in flight, far below what a phase lasts. */
+/* rdtsc is not serialising: a stamp may move by the few dozen instructions the core has in flight, far below
+ * what a phase lasts. */
 static inline uint64_t pp_stamp_now(int tsc)
 {
 #if PP_HAVE_TSC
@@ -30,7 +33,7 @@ static inline uint64_t pp_stamp_now(int tsc)
 
 /* The owner's side of the calibration; private to the process that opened the session. */
 struct pp_stamp_sync {
-    uint64_t tick, ns;   /* the last pair read */
+    uint64_t tick, ns;    /* the last pair read */
     uint64_t interval_ns; /* until the next: doubles from the first few milliseconds to one second */
 };
 

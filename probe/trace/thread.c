@@ -9,23 +9,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define UNEXPLAINED_NS 20000u /* a phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
+#define UNEXPLAINED_NS \
+    20000u /* a phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
 
 void pp_session_wake_once(struct pp_session_file *f)
 {
-    if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(&f->wake, 1, __ATOMIC_RELEASE) == 0)
+    if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 &&
+        __atomic_exchange_n(&f->wake, 1, __ATOMIC_RELEASE) == 0)
         syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 int pp_thread_look_for_room(struct pp_thread *t)
 {
     uint64_t capacity = t->mask + 1;
-    uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE); /* pairs with the release in pp_ring_release */
+    uint64_t tail = __atomic_load_n(&t->ring->tail,
+                                    __ATOMIC_ACQUIRE); /* pairs with the release in pp_ring_release */
     uint64_t fill = t->head - tail;
     if (fill >= capacity / 2)
         pp_session_wake_once(t->session->file);
     if (fill >= capacity) {
-        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1, __ATOMIC_RELAXED); /* this thread is its only writer */
+        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1,
+                         __ATOMIC_RELAXED); /* this thread is its only writer */
         return 0;
     }
     t->check_at = tail + (fill >= capacity / 2 ? capacity : capacity / 2);
@@ -85,8 +89,10 @@ void pp_lap_skip(struct pp_thread *t)
         pp_record_settle(t);
 }
 
-static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, uint64_t start, uint64_t now, uint8_t stamp_kind, pp_phase phase, const struct pp_lap *lap,
-                                                            uint64_t cpu_ns, uint64_t run_delay_ns, uint16_t measured)
+static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, uint64_t start, uint64_t now,
+                                                            uint8_t stamp_kind, pp_phase phase,
+                                                            const struct pp_lap *lap, uint64_t cpu_ns,
+                                                            uint64_t run_delay_ns, uint16_t measured)
 {
     s->start_ns = start;
     s->dur_ns = now - start;
@@ -103,8 +109,10 @@ static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, u
     s->flags = (uint16_t)(lap->flags | measured);
 }
 
-/* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every clock alike. */
-static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+/* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every
+ * clock alike. */
+static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_phase phase,
+                                                        const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     if (!pp_is_recording(t))
@@ -120,7 +128,8 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
     }
     struct pp_span *s = start ? pp_record_slot(t) : NULL;
     if (s) {
-        write_lap(s, start, now, pp_record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns, measured);
+        write_lap(s, start, now, pp_record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns,
+                  measured);
         if (t->expected)
             pp_record_ends_open(t, t->expected - 1);
         pp_record_publish(t);
@@ -161,8 +170,15 @@ uint64_t pp_lap_cost_ns(struct pp_session *s)
     if (!s || !ring || !slots)
         goto out;
     for (int b = 0; b < COST_BATCHES; b++) {
-        struct pp_thread t = {.ring = ring, .slots = slots, .mask = UINT64_MAX, .check_at = UINT64_MAX, .recording = 1, .tsc = s->file->clock == PP_CLOCK_TSC,
-                              .resources = (int)s->file->resources, .schedstat_fd = -1, .session = s};
+        struct pp_thread t = {.ring = ring,
+                              .slots = slots,
+                              .mask = UINT64_MAX,
+                              .check_at = UINT64_MAX,
+                              .recording = 1,
+                              .tsc = s->file->clock == PP_CLOCK_TSC,
+                              .resources = (int)s->file->resources,
+                              .schedstat_fd = -1,
+                              .session = s};
         pp_lap_start(&t);
         uint64_t t0 = pp_now_ns();
         for (int i = 0; i < COST_LAPS; i++)
@@ -221,8 +237,13 @@ void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
     if (!s)
         return;
     *s = (struct pp_span){
-        .start_ns = pp_stamp_now(t->tsc), .sample = PP_NO_SAMPLE, .bytes = value, .batch = PP_NO_BATCH, .name = name,
-        .phase = PP_PHASE_COUNTER, .reserved = pp_record_stamp_kind(t),
+        .start_ns = pp_stamp_now(t->tsc),
+        .sample = PP_NO_SAMPLE,
+        .bytes = value,
+        .batch = PP_NO_BATCH,
+        .name = name,
+        .phase = PP_PHASE_COUNTER,
+        .reserved = pp_record_stamp_kind(t),
     };
     pp_record_publish(t);
 }
@@ -239,5 +260,6 @@ void pp_thread_retire(struct pp_thread *t)
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);
     t->schedstat_fd = -1;
-    __atomic_store_n(&t->ring->retired, 1, __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
+    __atomic_store_n(&t->ring->retired, 1,
+                     __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
 }

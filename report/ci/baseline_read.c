@@ -85,7 +85,8 @@ static int read_parts(const json_t *parts, struct pp_run *r)
     double s;
     if (parts && !json_is_array(parts))
         return 0;
-    json_array_foreach(parts, i, p) {
+    json_array_foreach(parts, i, p)
+    {
         int lane = find_lane(json_string_value(json_object_get(p, "lane")));
         int phase = find_phase(json_string_value(json_object_get(p, "phase")));
         int part = find_part(json_string_value(json_object_get(p, "part")));
@@ -97,7 +98,8 @@ static int read_parts(const json_t *parts, struct pp_run *r)
     return 1;
 }
 
-static pp_status read_run(const char *path, const json_t *doc, const json_t *fields, struct pp_run *r, struct pp_err *err)
+static pp_status read_run(const char *path, const json_t *doc, const json_t *fields, struct pp_run *r,
+                          struct pp_err *err)
 {
     const char *file = json_string_value(json_object_get(doc, "file")), *name;
     const json_t *metrics = json_object_get(doc, "metrics"), *whys = json_object_get(doc, "not_measured");
@@ -110,15 +112,18 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
         if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
             return corrupt(path, "a metric is no number", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        r->why[i] = pp_why_of_key(json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
+        r->why[i] = pp_why_of_key(
+            json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
         return corrupt(path, "a run's session is no text", err);
-    if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) || !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
+    if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||
+        !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
         return corrupt(path, "a run's verdict or outcome is no text", err);
     if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
         return corrupt(path, "a run's parts are no numbers", err);
-    json_object_foreach((json_t *)fields, name, value) {
+    json_object_foreach((json_t *)fields, name, value)
+    {
         if (!json_is_string(value))
             return corrupt(path, "a field is no text", err);
         if (!pp_run_set_field(r, name, json_string_value(value)))
@@ -131,13 +136,18 @@ static pp_status check_schema(const char *path, const json_t *doc, struct pp_err
 {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no baseline: its schema is %.60s, not " SCHEMA VERSION, path, schema ? schema : "missing");
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no baseline: its schema is %.60s, not " SCHEMA VERSION,
+                       path, schema ? schema : "missing");
     if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
-        return pp_fail(err, PP_E_VERSION, "the baseline %s has schema %.60s, this version reads " SCHEMA VERSION "; save it again", path, schema);
+        return pp_fail(err, PP_E_VERSION,
+                       "the baseline %s has schema %.60s, this version reads " SCHEMA VERSION
+                       "; save it again",
+                       path, schema);
     return PP_OK;
 }
 
-static pp_status read_document(const char *path, const json_t *doc, struct pp_runs *out, struct pp_baseline_about *about, struct pp_err *err)
+static pp_status read_document(const char *path, const json_t *doc, struct pp_runs *out,
+                               struct pp_baseline_about *about, struct pp_err *err)
 {
     const json_t *runs = json_object_get(doc, "runs"), *fields = json_object_get(doc, "fields");
     struct pp_baseline_about ignored = {0};
@@ -147,21 +157,26 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
     if (st != PP_OK)
         return st;
     about = about ? about : &ignored;
-    if (!read_text(doc, "label", about->label, sizeof(about->label)) || !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
-        !read_text(doc, "pipeprobe_version", about->version, sizeof(about->version)) || !json_is_object(fields) || !json_is_array(runs))
+    if (!read_text(doc, "label", about->label, sizeof(about->label)) ||
+        !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
+        !read_text(doc, "pipeprobe_version", about->version, sizeof(about->version)) ||
+        !json_is_object(fields) || !json_is_array(runs))
         return corrupt(path, "label, fields or runs are not as the schema says", err);
     if (json_array_size(runs) == 0)
         return pp_fail(err, PP_E_EMPTY, "the baseline %s holds no runs; save it again", path);
-    json_array_foreach(runs, i, run) {
+    json_array_foreach(runs, i, run)
+    {
         struct pp_run *r = pp_runs_push(out);
-        st = r ? read_run(path, run, fields, r, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
+        st = r ? read_run(path, run, fields, r, err)
+               : pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
         if (st != PP_OK)
             return st;
     }
     return PP_OK;
 }
 
-pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about, struct pp_err *err)
+pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about,
+                           struct pp_err *err)
 {
     uint8_t *text = NULL;
     size_t cap = 0, size = 0;

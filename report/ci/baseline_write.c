@@ -86,7 +86,8 @@ static int put_document(FILE *out, const struct pp_runs *runs, const struct pp_b
     return pp_json_end(&j);
 }
 
-pp_status pp_baseline_write(const char *path, const struct pp_runs *runs, const struct pp_baseline_about *about, struct pp_err *err)
+pp_status pp_baseline_write(const char *path, const struct pp_runs *runs,
+                            const struct pp_baseline_about *about, struct pp_err *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -95,7 +96,8 @@ pp_status pp_baseline_write(const char *path, const struct pp_runs *runs, const 
     FILE *out = open_memstream(&text, &size);
     int failed = !out || put_document(out, runs, about) != 0;
     failed |= out && fclose(out) != 0;
-    pp_status st = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write the baseline %s", path) : pp_io_write_atomic(path, text, size, err);
+    pp_status st = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write the baseline %s", path)
+                          : pp_io_write_atomic(path, text, size, err);
     free(text);
     return st;
 }

@@ -12,22 +12,27 @@ static int done(FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
-/* "throughput -10.0 % (1,337 -> 1,203), worse by +8.1 % .. +13.2 %, p 0.003"; of a count that does not vary, "..., an exact count". */
+/* "throughput -10.0 % (1,337 -> 1,203), worse by +8.1 % .. +13.2 %, p 0.003"; of a count that does not vary,
+ * "..., an exact count". */
 static void sentence(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     char base[32], head[32], change[32], interval[80], p[32];
-    int at = snprintf(buf, size, "%s %s (%s -> %s), ", row->title, pp_cmp_change_text(change, sizeof(change), m->change), pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+    int at = snprintf(buf, size, "%s %s (%s -> %s), ", row->title,
+                      pp_cmp_change_text(change, sizeof(change), m->change),
+                      pp_cmp_value_text(base, sizeof(base), row, m->base_median),
                       pp_cmp_value_text(head, sizeof(head), row, m->head_median));
     if (m->exact)
         snprintf(buf + at, size - (size_t)at, "an exact count");
     else
-        snprintf(buf + at, size - (size_t)at, "worse by %s, p %s", pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m));
+        snprintf(buf + at, size - (size_t)at, "worse by %s, p %s",
+                 pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m));
 }
 
-/* ---- GitHub annotations --------------------------------------------------------------------------------------------------------- */
+/* ---- GitHub annotations ---- */
 
-/* What a workflow command would end at: docs.github.com, "Workflow commands": %, CR and LF are percent-encoded. */
+/* What a workflow command would end at: docs.github.com, "Workflow commands": %, CR and LF are
+ * percent-encoded. */
 static void put_command(const char *level, const char *title, const char *text, FILE *out)
 {
     fprintf(out, "::%s title=pipeprobe %s::", level, title);
@@ -55,13 +60,14 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
         }
     }
     if (c->verdict.changed || c->verdict.answer == PP_INCONCLUSIVE)
-        put_command(c->verdict.answer == PP_REGRESSED && c->opts.gate_verdict ? "error" : "warning", "verdict", c->verdict.sentence, out);
+        put_command(c->verdict.answer == PP_REGRESSED && c->opts.gate_verdict ? "error" : "warning",
+                    "verdict", c->verdict.sentence, out);
     if (c->answer == PP_REGRESSED && c->attribution[0])
         put_command("error", "attribution", c->attribution, out);
     return done(out);
 }
 
-/* ---- JUnit ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- JUnit ---- */
 
 static void put_xml(const char *s, FILE *out)
 {
@@ -75,7 +81,8 @@ static void put_xml(const char *s, FILE *out)
         }
 }
 
-static void put_case(const char *name, enum pp_answer answer, int strict, const char *what, const char *reason, FILE *out)
+static void put_case(const char *name, enum pp_answer answer, int strict, const char *what,
+                     const char *reason, FILE *out)
 {
     int failed = answer == PP_REGRESSED || (strict && answer == PP_INCONCLUSIVE);
     fprintf(out, "    <testcase classname=\"pipeprobe\" name=\"%s\"", name);
@@ -101,12 +108,18 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
         cases += c->metric[i].gated != 0;
         absent += c->metric[i].gated && c->metric[i].answer == PP_NOT_MEASURED;
     }
-    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n", cases, failures, skipped + absent);
-    fprintf(out, "  <testsuite name=\"pipeprobe\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n", cases, failures, skipped + absent);
+    fprintf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+        cases, failures, skipped + absent);
+    fprintf(out,
+            "  <testsuite name=\"pipeprobe\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+            cases, failures, skipped + absent);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].gated) {
             sentence(&c->metric[i], text, sizeof(text));
-            put_case(pp_cmp_metric((enum pp_cmp_id)i)->key, c->metric[i].answer, strict, text, c->metric[i].reason, out);
+            put_case(pp_cmp_metric((enum pp_cmp_id)i)->key, c->metric[i].answer, strict, text,
+                     c->metric[i].reason, out);
         }
     if (c->opts.gate_verdict)
         put_case("verdict_class", c->verdict.answer, strict, c->verdict.sentence, c->verdict.sentence, out);
@@ -120,7 +133,7 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
     return done(out);
 }
 
-/* ---- OpenMetrics ------------------------------------------------------------------------------------------------------------------ */
+/* ---- OpenMetrics ---- */
 
 static void put_family(const char *name, const char *unit, const char *help, FILE *out)
 {
@@ -145,7 +158,8 @@ static double noise_floor(const struct pp_compare_metric *m)
     return m->noise_floor;
 }
 
-static void put_share_family(const struct pp_compare *c, const char *name, const char *help, double (*value)(const struct pp_compare_metric *), FILE *out)
+static void put_share_family(const struct pp_compare *c, const char *name, const char *help,
+                             double (*value)(const struct pp_compare_metric *), FILE *out)
 {
     put_family(name, "ratio", help, out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
@@ -161,24 +175,32 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const char *key = pp_cmp_metric((enum pp_cmp_id)i)->key;
         if (!isnan(c->metric[i].base_median))
-            fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"base\"} %.17g\n", key, c->metric[i].base_median);
+            fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"base\"} %.17g\n", key,
+                    c->metric[i].base_median);
         if (!isnan(c->metric[i].head_median))
-            fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"head\"} %.17g\n", key, c->metric[i].head_median);
+            fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"head\"} %.17g\n", key,
+                    c->metric[i].head_median);
     }
-    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", times_worse, out);
+    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", times_worse,
+                     out);
     put_share_family(c, "pipeprobe_threshold_ratio", "How much worse is a regression.", threshold, out);
-    put_share_family(c, "pipeprobe_noise_floor_ratio", "What the same thing measured twice shows.", noise_floor, out);
+    put_share_family(c, "pipeprobe_noise_floor_ratio", "What the same thing measured twice shows.",
+                     noise_floor, out);
     put_family("pipeprobe_regressed", NULL, "1 regressed, 0 not, NaN inconclusive or not measured.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         enum pp_answer a = c->metric[i].answer;
-        fprintf(out, "pipeprobe_regressed{metric=\"%s\"} %s\n", pp_cmp_metric((enum pp_cmp_id)i)->key, a == PP_REGRESSED ? "1" : a == PP_NOT_REGRESSED ? "0" : "NaN");
+        fprintf(out, "pipeprobe_regressed{metric=\"%s\"} %s\n", pp_cmp_metric((enum pp_cmp_id)i)->key,
+                a == PP_REGRESSED       ? "1"
+                : a == PP_NOT_REGRESSED ? "0"
+                                        : "NaN");
     }
     put_family("pipeprobe_runs", NULL, "Runs compared.", out);
-    fprintf(out, "pipeprobe_runs{side=\"base\"} %zu\npipeprobe_runs{side=\"head\"} %zu\n# EOF\n", c->n_base, c->n_head);
+    fprintf(out, "pipeprobe_runs{side=\"base\"} %zu\npipeprobe_runs{side=\"head\"} %zu\n# EOF\n", c->n_base,
+            c->n_head);
     return done(out);
 }
 
-/* ---- github-action-benchmark -------------------------------------------------------------------------------------------------------- */
+/* ---- github-action-benchmark ---- */
 
 static void put_benchmark(struct pp_json *j, const struct pp_compare_metric *m)
 {
@@ -188,7 +210,9 @@ static void put_benchmark(struct pp_json *j, const struct pp_compare_metric *m)
     sentence(m, text, sizeof(text));
     pp_json_object(j);
     pp_json_key(j, "name"), pp_json_str(j, turned ? "seconds per sample" : row->key);
-    pp_json_key(j, "unit"), pp_json_str(j, turned ? "s/sample" : pp_cmp_unit_name(row->unit)[0] ? pp_cmp_unit_name(row->unit) : "count");
+    pp_json_key(j, "unit"), pp_json_str(j, turned                           ? "s/sample"
+                                           : pp_cmp_unit_name(row->unit)[0] ? pp_cmp_unit_name(row->unit)
+                                                                            : "count");
     pp_json_key(j, "value"), pp_json_num(j, turned ? 1 / m->head_median : m->head_median);
     pp_json_key(j, "extra"), pp_json_str(j, text);
     pp_json_object_end(j);

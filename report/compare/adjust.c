@@ -40,7 +40,7 @@ size_t pp_compare_runs_needed(const struct pp_compare *c)
     return n;
 }
 
-/* ---- runs ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 static pp_status adjust_runs(struct pp_compare *c, struct pp_err *err)
 {
@@ -55,7 +55,7 @@ static pp_status adjust_runs(struct pp_compare *c, struct pp_err *err)
     return st;
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 /* The differences of question q, or NULL when it was not asked of pairs. */
 static const double *pairs_of(const struct pp_compare *c, int q)
@@ -68,8 +68,10 @@ static int in_family(const struct pp_compare *c, int q)
     return q < PP_CMP_COUNT_OF_METRICS ? pp_compare_asked(c, &c->metric[q]) : c->opts.gate_verdict;
 }
 
-/* One test of the questions listed in `asked`; one and all take its p by question. sign -1 asks whether it got better. */
-static pp_status flip(const struct pp_compare *c, const int *asked, size_t questions, double sign, double *one, double *all, struct pp_err *err)
+/* One test of the questions listed in `asked`; one and all take its p by question. sign -1 asks whether it
+ * got better. */
+static pp_status flip(const struct pp_compare *c, const int *asked, size_t questions, double sign,
+                      double *one, double *all, struct pp_err *err)
 {
     size_t n = c->n_base;
     double p_one[QUESTIONS], p_all[QUESTIONS], *d = calloc((questions ? questions : 1) * n, sizeof(*d));
@@ -88,7 +90,8 @@ static pp_status flip(const struct pp_compare *c, const int *asked, size_t quest
 }
 
 /* What is gated in one test, everything else each by itself. */
-static pp_status flip_all(const struct pp_compare *c, double sign, double *one, double *all, struct pp_err *err)
+static pp_status flip_all(const struct pp_compare *c, double sign, double *one, double *all,
+                          struct pp_err *err)
 {
     int asked[QUESTIONS];
     size_t questions = 0;

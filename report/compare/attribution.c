@@ -12,7 +12,9 @@
 #define PART_WORTH 0.05   /* of the difference: smaller parts are not listed */
 #define PARTS_NAMED 3
 
-static double median_of(const struct pp_runs *runs, double (*value)(const struct pp_run *, const struct pp_compare_part *), const struct pp_compare_part *part)
+static double median_of(const struct pp_runs *runs,
+                        double (*value)(const struct pp_run *, const struct pp_compare_part *),
+                        const struct pp_compare_part *part)
 {
     double *v = malloc(runs->n * sizeof(*v)), median;
     size_t n = 0;
@@ -48,7 +50,8 @@ static int larger_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static pp_status collect(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head, struct pp_err *err)
+static pp_status collect(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                         struct pp_err *err)
 {
     double least = fabs(c->head_batch_s - c->base_batch_s) * PART_WORTH;
     c->part = malloc(sizeof(*c->part) * PP_LANE_COUNT * PP_PHASE_COUNT * PP_PART_COUNT);
@@ -57,7 +60,9 @@ static pp_status collect(struct pp_compare *c, const struct pp_runs *base, const
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (int phase = 0; phase < PP_PHASE_COUNT; phase++)
             for (int part = 0; part < PP_PART_COUNT; part++) {
-                struct pp_compare_part p = {.lane = (pp_lane)lane, .phase = (pp_phase)phase, .part = (enum pp_part)part};
+                struct pp_compare_part p = {.lane = (pp_lane)lane,
+                                            .phase = (pp_phase)phase,
+                                            .part = (enum pp_part)part};
                 p.base_s = median_of(base, part_of, &p);
                 p.head_s = median_of(head, part_of, &p);
                 if (fabs(difference(&p)) > least)
@@ -67,7 +72,8 @@ static pp_status collect(struct pp_compare *c, const struct pp_runs *base, const
     return PP_OK;
 }
 
-/* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else on the trainer's own lane. */
+/* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else on
+ * the trainer's own lane. */
 static int data_wait_moved(const struct pp_compare *c, double moved)
 {
     double wait = 0;
@@ -93,19 +99,23 @@ static void describe(struct pp_compare *c)
     size_t at = 0, size = sizeof(c->attribution);
     if (!(fabs(moved) >= WORTH_SAYING * c->base_batch_s))
         return;
-    at += (size_t)snprintf(c->attribution, size, "%c%s per batch (%s -> %s)", moved < 0 ? '-' : '+', pp_text_duration(by, sizeof(by), fabs(moved) * 1e9),
-                           pp_text_duration(base, sizeof(base), c->base_batch_s * 1e9), pp_text_duration(head, sizeof(head), c->head_batch_s * 1e9));
+    at += (size_t)snprintf(c->attribution, size, "%c%s per batch (%s -> %s)", moved < 0 ? '-' : '+',
+                           pp_text_duration(by, sizeof(by), fabs(moved) * 1e9),
+                           pp_text_duration(base, sizeof(base), c->base_batch_s * 1e9),
+                           pp_text_duration(head, sizeof(head), c->head_batch_s * 1e9));
     for (size_t i = 0; i < c->n_parts && named < PARTS_NAMED && at < size; i++) {
         const struct pp_compare_part *p = &c->part[i];
         const char *part = pp_part_name(p->part);
         if (!is_cause(p, feeding) || difference(p) * moved <= 0)
             continue;
-        at += (size_t)snprintf(c->attribution + at, size - at, "%s %s%s%s %c%s", named++ ? "," : ", of which", pp_phase_info(p->phase)->name, part[0] ? " " : "", part,
-                               moved < 0 ? '-' : '+', pp_text_duration(by, sizeof(by), fabs(difference(p)) * 1e9));
+        at += (size_t)snprintf(c->attribution + at, size - at, "%s %s%s%s %c%s", named++ ? "," : ", of which",
+                               pp_phase_info(p->phase)->name, part[0] ? " " : "", part, moved < 0 ? '-' : '+',
+                               pp_text_duration(by, sizeof(by), fabs(difference(p)) * 1e9));
     }
 }
 
-pp_status pp_compare_attribute(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head, struct pp_err *err)
+pp_status pp_compare_attribute(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                               struct pp_err *err)
 {
     c->base_batch_s = median_of(base, batch_of, NULL);
     c->head_batch_s = median_of(head, batch_of, NULL);

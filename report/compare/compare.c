@@ -10,31 +10,41 @@
 
 const char *pp_answer_name(enum pp_answer a)
 {
-    static const char *const names[] = {[PP_NOT_REGRESSED] = "not-regressed", [PP_REGRESSED] = "regressed", [PP_INCONCLUSIVE] = "inconclusive", [PP_NOT_MEASURED] = "not-measured"};
+    static const char *const names[] = {[PP_NOT_REGRESSED] = "not-regressed",
+                                        [PP_REGRESSED] = "regressed",
+                                        [PP_INCONCLUSIVE] = "inconclusive",
+                                        [PP_NOT_MEASURED] = "not-measured"};
     return names[a];
 }
 
 void pp_compare_defaults(struct pp_compare_opts *o)
 {
-    *o = (struct pp_compare_opts){.alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .look_share = 1, .gate_verdict = 1};
+    *o = (struct pp_compare_opts){
+        .alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .look_share = 1, .gate_verdict = 1};
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         o->threshold[i] = pp_cmp_metric((enum pp_cmp_id)i)->threshold;
         o->gated[i] = 1;
     }
 }
 
-/* ---- what may be compared --------------------------------------------------------------------------------------------------- */
+/* ---- what may be compared ---- */
 
 static pp_status check_run(const struct pp_run *r, struct pp_err *err)
 {
     double rate = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES];
     if (strcmp(r->outcome, "finished") != 0)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is no sample: the run is %s; only finished runs are compared", r->path, r->outcome[0] ? r->outcome : "unfinished");
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "%s is no sample: the run is %s; only finished runs are compared", r->path,
+                       r->outcome[0] ? r->outcome : "unfinished");
     if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s is no sample: no batches were measured in its steady state, so it has no rate; let it run longer", r->path);
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "%s is no sample: no batches were measured in its steady state, so it has no rate; let it run longer",
+            r->path);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isinf(r->metric[i]) || r->metric[i] < 0)
-            return pp_fail(err, PP_E_CORRUPT, "%s: its %s of %g makes no sense", r->path, pp_cmp_metric((enum pp_cmp_id)i)->title, r->metric[i]);
+            return pp_fail(err, PP_E_CORRUPT, "%s: its %s of %g makes no sense", r->path,
+                           pp_cmp_metric((enum pp_cmp_id)i)->title, r->metric[i]);
     return PP_OK;
 }
 
@@ -49,8 +59,9 @@ static pp_status check_distinct(const struct pp_runs *a, const struct pp_runs *b
     for (size_t i = 0; i < a->n; i++)
         for (size_t k = a == b ? i + 1 : 0; k < b->n; k++)
             if (same_run(&a->run[i], &b->run[k]))
-                return pp_fail(err, PP_E_USAGE, "%s and %s are the same run%s; a run counts once: make another one", a->run[i].path, b->run[k].path,
-                               a == b ? "" : ", on both sides");
+                return pp_fail(err, PP_E_USAGE,
+                               "%s and %s are the same run%s; a run counts once: make another one",
+                               a->run[i].path, b->run[k].path, a == b ? "" : ", on both sides");
     return PP_OK;
 }
 
@@ -66,12 +77,14 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
     }
     pp_status st = check_distinct(side->runs, side->runs, err);
     if (st == PP_OK && pp_unrepeated(side->runs, &d))
-        return pp_fail(err, PP_E_INCONCLUSIVE, "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s", side->label, d.name, d.base,
-                       d.base_path, d.head, d.head_path);
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s",
+                       side->label, d.name, d.base, d.base_path, d.head, d.head_path);
     return st;
 }
 
-pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err)
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head,
+                                       const struct pp_compare_opts *o, struct pp_err *err)
 {
     struct pp_difference d[PP_COMPARE_DIFFERENCES];
     size_t n = pp_differences(base, head, o->allow, d, PP_COMPARE_DIFFERENCES);
@@ -79,29 +92,39 @@ pp_status pp_compare_check_environment(const struct pp_runs *base, const struct 
     if (n == 0)
         return PP_OK;
     for (size_t i = 1, at = 0; i < n && at < sizeof(more) - 1; i++)
-        at += (size_t)snprintf(more + at, sizeof(more) - at, "%s%s", i > 1 ? ", " : "; also different: ", d[i].name);
-    return pp_fail(err, PP_E_INCONCLUSIVE, "not comparable: %s is '%.60s' in %s and '%.60s' in %s%s; --allow-env %s compares all the same", d[0].name, d[0].base, d[0].base_path, d[0].head,
-                   d[0].head_path, more, d[0].name);
+        at += (size_t)snprintf(more + at, sizeof(more) - at, "%s%s",
+                               i > 1 ? ", " : "; also different: ", d[i].name);
+    return pp_fail(
+        err, PP_E_INCONCLUSIVE,
+        "not comparable: %s is '%.60s' in %s and '%.60s' in %s%s; --allow-env %s compares all the same",
+        d[0].name, d[0].base, d[0].base_path, d[0].head, d[0].head_path, more, d[0].name);
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
 {
-    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) || !(o->look_share > 0 && o->look_share <= 1))
-        return pp_fail(err, PP_E_USAGE, "alpha (%g), confidence (%g) and a look's share of them (%g) must be between 0 and 1", o->alpha, o->confidence, o->look_share);
+    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) ||
+        !(o->look_share > 0 && o->look_share <= 1))
+        return pp_fail(err, PP_E_USAGE,
+                       "alpha (%g), confidence (%g) and a look's share of them (%g) must be between 0 and 1",
+                       o->alpha, o->confidence, o->look_share);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
-            return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more", pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
+            return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
+                           pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
     return PP_OK;
 }
 
-static pp_status check_pairs(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *o, struct pp_err *err)
+static pp_status check_pairs(const struct pp_compare_side *base, const struct pp_compare_side *head,
+                             const struct pp_compare_opts *o, struct pp_err *err)
 {
     if (!o->paired || base->runs->n == head->runs->n)
         return PP_OK;
-    return pp_fail(err, PP_E_USAGE, "pairs need as many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing ones", base->label, base->runs->n,
-                   head->label, head->runs->n);
+    return pp_fail(
+        err, PP_E_USAGE,
+        "pairs need as many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing ones",
+        base->label, base->runs->n, head->label, head->runs->n);
 }
 
 static void note_differences(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
@@ -110,12 +133,18 @@ static void note_differences(struct pp_compare *c, const struct pp_runs *base, c
     c->n_changes = pp_config_changes(&base->run[0], &head->run[0], c->change, PP_COMPARE_DIFFERENCES);
 }
 
-pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
-                           struct pp_compare *out, struct pp_err *err)
+pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head,
+                           const struct pp_compare_opts *opts, struct pp_compare *out, struct pp_err *err)
 {
-    *out = (struct pp_compare){.base_label = base->label, .head_label = head->label, .n_base = base->runs->n, .n_head = head->runs->n, .opts = *opts,
-                               .level = opts->alpha * opts->look_share, .confidence = 1 - (1 - opts->confidence) * opts->look_share,
-                               .base_batch_s = NAN, .head_batch_s = NAN};
+    *out = (struct pp_compare){.base_label = base->label,
+                               .head_label = head->label,
+                               .n_base = base->runs->n,
+                               .n_head = head->runs->n,
+                               .opts = *opts,
+                               .level = opts->alpha * opts->look_share,
+                               .confidence = 1 - (1 - opts->confidence) * opts->look_share,
+                               .base_batch_s = NAN,
+                               .head_batch_s = NAN};
     pp_status st = check_opts(opts, err);
     if (st == PP_OK)
         st = pp_compare_check_side(base, err);

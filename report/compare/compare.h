@@ -1,14 +1,16 @@
-/* compare/compare.h: repeated runs of BASE against repeated runs of HEAD: one model, computed once; renderers compute nothing.
+/* compare/compare.h: repeated runs of BASE against repeated runs of HEAD: one model, computed once; renderers
+ * compute nothing.
  *
- * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its clock. Or the pair of runs is, when run k of
- * both sides was made side by side (ci run --ab). Per metric there are three answers.
- *   regressed      the lower end of the interval of the ratio, turned so that more is worse, is above 1 + threshold, and p over all gated
- *                  questions is below alpha. Runs: bootstrap interval of the ratio of medians, Mann-Whitney's p adjusted by Holm (stats/bootstrap.h,
- *                  tests.h). Pairs: signed-rank interval of the ratios within pairs, sign-flip p over all questions at once (stats/paired.h)
- *   not regressed  the upper end is below 1 + threshold
- *   inconclusive   anything else, with the reason; always when so few runs could never show a regression
- * A COUNT metric that is the same in all runs of a side is compared exactly: there is no noise to test against, one run is enough.
- * A change of the verdict's class is a question of its own (Fisher's exact test over runs, sign flips over pairs), in the same family. */
+ * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its
+ * clock. Or the pair of runs is, when run k of both sides was made side by side (ci run --ab). Per metric
+ * there are three answers. regressed      the lower end of the interval of the ratio, turned so that more is
+ * worse, is above 1 + threshold, and p over all gated questions is below alpha. Runs: bootstrap interval of
+ * the ratio of medians, Mann-Whitney's p adjusted by Holm (stats/bootstrap.h, tests.h). Pairs: signed-rank
+ * interval of the ratios within pairs, sign-flip p over all questions at once (stats/paired.h) not regressed
+ * the upper end is below 1 + threshold inconclusive   anything else, with the reason; always when so few runs
+ * could never show a regression A COUNT metric that is the same in all runs of a side is compared exactly:
+ * there is no noise to test against, one run is enough. A change of the verdict's class is a question of its
+ * own (Fisher's exact test over runs, sign flips over pairs), in the same family. */
 #ifndef PP_COMPARE_COMPARE_H
 #define PP_COMPARE_COMPARE_H
 
@@ -19,18 +21,22 @@
 #include <stdint.h>
 
 enum pp_answer { PP_NOT_REGRESSED, PP_REGRESSED, PP_INCONCLUSIVE, PP_NOT_MEASURED };
-const char *pp_answer_name(enum pp_answer a); /* "not-regressed", "regressed", "inconclusive", "not-measured" */
+const char *pp_answer_name(
+    enum pp_answer a); /* "not-regressed", "regressed", "inconclusive", "not-measured" */
 
 struct pp_compare_opts {
     double alpha;       /* 0.01 */
     double confidence;  /* 0.95, of the intervals */
     uint32_t resamples; /* 10000 */
     uint64_t seed;
-    /* Of alpha and of 1 - confidence, when this comparison may look again at more data: the shares of all looks add up to 1 (Bonferroni), so that
-     * buying more runs when the first look was inconclusive does not buy false alarms. 1: this is the only look. */
+    /* Of alpha and of 1 - confidence, when this comparison may look again at more data: the shares of all
+     * looks add up to 1 (Bonferroni), so that buying more runs when the first look was inconclusive does not
+     * buy false alarms. 1: this is the only look. */
     double look_share;
-    int paired; /* run k of BASE and run k of HEAD were made side by side; PP_E_USAGE when the sides differ in number */
-    int refuse_below_noise; /* a threshold below the A/A noise floor gives no "not regressed", and "regressed" only beyond the floor */
+    int paired; /* run k of BASE and run k of HEAD were made side by side; PP_E_USAGE when the sides differ in
+                   number */
+    int refuse_below_noise; /* a threshold below the A/A noise floor gives no "not regressed", and "regressed"
+                               only beyond the floor */
     int gate_verdict;       /* a verdict that changed for the worse is a regression */
     const char *const *allow; /* fields of the environment that may differ; ends with NULL; may be NULL */
     double threshold[PP_CMP_COUNT_OF_METRICS];
@@ -44,33 +50,38 @@ struct pp_compare_metric {
     int gated, exact, improved;
     enum pp_answer answer;
     double base_median, head_median;
-    double change;         /* head_median / base_median - 1, as shown; NAN when base is zero or one side is missing */
+    double change; /* head_median / base_median - 1, as shown; NAN when base is zero or one side is missing */
     double ratio, low, high; /* times worse, with its interval; NAN when not computed */
-    double u;              /* of Mann-Whitney; NAN for pairs, and when not tested */
-    double p, p_all;       /* NAN when not tested; p_all: over all gated questions together, p for what is not gated */
-    double p_better;       /* as p_all, that it got better; the same as p_all where the test is two-sided */
-    double threshold;      /* as a share */
-    double noise_floor;    /* what A/A of these runs shows, as a share; NAN when not computed */
-    double *pair;          /* of pairs: log of times worse, one per pair; NULL when not tested pair by pair; owned by the comparison */
-    double *base, *head;   /* raw values, one per run, NAN where missing; n_base and n_head of the comparison; owned by it */
+    double u;                /* of Mann-Whitney; NAN for pairs, and when not tested */
+    double p,
+        p_all; /* NAN when not tested; p_all: over all gated questions together, p for what is not gated */
+    double p_better;    /* as p_all, that it got better; the same as p_all where the test is two-sided */
+    double threshold;   /* as a share */
+    double noise_floor; /* what A/A of these runs shows, as a share; NAN when not computed */
+    double *pair; /* of pairs: log of times worse, one per pair; NULL when not tested pair by pair; owned by
+                     the comparison */
+    double *base, *head; /* raw values, one per run, NAN where missing; n_base and n_head of the comparison;
+                            owned by it */
     size_t measured_base, measured_head;
-    enum pp_why base_why, head_why; /* of the first run of the side that has no value */
+    enum pp_why base_why, head_why;                  /* of the first run of the side that has no value */
     struct pp_outliers base_outliers, head_outliers; /* reported, never removed */
-    char reason[300];      /* why inconclusive or not measured; else empty */
+    char reason[300];                                /* why inconclusive or not measured; else empty */
 };
 
 /* "input-bound/storage": L0 and L1. Finer changes are no finding. */
 struct pp_compare_verdict {
-    enum pp_answer answer; /* NOT_REGRESSED when the class is the same or changed for the better */
-    int changed;           /* beyond chance */
+    enum pp_answer answer;       /* NOT_REGRESSED when the class is the same or changed for the better */
+    int changed;                 /* beyond chance */
     char base[56], head[56];     /* the commonest class of each side */
     size_t base_runs, head_runs; /* runs that show their side's class */
     double p, p_all;
-    double *pair; /* 1: HEAD alone shows another class than BASE's commonest, -1: BASE alone; NULL when not paired; owned by the comparison */
+    double *pair; /* 1: HEAD alone shows another class than BASE's commonest, -1: BASE alone; NULL when not
+                     paired; owned by the comparison */
     char sentence[240];
 };
 
-/* Where the difference in time per batch sits. Worker lanes are per thread, so parts of one lane add up to the difference. */
+/* Where the difference in time per batch sits. Worker lanes are per thread, so parts of one lane add up to
+ * the difference. */
 struct pp_compare_part {
     pp_lane lane;
     pp_phase phase;
@@ -84,14 +95,15 @@ struct pp_compare {
     const char *base_label, *head_label; /* the caller's */
     size_t n_base, n_head;
     double level, confidence; /* alpha and confidence of this look */
-    size_t runs_needed; /* on each side, for a regression to be shown at all */
+    size_t runs_needed;       /* on each side, for a regression to be shown at all */
     struct pp_compare_opts opts;
     struct pp_compare_metric metric[PP_CMP_COUNT_OF_METRICS];
     struct pp_compare_verdict verdict;
     double base_batch_s, head_batch_s; /* medians; NAN when unknown */
-    struct pp_compare_part *part; /* largest difference first; only those with a share in it */
+    struct pp_compare_part *part;      /* largest difference first; only those with a share in it */
     size_t n_parts;
-    char attribution[240]; /* "+3.1 ms per batch (12.0 -> 15.1 ms), of which decode cpu +2.9 ms"; empty when nothing moved */
+    char attribution[240]; /* "+3.1 ms per batch (12.0 -> 15.1 ms), of which decode cpu +2.9 ms"; empty when
+                              nothing moved */
     struct pp_difference allowed[PP_COMPARE_DIFFERENCES]; /* of the environment, allowed on request */
     size_t n_allowed;
     struct pp_difference change[PP_COMPARE_DIFFERENCES]; /* options that differ */
@@ -106,17 +118,22 @@ struct pp_compare_side {
     const struct pp_runs *runs;
 };
 
-/* PP_E_INCONCLUSIVE: not comparable (environment, an unfinished run, a run without batches or rate), with the name of the field or file.
- * PP_E_EMPTY: a side without runs. PP_E_USAGE: the same run twice, pairs without partners, options out of range. On PP_OK free with pp_compare_free; the runs must live as long as the comparison. Any thread. */
-pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head, const struct pp_compare_opts *opts,
-                           struct pp_compare *out, struct pp_err *err);
+/* PP_E_INCONCLUSIVE: not comparable (environment, an unfinished run, a run without batches or rate), with the
+ * name of the field or file. PP_E_EMPTY: a side without runs. PP_E_USAGE: the same run twice, pairs without
+ * partners, options out of range. On PP_OK free with pp_compare_free; the runs must live as long as the
+ * comparison. Any thread. */
+pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head,
+                           const struct pp_compare_opts *opts, struct pp_compare *out, struct pp_err *err);
 void pp_compare_free(struct pp_compare *c);
 
-/* Whether the runs may stand for their side: finished, with batches and a rate, each of them once, repetitions of each other. */
+/* Whether the runs may stand for their side: finished, with batches and a rate, each of them once,
+ * repetitions of each other. */
 pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err);
 
-/* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for nothing. */
-pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head, const struct pp_compare_opts *o, struct pp_err *err);
+/* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for
+ * nothing. */
+pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head,
+                                       const struct pp_compare_opts *o, struct pp_err *err);
 
 /* Inconclusive for want of runs, not for want of a measurement: more of the same runs may settle it. */
 int pp_compare_more_runs_help(const struct pp_compare *c);

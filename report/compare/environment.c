@@ -6,8 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Left out on purpose: hostname and data path (CI machines have new ones every time), memory available, launcher variables, versions of
- * pipeprobe itself (what a comparison may be about). */
+/* Left out on purpose: hostname and data path (CI machines have new ones every time), memory available,
+ * launcher variables, versions of pipeprobe itself (what a comparison may be about). */
 static const struct pp_same_field table[] = {
     {"cpu_model", PP_SAME_MACHINE, 0, "CPU model"},
     {"machine", PP_SAME_MACHINE, 0, "architecture"},
@@ -31,8 +31,23 @@ static const struct pp_same_field table[] = {
 
 /* Options that name this run's files and looks, not what it measured. */
 static const char *const of_one_run[] = {
-    "config.output", "config.force", "config.quiet", "config.json", "config.color", "config.list_delivered", "config.digest", "config.dataset",
-    "config.dataset_description", "config.save_state", "config.workers_why", "config.batch_size_why", "config.prefetch_why", "config.record", "config.top", "config.collective", NULL,
+    "config.output",
+    "config.force",
+    "config.quiet",
+    "config.json",
+    "config.color",
+    "config.list_delivered",
+    "config.digest",
+    "config.dataset",
+    "config.dataset_description",
+    "config.save_state",
+    "config.workers_why",
+    "config.batch_size_why",
+    "config.prefetch_why",
+    "config.record",
+    "config.top",
+    "config.collective",
+    NULL,
 };
 
 const struct pp_same_field *pp_same_fields(void)
@@ -77,11 +92,16 @@ int pp_same_in(const struct pp_same_field *f, const struct pp_run *a, const stru
 static struct pp_difference difference(const char *name, const struct pp_run *a, const struct pp_run *b)
 {
     const char *x = pp_run_field(a, name), *y = pp_run_field(b, name);
-    return (struct pp_difference){.name = name, .base = x ? x : "unknown", .head = y ? y : "unknown", .base_path = a->path, .head_path = b->path};
+    return (struct pp_difference){.name = name,
+                                  .base = x ? x : "unknown",
+                                  .head = y ? y : "unknown",
+                                  .base_path = a->path,
+                                  .head_path = b->path};
 }
 
 /* The first run of the side whose field differs from that of run b, or NULL. */
-static const struct pp_run *odd_one(const struct pp_same_field *f, const struct pp_runs *side, const struct pp_run *b)
+static const struct pp_run *odd_one(const struct pp_same_field *f, const struct pp_runs *side,
+                                    const struct pp_run *b)
 {
     for (size_t i = 0; i < side->n; i++)
         if (!pp_same_in(f, &side->run[i], b))
@@ -89,7 +109,8 @@ static const struct pp_run *odd_one(const struct pp_same_field *f, const struct 
     return NULL;
 }
 
-size_t pp_differences(const struct pp_runs *a, const struct pp_runs *b, const char *const *allow, struct pp_difference *out, size_t max)
+size_t pp_differences(const struct pp_runs *a, const struct pp_runs *b, const char *const *allow,
+                      struct pp_difference *out, size_t max)
 {
     size_t n = 0;
     for (const struct pp_same_field *f = table; f->name && n < max; f++) {
@@ -109,7 +130,8 @@ static int is_free_option(const char *name)
     return strncmp(name, "config.", 7) == 0 && !listed(of_one_run, name) && !in_table(name);
 }
 
-size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct pp_difference *out, size_t max)
+size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct pp_difference *out,
+                         size_t max)
 {
     size_t n = 0;
     for (int swap = 0; swap < 2; swap++) {
@@ -157,10 +179,12 @@ static uint64_t mix_same_fields(uint64_t hash, const struct pp_run *r)
 
 void pp_series_name(const struct pp_run *r, char *buf, size_t size)
 {
-    const char *cpu = pp_run_field(r, "cpu_model"), *cpus = pp_run_field(r, "usable_cpus"), *format = pp_run_field(r, "config.format");
+    const char *cpu = pp_run_field(r, "cpu_model"), *cpus = pp_run_field(r, "usable_cpus"),
+               *format = pp_run_field(r, "config.format");
     uint64_t hash = mix_same_fields(0, r);
     for (size_t i = 0; i < r->n_fields; i++)
         if (is_free_option(r->field[i].name))
             hash = mix_field(hash, r->field[i].name, r->field[i].value);
-    snprintf(buf, size, "%.60s, %.8s CPUs, %.20s [%08x]", cpu ? cpu : "unknown CPU", cpus ? cpus : "?", format ? format : "?", (unsigned)(hash >> 32));
+    snprintf(buf, size, "%.60s, %.8s CPUs, %.20s [%08x]", cpu ? cpu : "unknown CPU", cpus ? cpus : "?",
+             format ? format : "?", (unsigned)(hash >> 32));
 }

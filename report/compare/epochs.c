@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPOCHS 65536 /* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
+#define EPOCHS \
+    65536 /* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
 
 struct tally {
     uint64_t bytes, batches, samples, errors;
@@ -88,7 +89,8 @@ pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct 
     uint64_t bad_chunks = 0;
     double epoch = 0;
     *out = (struct pp_epoch_counts){.lossless = 1, .opens = NAN, .reads = NAN};
-    pp_status st = w.epoch ? pp_reader_open(path, &r, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to count the epochs of %s", path);
+    pp_status st = w.epoch ? pp_reader_open(path, &r, err)
+                           : pp_fail(err, PP_E_NO_MEMORY, "no memory to count the epochs of %s", path);
     if (st != PP_OK)
         goto out;
     w.n_threads = pp_reader_threads(r, &w.threads);
@@ -98,7 +100,8 @@ pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct 
     out->lossless = bad_chunks == 0;
     for (size_t i = 0; i < w.n_threads; i++)
         out->lossless &= w.threads[i].dropped == 0;
-    if (!pp_reader_meta_num(r, "result", "opens", &out->opens) || !pp_reader_meta_num(r, "result", "reads", &out->reads))
+    if (!pp_reader_meta_num(r, "result", "opens", &out->opens) ||
+        !pp_reader_meta_num(r, "result", "reads", &out->reads))
         out->opens = out->reads = NAN;
     if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1)
         sum(r, &w, out);

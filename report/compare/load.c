@@ -16,7 +16,7 @@ static double threads_of(const struct pp_report *r, pp_lane lane)
     return lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1;
 }
 
-/* ---- metrics ------------------------------------------------------------------------------------------------------------------ */
+/* ---- metrics ---- */
 
 /* Waiting costs no CPU worth the name and is often not split; work without a split makes the sum unknown. */
 static double cpu_per_sample(const struct pp_report *r)
@@ -54,9 +54,14 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
     int steady = r->has_steady_state, waits = steady && r->has_step;
     set(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
     set(out, PP_CMP_SAMPLES_PER_S, steady ? r->samples_per_s : NAN, PP_WHY_NO_STEADY_STATE);
-    set(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN, steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
-    set(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN, r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
-    set(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN, waits ? PP_WHY_NO_WAIT : r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
+    set(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN,
+        steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
+    set(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
+        r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
+    set(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN,
+        waits         ? PP_WHY_NO_WAIT
+        : r->has_step ? PP_WHY_NO_STEADY_STATE
+                      : PP_WHY_NO_STEP);
 }
 
 static void set_parts(const struct pp_report *r, struct pp_run *out)
@@ -68,7 +73,8 @@ static void set_parts(const struct pp_report *r, struct pp_run *out)
         const struct pp_report_phase *p = &r->phases[i];
         if ((unsigned)p->lane >= PP_LANE_COUNT || (unsigned)p->phase >= PP_PHASE_COUNT)
             continue;
-        double *part = out->part_s[p->lane][p->phase], s = (double)p->total_ns / 1e9 / (double)r->window_batches / threads_of(r, p->lane);
+        double *part = out->part_s[p->lane][p->phase],
+               s = (double)p->total_ns / 1e9 / (double)r->window_batches / threads_of(r, p->lane);
         int split = !isnan(p->cpu_share) && !isnan(p->run_delay_share) && !isnan(p->blocked_share);
         part[PP_PART_UNSPLIT] = split ? 0 : s;
         part[PP_PART_CPU] = split ? s * p->cpu_share : 0;
@@ -107,7 +113,7 @@ pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct
     return pp_fail(err, PP_E_NO_MEMORY, "no memory for the fields of %s", r->path);
 }
 
-/* ---- with counts --------------------------------------------------------------------------------------------------------------- */
+/* ---- with counts ---- */
 
 /* Of the spans' counts, whose epochs are told apart, and of the loader's, which are of the whole run. */
 static void set_counts(const struct pp_epoch_counts *c, struct pp_run *out)
@@ -115,7 +121,8 @@ static void set_counts(const struct pp_epoch_counts *c, struct pp_run *out)
     const char *format = pp_run_field(out, "config.format");
     int mapped = format && strcmp(format, "tokens") == 0, counted = !isnan(c->opens) && !isnan(c->reads);
     enum pp_why why = !c->lossless ? PP_WHY_LOST_SPANS : !c->epochs ? PP_WHY_NO_EPOCH : PP_WHY_UNKNOWN;
-    double per_epoch = why == PP_WHY_UNKNOWN ? 1 / (double)c->epochs : NAN, per_run = c->whole && c->epochs ? 1 / (double)c->epochs : NAN;
+    double per_epoch = why == PP_WHY_UNKNOWN ? 1 / (double)c->epochs : NAN,
+           per_run = c->whole && c->epochs ? 1 / (double)c->epochs : NAN;
     enum pp_why io_why = !counted ? PP_WHY_NOT_COUNTED : c->epochs ? PP_WHY_PART_OF_EPOCH : PP_WHY_NO_EPOCH;
     set(out, PP_CMP_BYTES_READ, c->bytes * per_epoch, why);
     set(out, PP_CMP_BATCHES, c->batches * per_epoch, why);

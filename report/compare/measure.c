@@ -38,11 +38,15 @@ static void burdens(const struct pp_cmp_metric *m, const double *v, size_t n, do
 }
 
 /* Both sides, each around its own median: what is left is noise, whatever changed between them. */
-static pp_status noise_floor(const struct pp_compare *c, const double *base, const double *head, double *floor, struct pp_err *err)
+static pp_status noise_floor(const struct pp_compare *c, const double *base, const double *head,
+                             double *floor, struct pp_err *err)
 {
     size_t n = c->n_base + c->n_head;
-    double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base), of_head = pp_stats_median(head, c->n_head);
-    struct pp_bootstrap_opts o = {.confidence = NOISE_CONFIDENCE, .resamples = c->opts.resamples, .seed = c->opts.seed};
+    double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base),
+           of_head = pp_stats_median(head, c->n_head);
+    struct pp_bootstrap_opts o = {.confidence = NOISE_CONFIDENCE,
+                                  .resamples = c->opts.resamples,
+                                  .seed = c->opts.seed};
     if (!pool)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
     for (size_t i = 0; i < n; i++)
@@ -59,9 +63,12 @@ static int has_spread(const struct pp_compare *c)
 }
 
 /* Side against side. */
-static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base, const double *head, struct pp_err *err)
+static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
+                           const double *head, struct pp_err *err)
 {
-    struct pp_bootstrap_opts o = {.confidence = c->confidence, .resamples = c->opts.resamples, .seed = c->opts.seed};
+    struct pp_bootstrap_opts o = {.confidence = c->confidence,
+                                  .resamples = c->opts.resamples,
+                                  .seed = c->opts.seed};
     struct pp_mann_whitney mw;
     struct pp_ratio r;
     pp_status st = pp_bootstrap_median_ratio(head, c->n_head, base, c->n_base, &o, &r, err);
@@ -80,9 +87,12 @@ static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric 
 }
 
 /* Run k of BASE against run k of HEAD; p is found with all the other questions (adjust.c). */
-static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base, const double *head, struct pp_err *err)
+static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
+                            const double *head, struct pp_err *err)
 {
-    struct pp_bootstrap_opts noise = {.confidence = NOISE_CONFIDENCE, .resamples = c->opts.resamples, .seed = c->opts.seed};
+    struct pp_bootstrap_opts noise = {.confidence = NOISE_CONFIDENCE,
+                                      .resamples = c->opts.resamples,
+                                      .seed = c->opts.seed};
     struct pp_shift shift;
     if (!(m->pair = malloc(c->n_base * sizeof(*m->pair))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", c->n_base);
@@ -114,13 +124,26 @@ static pp_status test(const struct pp_compare *c, struct pp_compare_metric *m, s
     return st;
 }
 
-pp_status pp_compare_measure(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head, enum pp_cmp_id id, struct pp_err *err)
+pp_status pp_compare_measure(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                             enum pp_cmp_id id, struct pp_err *err)
 {
     const struct pp_cmp_metric *row = pp_cmp_metric(id);
     struct pp_compare_metric *m = &c->metric[id];
     *m = (struct pp_compare_metric){
-        .id = id, .gated = c->opts.gated[id], .threshold = c->opts.threshold[id], .answer = PP_INCONCLUSIVE,
-        .base_median = NAN, .head_median = NAN, .change = NAN, .ratio = NAN, .low = NAN, .high = NAN, .u = NAN, .p = NAN, .p_all = NAN, .p_better = NAN,
+        .id = id,
+        .gated = c->opts.gated[id],
+        .threshold = c->opts.threshold[id],
+        .answer = PP_INCONCLUSIVE,
+        .base_median = NAN,
+        .head_median = NAN,
+        .change = NAN,
+        .ratio = NAN,
+        .low = NAN,
+        .high = NAN,
+        .u = NAN,
+        .p = NAN,
+        .p_all = NAN,
+        .p_better = NAN,
         .noise_floor = NAN,
     };
     m->base = values_of(base, id, &m->measured_base, &m->base_why);

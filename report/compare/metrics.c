@@ -8,7 +8,14 @@
 
 static const struct pp_cmp_metric table[] = {
 #define PP_CMP_METRIC(sym, key_, title_, unit_, better_, kind_, threshold_, floor_, text_) \
-    {.key = key_, .title = title_, .text = text_, .unit = PP_CMP_##unit_, .better = PP_CMP_##better_, .kind = PP_CMP_##kind_, .threshold = threshold_, .floor = floor_},
+    {.key = key_, \
+     .title = title_, \
+     .text = text_, \
+     .unit = PP_CMP_##unit_, \
+     .better = PP_CMP_##better_, \
+     .kind = PP_CMP_##kind_, \
+     .threshold = threshold_, \
+     .floor = floor_},
 #include "report/compare/metrics.def"
 #undef PP_CMP_METRIC
 };
@@ -40,7 +47,11 @@ const char *const *pp_cmp_keys(void)
 
 const char *pp_cmp_unit_name(enum pp_cmp_unit unit)
 {
-    static const char *const names[] = {[PP_CMP_RATE] = "samples/s", [PP_CMP_PERCENT] = "ratio", [PP_CMP_SECONDS] = "seconds", [PP_CMP_BYTES] = "bytes", [PP_CMP_NUMBER] = ""};
+    static const char *const names[] = {[PP_CMP_RATE] = "samples/s",
+                                        [PP_CMP_PERCENT] = "ratio",
+                                        [PP_CMP_SECONDS] = "seconds",
+                                        [PP_CMP_BYTES] = "bytes",
+                                        [PP_CMP_NUMBER] = ""};
     return names[unit];
 }
 

@@ -37,7 +37,8 @@ char *pp_cmp_value_text(char *buf, size_t size, const struct pp_cmp_metric *m, d
 /* A change as people read it: share 0.0312 -> "+3.1 %". */
 char *pp_cmp_change_text(char *buf, size_t size, double share);
 
-/* The value of the metric turned so that ratios of it are "times worse" (metrics.def: KIND, floor, BETTER). */
+/* The value of the metric turned so that ratios of it are "times worse" (metrics.def: KIND, floor, BETTER).
+ */
 double pp_cmp_burden(const struct pp_cmp_metric *m, double value);
 
 #endif

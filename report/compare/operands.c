@@ -22,14 +22,16 @@ static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *
 }
 
 /* nothing: what to say of a word that leads to no file. */
-static pp_status load_glob(const char *pattern, const char *word, const char *nothing, struct pp_runs *out, struct pp_err *err)
+static pp_status load_glob(const char *pattern, const char *word, const char *nothing, struct pp_runs *out,
+                           struct pp_err *err)
 {
     glob_t g;
     pp_status st = PP_OK;
     int rc = glob(pattern, GLOB_BRACE, NULL, &g); /* sorted */
     if (rc != 0) {
         globfree(&g);
-        return rc == GLOB_NOMATCH ? pp_fail(err, PP_E_NOT_FOUND, "%s: %s", word, nothing) : pp_fail(err, PP_E_IO, "%s cannot be listed", word);
+        return rc == GLOB_NOMATCH ? pp_fail(err, PP_E_NOT_FOUND, "%s: %s", word, nothing)
+                                  : pp_fail(err, PP_E_IO, "%s cannot be listed", word);
     }
     for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++)
         st = load_one(g.gl_pathv[i], out, err);
@@ -61,8 +63,9 @@ static pp_status load_word(const char *word, struct pp_runs *out, struct pp_err 
     if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
         return pp_fail_errno(err, errno, "cannot list the directory %s", word);
     if (is_dir)
-        return as_pattern(pattern, sizeof(pattern), word) ? load_glob(pattern, word, "the directory holds no recording (*.sqlite)", out, err)
-                                                          : pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
+        return as_pattern(pattern, sizeof(pattern), word)
+                   ? load_glob(pattern, word, "the directory holds no recording (*.sqlite)", out, err)
+                   : pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
     if (errno == ENOENT && strpbrk(word, "*?[{"))
         return load_glob(word, word, "no file matches", out, err);
     return load_one(word, out, err);

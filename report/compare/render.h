@@ -1,5 +1,5 @@
-/* compare/render.h: the comparison as text for a terminal, as Markdown, and as one JSON document (schema pipeprobe.compare/1,
- * docs/compare.schema.json). Each returns 0, or -1 when writing failed. */
+/* compare/render.h: the comparison as text for a terminal, as Markdown, and as one JSON document (schema
+ * pipeprobe.compare/1, docs/compare.schema.json). Each returns 0, or -1 when writing failed. */
 #ifndef PP_COMPARE_RENDER_H
 #define PP_COMPARE_RENDER_H
 
@@ -12,12 +12,15 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out);
 int pp_compare_json(const struct pp_compare *c, FILE *out);
 
 /* What the three say alike. "-" where nothing was computed; buf of at least 64 bytes. */
-char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_metric *m); /* "+8.1 % .. +13.2 %", worse is plus */
-char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m);        /* "0.0029", "exact" */
-const char *pp_compare_answer_text(const struct pp_compare_metric *m);                     /* "REGRESSED", "improved", "ok", ... */
+char *pp_compare_interval_text(char *buf, size_t size,
+                               const struct pp_compare_metric *m); /* "+8.1 % .. +13.2 %", worse is plus */
+char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m); /* "0.0029", "exact" */
+const char *pp_compare_answer_text(
+    const struct pp_compare_metric *m); /* "REGRESSED", "improved", "ok", ... */
 
-/* "opens per epoch, reads per epoch: measured on neither side: no epoch was completed; give --epochs": all that share metric id's reason for not being
- * measured, said once, with the first of them; empty for the others. buf of at least 600 bytes. */
+/* "opens per epoch, reads per epoch: measured on neither side: no epoch was completed; give --epochs": all
+ * that share metric id's reason for not being measured, said once, with the first of them; empty for the
+ * others. buf of at least 600 bytes. */
 char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id);
 
 #endif

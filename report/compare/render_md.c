@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Text inside a table cell or sentence: what Markdown or HTML would read as markup is escaped, control characters become spaces. */
+/* Text inside a table cell or sentence: what Markdown or HTML would read as markup is escaped, control
+ * characters become spaces. */
 static void put_escaped(const char *s, FILE *out)
 {
     for (; *s; s++) {
@@ -25,10 +26,13 @@ static void put_row(const struct pp_compare_metric *m, FILE *out)
     char base[32], head[32], change[32], interval[80], p[32], threshold[32];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *strong = m->answer == PP_REGRESSED && m->gated ? "**" : "";
-    fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
-            pp_cmp_value_text(head, sizeof(head), row, m->head_median), pp_cmp_change_text(change, sizeof(change), m->change),
+    fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
+            pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+            pp_cmp_value_text(head, sizeof(head), row, m->head_median),
+            pp_cmp_change_text(change, sizeof(change), m->change),
             pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m),
-            m->gated ? pp_text_percent(threshold, sizeof(threshold), m->threshold) : "not gated", strong, pp_compare_answer_text(m), strong);
+            m->gated ? pp_text_percent(threshold, sizeof(threshold), m->threshold) : "not gated", strong,
+            pp_compare_answer_text(m), strong);
 }
 
 static void put_item(const char *what, const char *text, FILE *out)
@@ -60,7 +64,10 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
     put_escaped(c->base_label, out);
     fprintf(out, " (%zu runs), HEAD ", c->n_base);
     put_escaped(c->head_label, out);
-    fprintf(out, " (%zu runs)\n\n| metric | BASE | HEAD | change | worse by | p | threshold | answer |\n|---|--:|--:|--:|--:|--:|--:|---|\n", c->n_head);
+    fprintf(
+        out,
+        " (%zu runs)\n\n| metric | BASE | HEAD | change | worse by | p | threshold | answer |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
+        c->n_head);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             put_row(&c->metric[i], out);

@@ -12,7 +12,8 @@ char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_m
     if (isnan(m->low))
         snprintf(buf, size, "-");
     else
-        snprintf(buf, size, "%s .. %s", pp_cmp_change_text(low, sizeof(low), m->low - 1), pp_cmp_change_text(high, sizeof(high), m->high - 1));
+        snprintf(buf, size, "%s .. %s", pp_cmp_change_text(low, sizeof(low), m->low - 1),
+                 pp_cmp_change_text(high, sizeof(high), m->high - 1));
     return buf;
 }
 
@@ -51,15 +52,16 @@ char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare
             return buf; /* named with that one */
     for (int i = id; i < PP_CMP_COUNT_OF_METRICS && at < size; i++)
         if (unmeasured_because(&c->metric[i], reason))
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pp_cmp_metric((enum pp_cmp_id)i)->title);
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "",
+                                   pp_cmp_metric((enum pp_cmp_id)i)->title);
     if (at > 0 && at < size)
         snprintf(buf + at, size - at, ": %s", reason);
     return buf;
 }
 
-/* ---- terminal ----------------------------------------------------------------------------------------------------------------- */
+/* ---- terminal ---- */
 
-#define BAD "\033[1;33m"  /* orange and blue: told apart by colour-blind eyes; the words say it too */
+#define BAD "\033[1;33m" /* orange and blue: told apart by colour-blind eyes; the words say it too */
 #define GOOD "\033[34m"
 #define PLAIN "\033[0m"
 
@@ -73,9 +75,12 @@ static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
     char base[32], head[32], change[32], interval[80];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *start = color ? tone(m) : "";
-    fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title, pp_cmp_value_text(base, sizeof(base), row, m->base_median),
-            pp_cmp_value_text(head, sizeof(head), row, m->head_median), pp_cmp_change_text(change, sizeof(change), m->change),
-            pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m), start[0] ? PLAIN : "");
+    fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title,
+            pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+            pp_cmp_value_text(head, sizeof(head), row, m->head_median),
+            pp_cmp_change_text(change, sizeof(change), m->change),
+            pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m),
+            start[0] ? PLAIN : "");
     fputc('\n', out);
 }
 
@@ -95,14 +100,17 @@ static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
             put_sentence(page, "", text);
         }
         if (m->base_outliers.severe || m->head_outliers.severe) {
-            snprintf(text, sizeof(text), "%s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)", title, m->base_outliers.severe, m->head_outliers.severe);
+            snprintf(text, sizeof(text),
+                     "%s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)",
+                     title, m->base_outliers.severe, m->head_outliers.severe);
             put_sentence(page, "", text);
         }
     }
 }
 
 /* "LEAD: a, b, c", of those metrics for which item writes something; nothing when there is none. */
-static void put_list(const struct pp_compare *c, const struct pp_page *page, const char *lead, void (*item)(const struct pp_compare_metric *, char *, size_t))
+static void put_list(const struct pp_compare *c, const struct pp_page *page, const char *lead,
+                     void (*item)(const struct pp_compare_metric *, char *, size_t))
 {
     char text[1024], one[96];
     size_t at = (size_t)snprintf(text, sizeof(text), "%s", lead), before = at;
@@ -128,29 +136,36 @@ static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size
 {
     char floor[32];
     if (!isnan(m->noise_floor))
-        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_text_percent(floor, sizeof(floor), m->noise_floor));
+        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title,
+                 pp_text_percent(floor, sizeof(floor), m->noise_floor));
 }
 
-static void put_differences(const struct pp_page *page, const char *what, const struct pp_difference *d, size_t n)
+static void put_differences(const struct pp_page *page, const char *what, const struct pp_difference *d,
+                            size_t n)
 {
     char text[512];
     for (size_t i = 0; i < n; i++) {
-        snprintf(text, sizeof(text), "%s %s: %.160s -> %.160s", what, d[i].name, d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
+        snprintf(text, sizeof(text), "%s %s: %.160s -> %.160s", what, d[i].name,
+                 d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
         put_sentence(page, "", text);
     }
 }
 
 static void put_sides(const struct pp_compare *c, FILE *out)
 {
-    fprintf(out, "BASE %s (%zu run%s)\nHEAD %s (%zu run%s)\n\n", c->base_label, c->n_base, c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
+    fprintf(out, "BASE %s (%zu run%s)\nHEAD %s (%zu run%s)\n\n", c->base_label, c->n_base,
+            c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
 }
 
 static void put_rule(const struct pp_compare *c, const struct pp_page *page)
 {
     char text[320];
-    snprintf(text, sizeof(text), c->opts.paired ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
-                                                : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
-             100 * c->confidence, c->level);
+    snprintf(
+        text, sizeof(text),
+        c->opts.paired
+            ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
+            : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
+        100 * c->confidence, c->level);
     put_sentence(page, "", text);
 }
 
@@ -160,7 +175,8 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     char unmeasured[600];
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, out);
-    fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by", "answer");
+    fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by",
+            "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             put_row(&c->metric[i], out, color);
@@ -175,7 +191,8 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
         if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, "", unmeasured);
     put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
-    put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)", name_noise);
+    put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)",
+             name_noise);
     put_rule(c, &page);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

@@ -6,7 +6,10 @@
 
 const char *pp_part_name(enum pp_part part)
 {
-    static const char *const names[] = {[PP_PART_CPU] = "cpu", [PP_PART_RUN_DELAY] = "waiting for a CPU", [PP_PART_BLOCKED] = "blocked", [PP_PART_UNSPLIT] = ""};
+    static const char *const names[] = {[PP_PART_CPU] = "cpu",
+                                        [PP_PART_RUN_DELAY] = "waiting for a CPU",
+                                        [PP_PART_BLOCKED] = "blocked",
+                                        [PP_PART_UNSPLIT] = ""};
     return names[part];
 }
 
@@ -21,8 +24,10 @@ static const struct {
     [PP_WHY_NO_CPU_TIME] = {"no-cpu-time", "CPU time was not recorded"},
     [PP_WHY_NO_EPOCH] = {"no-epoch", "no epoch was completed; give --epochs"},
     [PP_WHY_LOST_SPANS] = {"lost-spans", "spans were lost, so counts are not exact"},
-    [PP_WHY_PART_OF_EPOCH] = {"part-of-epoch", "the run did not consist of whole epochs; end it with --epochs"},
-    [PP_WHY_NOT_COUNTED] = {"not-counted", "the recording does not say; it is of an older version or another loader"},
+    [PP_WHY_PART_OF_EPOCH] = {"part-of-epoch",
+                              "the run did not consist of whole epochs; end it with --epochs"},
+    [PP_WHY_NOT_COUNTED] = {"not-counted",
+                            "the recording does not say; it is of an older version or another loader"},
     [PP_WHY_MAPPED] = {"mapped", "token files are mapped, not read"},
 };
 

@@ -1,5 +1,6 @@
-/* compare/run.h: what a comparison knows of one recorded run: one number per metric, where a batch's time went, the verdict, and on
- * what it ran. Plain data: from a recording (compare/load.h), from a baseline (ci/baseline.h), or made by a test. */
+/* compare/run.h: what a comparison knows of one recorded run: one number per metric, where a batch's time
+ * went, the verdict, and on what it ran. Plain data: from a recording (compare/load.h), from a baseline
+ * (ci/baseline.h), or made by a test. */
 #ifndef PP_COMPARE_RUN_H
 #define PP_COMPARE_RUN_H
 
@@ -22,23 +23,32 @@ struct pp_run_field {
 /* Why a run has no value of a metric: a key for baselines, and words for people. */
 enum pp_why {
     PP_WHY_UNKNOWN, /* it has one, or nobody said why not */
-    PP_WHY_NO_FIRST_BATCH, PP_WHY_NO_STEADY_STATE, PP_WHY_NO_STEP, PP_WHY_NO_WAIT, PP_WHY_NO_CPU_TIME, /* of timings */
-    PP_WHY_NO_EPOCH, PP_WHY_LOST_SPANS, PP_WHY_PART_OF_EPOCH, PP_WHY_NOT_COUNTED, PP_WHY_MAPPED,        /* of counts */
+    PP_WHY_NO_FIRST_BATCH,
+    PP_WHY_NO_STEADY_STATE,
+    PP_WHY_NO_STEP,
+    PP_WHY_NO_WAIT,
+    PP_WHY_NO_CPU_TIME, /* of timings */
+    PP_WHY_NO_EPOCH,
+    PP_WHY_LOST_SPANS,
+    PP_WHY_PART_OF_EPOCH,
+    PP_WHY_NOT_COUNTED,
+    PP_WHY_MAPPED, /* of counts */
     PP_WHY_COUNT
 };
-const char *pp_why_key(enum pp_why why);  /* "no-epoch"; "" for UNKNOWN */
-const char *pp_why_text(enum pp_why why); /* "no epoch was completed; give --epochs"; "" for UNKNOWN */
+const char *pp_why_key(enum pp_why why);    /* "no-epoch"; "" for UNKNOWN */
+const char *pp_why_text(enum pp_why why);   /* "no epoch was completed; give --epochs"; "" for UNKNOWN */
 enum pp_why pp_why_of_key(const char *key); /* UNKNOWN for NULL and for what this version does not know */
 
 struct pp_run {
     char *path;
-    char session[24];                       /* this recording and no other, whatever its file is called; empty: unknown */
-    char outcome[16];                       /* "finished", or why it is no sample */
-    char l0[24], l1[24], l2[32];            /* verdict; l1 and l2 may be empty */
-    double metric[PP_CMP_COUNT_OF_METRICS]; /* NAN: not measured */
+    char session[24]; /* this recording and no other, whatever its file is called; empty: unknown */
+    char outcome[16]; /* "finished", or why it is no sample */
+    char l0[24], l1[24], l2[32];              /* verdict; l1 and l2 may be empty */
+    double metric[PP_CMP_COUNT_OF_METRICS];   /* NAN: not measured */
     enum pp_why why[PP_CMP_COUNT_OF_METRICS]; /* of those that are NAN */
-    double batch_s;                         /* steady-state time per batch */
-    /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s. */
+    double batch_s;                           /* steady-state time per batch */
+    /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s.
+     */
     double part_s[PP_LANE_COUNT][PP_PHASE_COUNT][PP_PART_COUNT];
     struct pp_run_field *field;
     size_t n_fields;

@@ -47,7 +47,8 @@ static size_t commonest(const struct pp_runs *runs, char *class, size_t size)
     return most;
 }
 
-pp_status pp_compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head, struct pp_err *err)
+pp_status pp_compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                             struct pp_err *err)
 {
     struct pp_compare_verdict *v = &c->verdict;
     v->base_runs = commonest(base, v->base, sizeof(v->base));
@@ -76,6 +77,8 @@ void pp_compare_answer_verdict(struct pp_compare *c)
     if (!differ)
         snprintf(v->sentence, sizeof(v->sentence), "the verdict is %s on both sides", v->base);
     else
-        snprintf(v->sentence, sizeof(v->sentence), "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s", v->changed ? "changed" : "may have changed", v->base,
-                 v->base_runs, c->n_base, v->head, v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to tell from chance");
+        snprintf(v->sentence, sizeof(v->sentence),
+                 "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s",
+                 v->changed ? "changed" : "may have changed", v->base, v->base_runs, c->n_base, v->head,
+                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to tell from chance");
 }

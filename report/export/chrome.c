@@ -1,6 +1,7 @@
-/* Chrome's trace-event format (JSON): complete events 'X' in microseconds with three decimals, counters 'C', instants 'i', metadata 'M', and a
- * flow s -> t -> f per batch. Times count from the run's start: a JSON reader keeps 53 bits, and absolute nanoseconds need more.
- * Source: "Trace Event Format" (the Chromium project's document); Perfetto and chrome://tracing read it. */
+/* Chrome's trace-event format (JSON): complete events 'X' in microseconds with three decimals, counters 'C',
+ * instants 'i', metadata 'M', and a flow s -> t -> f per batch. Times count from the run's start: a JSON
+ * reader keeps 53 bits, and absolute nanoseconds need more. Source: "Trace Event Format" (the Chromium
+ * project's document); Perfetto and chrome://tracing read it. */
 #include "report/export/chrome.h"
 #include "report/export/place.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- header ---------------------------------------------------------------------------------------------------------------- */
+/* ---- header ---- */
 
 struct pairs {
     struct chrome *c;
@@ -43,18 +44,21 @@ static pp_status put_other_data(struct chrome *c, struct pp_err *err)
     }
     pp_out_char(&c->out, '"');
     for (size_t i = 0; i < 4 && st == PP_OK; i++)
-        st = run->source->each_meta(run->source->ctx, sections[i], put_pair, &(struct pairs){c, sections[i]}, err);
+        st = run->source->each_meta(run->source->ctx, sections[i], put_pair, &(struct pairs){c, sections[i]},
+                                    err);
     for (size_t i = 0; i < run->n_losses; i++) {
         char key[32], text[512];
         snprintf(key, sizeof(key), "%zu", i);
-        snprintf(text, sizeof(text), "%llu %s: %s", (unsigned long long)run->losses[i].count, run->losses[i].what, run->losses[i].why);
+        snprintf(text, sizeof(text), "%llu %s: %s", (unsigned long long)run->losses[i].count,
+                 run->losses[i].what, run->losses[i].why);
         put_pair(&(struct pairs){c, "loss"}, key, text, NULL, 0);
     }
     pp_out_str(&c->out, "},\n\"traceEvents\":[");
     return st;
 }
 
-static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                             struct pp_err *err)
 {
     struct chrome *c = *self = calloc(1, sizeof(*c));
     if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
@@ -66,7 +70,7 @@ static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_p
     return st == PP_OK ? chrome_check(c, err) : st;
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
@@ -84,12 +88,14 @@ static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct
     return chrome_check(c, err);
 }
 
-static pp_status chrome_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status chrome_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                              struct pp_err *err)
 {
     struct chrome *c = self;
     chrome_begin_event(c, 'i', chrome_pid_of(t), t ? chrome_tid_of(t) : 0);
     chrome_put_time(c, ",\"ts\":", e->t_ns - c->run->origin_ns);
-    pp_out_str(&c->out, t ? ",\"s\":\"t\",\"cat\":\"error\",\"name\":" : ",\"s\":\"p\",\"cat\":\"error\",\"name\":");
+    pp_out_str(&c->out,
+               t ? ",\"s\":\"t\",\"cat\":\"error\",\"name\":" : ",\"s\":\"p\",\"cat\":\"error\",\"name\":");
     chrome_put_quoted(c, e->kind ? e->kind : "error");
     pp_out_str(&c->out, ",\"args\":{\"path\":");
     chrome_put_quoted(c, e->path ? e->path : "");
@@ -106,7 +112,8 @@ static pp_status chrome_error(void *self, const struct pp_error_row *e, const st
 static pp_status chrome_counter(void *self, const struct pp_export_counter *v, struct pp_err *err)
 {
     struct chrome *c = self;
-    const struct pp_thread_row *t = v->thread ? v->thread : c->run->threads; /* which is NULL in a run without threads */
+    const struct pp_thread_row *t = v->thread ? v->thread
+                                              : c->run->threads; /* which is NULL in a run without threads */
     if (!isfinite(v->value))
         return PP_OK;
     chrome_begin_event(c, 'C', chrome_pid_of(t), 0);

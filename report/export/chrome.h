@@ -1,5 +1,5 @@
-/* export/chrome.h: what the rooms of the Chrome exporter share. Private to chrome*.c: chrome.c the exporter, chrome_event.c how an event is spelled,
- * chrome_gpu.c what the GPU did. */
+/* export/chrome.h: what the rooms of the Chrome exporter share. Private to chrome*.c: chrome.c the exporter,
+ * chrome_event.c how an event is spelled, chrome_gpu.c what the GPU did. */
 #ifndef PP_EXPORT_CHROME_H
 #define PP_EXPORT_CHROME_H
 
@@ -8,7 +8,8 @@
 #include "report/export/out.h"
 #include "report/export/tracks.h"
 
-/* Spans beside their thread's own track get a thread number that no thread has: Linux numbers end at 2^22. Devices are processes beyond the last. */
+/* Spans beside their thread's own track get a thread number that no thread has: Linux numbers end at 2^22.
+ * Devices are processes beyond the last. */
 #define TRACK_STEP (INT64_C(1) << 22)
 #define GPU_TRACKS (TRACK_STEP * PP_TRACKS_MAX)
 #define DEVICES TRACK_STEP
@@ -32,8 +33,9 @@ void chrome_put_time(struct chrome *c, const char *key, uint64_t ns);
 void chrome_put_quoted(struct chrome *c, const char *s);
 /* The nth argument; the first opens them, and after the last the caller closes with "}". */
 void chrome_put_arg(struct chrome *c, int *n, const char *key, uint64_t v);
-void chrome_put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *name); /* a whole event */
-char *chrome_quote(const char *s); /* s as a JSON string, the caller frees; NULL without memory */
+void chrome_put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid,
+                     const char *name); /* a whole event */
+char *chrome_quote(const char *s);      /* s as a JSON string, the caller frees; NULL without memory */
 pp_status chrome_check(const struct chrome *c, struct pp_err *err);
 
 pp_status chrome_put_gpu(struct chrome *c, const struct pp_gpu_row *row, struct pp_err *err);

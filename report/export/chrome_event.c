@@ -75,7 +75,8 @@ void chrome_put_arg(struct chrome *c, int *n, const char *key, uint64_t v)
 
 pp_status chrome_check(const struct chrome *c, struct pp_err *err)
 {
-    return c->out_of_memory ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", c->out.label) : pp_out_check(&c->out, err);
+    return c->out_of_memory ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", c->out.label)
+                            : pp_out_check(&c->out, err);
 }
 
 void chrome_put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *name)

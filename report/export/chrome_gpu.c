@@ -5,14 +5,17 @@
 /* A device is a process, its streams are threads of it; calls are beside the thread that made them. */
 static int64_t pid_of_slice(const struct chrome *c, const struct pp_gpu_slice *s)
 {
-    return s->device != UINT32_MAX ? DEVICES + s->device : chrome_pid_of(s->thread ? s->thread : c->run->threads);
+    return s->device != UINT32_MAX ? DEVICES + s->device
+                                   : chrome_pid_of(s->thread ? s->thread : c->run->threads);
 }
 
 static void put_flow(struct chrome *c, const struct pp_gpu_slice *s, uint64_t ts_ns)
 {
     chrome_begin_event(c, s->flow == PP_FLOW_START ? 's' : 'f', pid_of_slice(c, s), GPU_TRACKS + s->track);
     chrome_put_time(c, ",\"ts\":", ts_ns);
-    pp_out_str(&c->out, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"); /* Kineto's name for it: from a call to the GPU */
+    pp_out_str(
+        &c->out,
+        ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":"); /* Kineto's name for it: from a call to the GPU */
     pp_out_uint(&c->out, s->flow_id);
     pp_out_str(&c->out, s->flow == PP_FLOW_START ? "}" : ",\"bp\":\"e\"}");
 }

@@ -1,4 +1,5 @@
-/* CSV (RFC 4180): one row per span, in stored order; a header with the unit in each name; an empty cell is unknown, 0 is zero. */
+/* CSV (RFC 4180): one row per span, in stored order; a header with the unit in each name; an empty cell is
+ * unknown, 0 is zero. */
 #include "report/export/export.h"
 #include "report/export/out.h"
 #include "report/export/place.h"
@@ -8,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char header[] = "thread,lane,pid,tid,phase,kind,name,start_ns,dur_ns,epoch,batch,sample,samples,bytes,cpu_ns,run_delay_ns,cache_hit_kib,"
-                             "error,retry,unfinished,warmup\n";
+static const char header[] =
+    "thread,lane,pid,tid,phase,kind,name,start_ns,dur_ns,epoch,batch,sample,samples,bytes,cpu_ns,run_delay_ns,cache_hit_kib,"
+    "error,retry,unfinished,warmup\n";
 
-static pp_status csv_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status csv_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                          struct pp_err *err)
 {
     struct pp_out *o = *self = malloc(sizeof(*o));
     (void)run;

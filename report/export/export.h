@@ -1,10 +1,12 @@
 /* export/export.h: a stored run in another tool's format. One walker, many exporters.
  *
- *   source (a stored run, or a test's arrays) -> walker (scan, order, tracks, flows) -> exporter (a table of functions) -> place
+ *   source (a stored run, or a test's arrays) -> walker (scan, order, tracks, flows) -> exporter (a
+ *     table of functions) -> place
  *
- * The walker passes over the spans twice: the scan learns what a header has to say (time range, phases present, threads), the second
- * pass delivers. Memory is bounded by one chunk and by what is per thread, per name and per loss, never by the number of spans. The
- * output appears under its name only when it is complete (place.h). Exporters compute no meaning: they spell what the walker hands them. */
+ * The walker passes over the spans twice: the scan learns what a header has to say (time range, phases
+ * present, threads), the second pass delivers. Memory is bounded by one chunk and by what is per thread, per
+ * name and per loss, never by the number of spans. The output appears under its name only when it is complete
+ * (place.h). Exporters compute no meaning: they spell what the walker hands them. */
 #ifndef PP_EXPORT_EXPORT_H
 #define PP_EXPORT_EXPORT_H
 
@@ -17,42 +19,46 @@ struct pp_export_loss {
     uint64_t count;
 };
 
-/* Which part a span plays in the flow that follows its batch from a worker over the copy lane to the trainer. */
+/* Which part a span plays in the flow that follows its batch from a worker over the copy lane to the trainer.
+ */
 enum pp_flow { PP_FLOW_NONE, PP_FLOW_START, PP_FLOW_STEP, PP_FLOW_END };
 
 /* What is known before the first span is delivered. Belongs to the walker and is valid from open to close. */
 struct pp_export_run {
     const struct pp_source *source;
-    uint64_t origin_ns;         /* CLOCK_MONOTONIC of the earliest thing stored: formats with relative times count from here */
-    uint64_t end_ns;            /* of the latest */
-    uint64_t utc_ns;            /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
+    uint64_t origin_ns; /* CLOCK_MONOTONIC of the earliest thing stored: formats with relative times count
+                           from here */
+    uint64_t end_ns;    /* of the latest */
+    uint64_t utc_ns;    /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
     int utc_known;
-    uint64_t spans;             /* to be delivered; counters are not among them */
-    uint64_t gpu_rows;          /* what CUPTI recorded */
+    uint64_t spans;    /* to be delivered; counters are not among them */
+    uint64_t gpu_rows; /* what CUPTI recorded */
     uint64_t phase_spans[256];
     enum pp_flow phase_flow[256];
-    struct pp_thread_row *threads; /* every thread that spans name, in the order of their ids; one the file does not declare is "thread N" */
+    struct pp_thread_row *threads; /* every thread that spans name, in the order of their ids; one the file
+                                      does not declare is "thread N" */
     size_t n_threads;
     struct pp_export_loss *losses; /* as every report shows them, and chunks that cannot be read */
     size_t n_losses;
     uint64_t damaged_chunks; /* one of the losses */
-    char program[64];           /* what the processes are called: "pipeprobe", or the program that was run by exec */
-    const char *recovery;       /* NULL, or "recovered 12 spans from the ring files of a killed run" */
-    int device_rows;            /* copies went to a CUDA device, or to the fixture that stands in for one in tests */
-    int pinned;                 /* batch memory was page-locked: 1, 0; -1 unknown */
-    const char *device_name;    /* NULL: unknown */
+    char program[64]; /* what the processes are called: "pipeprobe", or the program that was run by exec */
+    const char *recovery; /* NULL, or "recovered 12 spans from the ring files of a killed run" */
+    int device_rows; /* copies went to a CUDA device, or to the fixture that stands in for one in tests */
+    int pinned;      /* batch memory was page-locked: 1, 0; -1 unknown */
+    const char *device_name; /* NULL: unknown */
 };
 
 struct pp_export_span {
     const struct pp_span *span;
     const struct pp_thread_row *thread;
-    const char *name;           /* interned name, or that of the phase */
-    uint32_t key;               /* stands for name in tables: below PP_EXPORT_KEYS */
-    int waits;                  /* the phase is waiting, not work */
-    uint64_t end_ns;            /* >= start_ns */
+    const char *name; /* interned name, or that of the phase */
+    uint32_t key;     /* stands for name in tables: below PP_EXPORT_KEYS */
+    int waits;        /* the phase is waiting, not work */
+    uint64_t end_ns;  /* >= start_ns */
     enum pp_flow flow;
-    /* 0: the spans of the thread's track 0 nest or follow one another. A span that overlaps them is on track 1, 2, ... where the same holds.
-     * Within a track starts never go back; among equal starts the longer comes first. */
+    /* 0: the spans of the thread's track 0 nest or follow one another. A span that overlaps them is on track
+     * 1, 2, ... where the same holds. Within a track starts never go back; among equal starts the longer
+     * comes first. */
     unsigned track;
 };
 #define PP_EXPORT_KEYS (256u + 65536u)
@@ -65,31 +71,36 @@ struct pp_export_counter {
     double value;
 };
 
-/* One format. Calls come as open, thread*, error*, counter*, gpu*, then spans with counters between them, close. A hook that is NULL means
- * the format has no place for it. */
+/* One format. Calls come as open, thread*, error*, counter*, gpu*, then spans with counters between them,
+ * close. A hook that is NULL means the format has no place for it. */
 struct pp_exporter {
     const char *name;
-    const char *suffixes[3];    /* of file names; the first is what a default name gets */
-    const char *next;           /* what to do with the result, %s standing for its name; NULL: nothing to say */
-    int streams;                /* writes place->fd from front to back; else it makes the file place->path itself */
+    const char *suffixes[3]; /* of file names; the first is what a default name gets */
+    const char *next;        /* what to do with the result, %s standing for its name; NULL: nothing to say */
+    int streams; /* writes place->fd from front to back; else it makes the file place->path itself */
     /* *self is passed to close even when open fails; it may then be NULL. */
-    pp_status (*open)(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err);
+    pp_status (*open)(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                      struct pp_err *err);
     pp_status (*thread)(void *self, const struct pp_thread_row *t, struct pp_err *err);
-    pp_status (*error)(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err);
+    pp_status (*error)(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                       struct pp_err *err);
     pp_status (*counter)(void *self, const struct pp_export_counter *c, struct pp_err *err);
-    pp_status (*gpu)(void *self, const struct pp_gpu_row *row, struct pp_err *err); /* row and its strings: during the call */
+    pp_status (*gpu)(void *self, const struct pp_gpu_row *row,
+                     struct pp_err *err); /* row and its strings: during the call */
     pp_status (*span)(void *self, const struct pp_export_span *s, struct pp_err *err);
     /* Completes the output when complete is set, and frees self (NULL is fine). */
     pp_status (*close)(void *self, int complete, struct pp_err *err);
 };
 
 /* The formats: X(name, what it is for). pp_exporters, --to and its help follow from this list. */
+/* clang-format off */
 #define PP_EXPORT_FORMATS(X)                                                  \
     X(nsys, "Nsight Systems' SQLite: nsys stats, nsys analyze")               \
     X(nvtxt, "text for ImportNvtxt: the Nsight Systems GUI")                  \
     X(perfetto, "protobuf: ui.perfetto.dev, trace_processor")                 \
     X(chrome, "trace events in JSON: chrome://tracing, ui.perfetto.dev")      \
     X(csv, "one row per span, units in the header")
+/* clang-format on */
 
 #define PP_EXPORT_DECLARE(name, help) extern const struct pp_exporter pp_export_##name;
 PP_EXPORT_FORMATS(PP_EXPORT_DECLARE)
@@ -101,8 +112,8 @@ const struct pp_exporter *pp_exporter_by_name(const char *name);
 const struct pp_exporter *pp_exporter_by_suffix(const char *path);
 
 struct pp_export_opts {
-    const char *out;            /* a file name, or "-" for standard output */
-    int force;                  /* replace what is there */
+    const char *out; /* a file name, or "-" for standard output */
+    int force;       /* replace what is there */
     /* After each chunk; non-zero stops the export (PP_E_INTERRUPTED). NULL is fine. */
     int (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -110,18 +121,20 @@ struct pp_export_opts {
 
 struct pp_export_result {
     uint64_t spans, counters, errors;
-    uint64_t gpu_rows;          /* what the GPU did, in formats with a place for it */
-    uint64_t losses;            /* loss rows carried along or, in formats without a place for them, only counted here */
-    uint64_t damaged_chunks;    /* of the recording: their spans are missing; one more of the losses, and not a row of the recording's own */
-    uint64_t overlapping;       /* spans that went to a track of their own */
+    uint64_t gpu_rows; /* what the GPU did, in formats with a place for it */
+    uint64_t losses; /* loss rows carried along or, in formats without a place for them, only counted here */
+    uint64_t damaged_chunks; /* of the recording: their spans are missing; one more of the losses, and not a
+                                row of the recording's own */
+    uint64_t overlapping;    /* spans that went to a track of their own */
 };
 
 /* Nothing is left behind when it fails. result may be NULL. */
-pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
-                    struct pp_export_result *result, struct pp_err *err);
+pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to,
+                    const struct pp_export_opts *opts, struct pp_export_result *result, struct pp_err *err);
 
 /* The same, into a format's hooks with a place the caller made: for tests of the walker. */
-pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
-                         struct pp_export_place *place, struct pp_export_result *result, struct pp_err *err);
+pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to,
+                         const struct pp_export_opts *opts, struct pp_export_place *place,
+                         struct pp_export_result *result, struct pp_err *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define NONE UINT32_MAX
 #define MOST_DEVICES 64u
-#define MOST_LANES 1024u /* a made-up file may have any number: those beyond share the last */
+#define MOST_LANES 1024u          /* a made-up file may have any number: those beyond share the last */
 #define FLOWS (UINT64_C(1) << 40) /* beyond any batch */
 
 enum lane_kind { STREAM, CALLS, WAITS, OVERHEAD };
@@ -46,11 +46,12 @@ void pp_gpu_tracks_free(struct pp_gpu_tracks *t)
     *t = (struct pp_gpu_tracks){0};
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 static struct pp_gpu_lane lane_of(const struct kind *k, const struct pp_gpu_row *r)
 {
-    struct pp_gpu_lane lane = {.kind = k->lane, .device = NONE, .context = NONE, .stream = NONE, .thread = NONE};
+    struct pp_gpu_lane lane = {
+        .kind = k->lane, .device = NONE, .context = NONE, .stream = NONE, .thread = NONE};
     if (k->lane == STREAM)
         lane.device = r->device, lane.context = r->context, lane.stream = r->stream;
     if (k->lane == WAITS)
@@ -62,7 +63,8 @@ static struct pp_gpu_lane lane_of(const struct kind *k, const struct pp_gpu_row 
 
 static int same_lane(const struct pp_gpu_lane *a, const struct pp_gpu_lane *b)
 {
-    return a->kind == b->kind && a->device == b->device && a->context == b->context && a->stream == b->stream && a->thread == b->thread;
+    return a->kind == b->kind && a->device == b->device && a->context == b->context &&
+           a->stream == b->stream && a->thread == b->thread;
 }
 
 /* NULL without memory. A run has a dozen. */
@@ -112,7 +114,8 @@ static const char *numbered(char *out, size_t size, const char *word, uint32_t i
     return out;
 }
 
-static void name_track(const struct pp_gpu_tracks *t, const struct pp_gpu_lane *lane, struct pp_gpu_slice *out)
+static void name_track(const struct pp_gpu_tracks *t, const struct pp_gpu_lane *lane,
+                       struct pp_gpu_slice *out)
 {
     const size_t size = sizeof(out->track_name);
     char a[32], b[32];
@@ -121,16 +124,18 @@ static void name_track(const struct pp_gpu_tracks *t, const struct pp_gpu_lane *
     case STREAM:
         n = snprintf(out->track_name, size, "%s", numbered(a, sizeof(a), "stream", lane->stream));
         if (has_namesake(t, lane))
-            n += snprintf(out->track_name + n, size - (size_t)n, " of %s", numbered(b, sizeof(b), "context", lane->context));
+            n += snprintf(out->track_name + n, size - (size_t)n, " of %s",
+                          numbered(b, sizeof(b), "context", lane->context));
         break;
     case CALLS:
-        n = snprintf(out->track_name, size, "%.60s (CUDA calls)", out->thread ? out->thread->name : numbered(a, sizeof(a), "thread", lane->thread));
+        n = snprintf(out->track_name, size, "%.60s (CUDA calls)",
+                     out->thread ? out->thread->name : numbered(a, sizeof(a), "thread", lane->thread));
         break;
     case WAITS:
-        n = snprintf(out->track_name, size, "CUDA synchronization of %s", numbered(a, sizeof(a), "context", lane->context));
+        n = snprintf(out->track_name, size, "CUDA synchronization of %s",
+                     numbered(a, sizeof(a), "context", lane->context));
         break;
-    case OVERHEAD:
-        n = snprintf(out->track_name, size, "CUPTI overhead");
+    case OVERHEAD: n = snprintf(out->track_name, size, "CUPTI overhead");
     }
     if (out->beside)
         snprintf(out->track_name + n, size - (size_t)n, " (overlapping %u)", out->beside);
@@ -146,10 +151,11 @@ static void meet_device(struct pp_gpu_tracks *t, struct pp_gpu_slice *out)
     out->new_device = !(t->devices >> out->device & 1);
     t->devices |= UINT64_C(1) << out->device;
     if (out->new_device)
-        snprintf(out->device_name, sizeof(out->device_name), "GPU %u%s%.140s", out->device, name ? ": " : "", name ? name : "");
+        snprintf(out->device_name, sizeof(out->device_name), "GPU %u%s%.140s", out->device, name ? ": " : "",
+                 name ? name : "");
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------------------ */
+/* ---- slices ---- */
 
 static int on_host(const char *memory)
 {
@@ -161,7 +167,8 @@ static void name_copy(const struct pp_gpu_row *r, struct pp_gpu_slice *out)
 {
     if (!r->source || !r->target)
         return;
-    snprintf(out->text, sizeof(out->text), "Memcpy %cto%c (%.24s -> %.24s)", on_host(r->source) ? 'H' : 'D', on_host(r->target) ? 'H' : 'D', r->source, r->target);
+    snprintf(out->text, sizeof(out->text), "Memcpy %cto%c (%.24s -> %.24s)", on_host(r->source) ? 'H' : 'D',
+             on_host(r->target) ? 'H' : 'D', r->source, r->target);
     out->name = out->text;
 }
 

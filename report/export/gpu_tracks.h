@@ -1,8 +1,10 @@
-/* export/gpu_tracks.h: where a timeline draws what CUPTI recorded, and what it says there; for the formats whose viewers have tracks.
+/* export/gpu_tracks.h: where a timeline draws what CUPTI recorded, and what it says there; for the formats
+ * whose viewers have tracks.
  *
- * A track per stream of a device (kernels, copies, memsets), one per thread for its calls of the driver, one per context for waits on it, one for CUPTI's own
- * overhead. What overlaps on one of them in part gets a track beside it, as spans do (tracks.h). Categories, and flows from a call to the work done
- * for it, are those that Kineto, PyTorch's profiler, made customary in chrome://tracing and Perfetto. */
+ * A track per stream of a device (kernels, copies, memsets), one per thread for its calls of the driver, one
+ * per context for waits on it, one for CUPTI's own overhead. What overlaps on one of them in part gets a
+ * track beside it, as spans do (tracks.h). Categories, and flows from a call to the work done for it, are
+ * those that Kineto, PyTorch's profiler, made customary in chrome://tracing and Perfetto. */
 #ifndef PP_EXPORT_GPU_TRACKS_H
 #define PP_EXPORT_GPU_TRACKS_H
 
@@ -21,10 +23,13 @@ struct pp_gpu_tracks {
 struct pp_gpu_slice {
     uint64_t start_ns, end_ns;
     const char *name, *category;
-    char text[96];                      /* what name may point to */
-    enum pp_flow flow;                  /* START: a call; STEP: what was done for it; by correlation */
-    uint64_t flow_id;                   /* no batch has it */
-    struct { const char *key; uint64_t value; } note[PP_GPU_SLICE_NOTES];
+    char text[96];     /* what name may point to */
+    enum pp_flow flow; /* START: a call; STEP: what was done for it; by correlation */
+    uint64_t flow_id;  /* no batch has it */
+    struct {
+        const char *key;
+        uint64_t value;
+    } note[PP_GPU_SLICE_NOTES];
     size_t n_notes;
 
     unsigned track;                     /* its number, which no other track of the run has */
@@ -40,6 +45,7 @@ struct pp_gpu_slice {
 void pp_gpu_tracks_begin(struct pp_gpu_tracks *t, const struct pp_export_run *run);
 void pp_gpu_tracks_free(struct pp_gpu_tracks *t);
 /* Rows come in the order of their starts. PP_END: a kind of row that is not drawn; PP_E_NO_MEMORY. */
-pp_status pp_gpu_tracks_place(struct pp_gpu_tracks *t, const struct pp_gpu_row *row, struct pp_gpu_slice *out);
+pp_status pp_gpu_tracks_place(struct pp_gpu_tracks *t, const struct pp_gpu_row *row,
+                              struct pp_gpu_slice *out);
 
 #endif

@@ -6,11 +6,12 @@
 
 #include <stdint.h>
 
-/* Nsight packs pid and tid into 24 bits each. Linux numbers stay below 2^22; a thread whose number is unknown or does not fit is
- * numbered above them by its id, so that no two threads fall together. */
+/* Nsight packs pid and tid into 24 bits each. Linux numbers stay below 2^22; a thread whose number is unknown
+ * or does not fit is numbered above them by its id, so that no two threads fall together. */
 static inline uint32_t pp_nsight_number(int64_t os_number, uint32_t id)
 {
-    return os_number > 0 && os_number < 1 << 22 ? (uint32_t)os_number : (1u << 22) + id % ((1u << 24) - (1u << 22));
+    return os_number > 0 && os_number < 1 << 22 ? (uint32_t)os_number
+                                                : (1u << 22) + id % ((1u << 24) - (1u << 22));
 }
 
 static inline uint32_t pp_nsight_pid(const struct pp_thread_row *t)
@@ -27,11 +28,13 @@ static inline uint32_t pp_nsight_tid(const struct pp_thread_row *t)
 static inline uint32_t pp_nsight_colour(unsigned phase)
 {
     static const uint32_t argb[] = {
-        [PP_COLOUR_OTHER] = 0xff8c8c8c, [PP_COLOUR_COMPUTE] = 0xff2e9e4f, [PP_COLOUR_IO] = 0xff1f77b4, [PP_COLOUR_CPU] = 0xffe08a1e,
-        [PP_COLOUR_COPY] = 0xff8e5fc7, [PP_COLOUR_STALL] = 0xffd62728, [PP_COLOUR_IDLE] = 0xffc7c7c7, [PP_COLOUR_FAULT] = 0xffe377c2,
+        [PP_COLOUR_OTHER] = 0xff8c8c8c, [PP_COLOUR_COMPUTE] = 0xff2e9e4f, [PP_COLOUR_IO] = 0xff1f77b4,
+        [PP_COLOUR_CPU] = 0xffe08a1e,   [PP_COLOUR_COPY] = 0xff8e5fc7,    [PP_COLOUR_STALL] = 0xffd62728,
+        [PP_COLOUR_IDLE] = 0xffc7c7c7,  [PP_COLOUR_FAULT] = 0xffe377c2,
     };
     const struct pp_phase_info *info = pp_phase_info(phase);
-    return argb[info && (unsigned)info->colour < sizeof(argb) / sizeof(*argb) ? info->colour : PP_COLOUR_OTHER];
+    return argb[info && (unsigned)info->colour < sizeof(argb) / sizeof(*argb) ? info->colour
+                                                                              : PP_COLOUR_OTHER];
 }
 
 #endif

@@ -1,9 +1,11 @@
-/* SQLite in the shape of `nsys export --type sqlite`, so that `nsys stats` and `nsys analyze` read a run of ours.
+/* SQLite in the shape of `nsys export --type sqlite`, so that `nsys stats` and `nsys analyze` read a run of
+ * ours.
  *
- * Each span is an NVTX range of our domain: push/pop where the thread's spans nest, start/end where they overlap; text through StringIds (a
- * registered string), category = phase, payload = batch. Times are relative: the reports index them in 32-bit floats. Copies of a
- * run on a CUDA device are CUPTI rows too; those of the host stand-in never, for no GPU did them.
- * What each report needs was found by dropping columns in turn; docs/EXPORT.md has it. */
+ * Each span is an NVTX range of our domain: push/pop where the thread's spans nest, start/end where they
+ * overlap; text through StringIds (a registered string), category = phase, payload = batch. Times are
+ * relative: the reports index them in 32-bit floats. Copies of a run on a CUDA device are CUPTI rows too;
+ * those of the host stand-in never, for no GPU did them. What each report needs was found by dropping columns
+ * in turn; docs/EXPORT.md has it. */
 #include "report/export/export.h"
 #include "report/export/nsight.h"
 #include "report/export/nsys.h"
@@ -18,13 +20,14 @@
 #include <string.h>
 #include <time.h>
 
-#define DOMAIN_ID 1     /* 0 is NVTX's default domain */
+#define DOMAIN_ID 1 /* 0 is NVTX's default domain */
 #define DEVICE_ID 0
 #define CONTEXT_ID 1
 #define STREAM_ID 7     /* CUDA's first stream that is not the default one, as nsys numbers them */
 #define CATEGORY_NONE 0 /* NVTX: no category; no phase has this number */
 
-#define RANGES "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
+#define RANGES \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
 #define RANGE "(?,?,?,?,?,?,NULL,?,NULL,?,?,?)"
 #define CALL "(?,?,0,?,?,?,0)"
 
@@ -36,18 +39,20 @@ struct nsys {
     int64_t range_id, correlation_id;
     uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
     uint32_t call_name;
-    struct nsys_gpu *gpu;             /* NULL: CUPTI recorded nothing */
+    struct nsys_gpu *gpu; /* NULL: CUPTI recorded nothing */
 };
 
-/* ---- what the file says about itself --------------------------------------------------------------------------------------- */
+/* ---- what the file says about itself ---- */
 
 static pp_status put_versions(struct nsys *n, struct pp_err *err)
 {
     static const char *const rows[][2] = {
-        {"EXPORT_PRODUCT_NAME", "pipeprobe"}, {"EXPORT_PRODUCT_VERSION", PP_VERSION}, {"EXPORT_SCHEMA_VERSION", "3.0.0"},
-        {"EXPORT_SCHEMA_VERSION_MAJOR", "3"}, {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
+        {"EXPORT_PRODUCT_NAME", "pipeprobe"}, {"EXPORT_PRODUCT_VERSION", PP_VERSION},
+        {"EXPORT_SCHEMA_VERSION", "3.0.0"},   {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
+        {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
     };
-    static const char *const inserts[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)", "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
+    static const char *const inserts[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)",
+                                          "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
     pp_status st = PP_OK;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         for (size_t k = 0; k < 2 && st == PP_OK; k++)
@@ -62,16 +67,19 @@ static pp_status put_session(struct nsys *n, struct pp_err *err)
     char utc[64] = "", local[64] = "";
     time_t seconds = (time_t)(run->utc_ns / 1000000000u);
     struct tm tm;
-    pp_status st = nsys_row(&n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)", "iii",
-                            (int64_t)1 << 48, duration, duration);
+    pp_status st = nsys_row(
+        &n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)",
+        "iii", (int64_t)1 << 48, duration, duration);
     if (st != PP_OK || !run->utc_known)
         return st;
     if (gmtime_r(&seconds, &tm))
         strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (localtime_r(&seconds, &tm))
         strftime(local, sizeof(local), "%Y-%m-%dT%H:%M:%S%z", &tm);
-    return nsys_row(&n->db, err, "INSERT INTO TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime, localTime) VALUES(?,?,?)", "iss",
-                    (int64_t)run->utc_ns, utc, local);
+    return nsys_row(
+        &n->db, err,
+        "INSERT INTO TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime, localTime) VALUES(?,?,?)", "iss",
+        (int64_t)run->utc_ns, utc, local);
 }
 
 struct meta {
@@ -84,13 +92,16 @@ struct meta {
 static void put_meta(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct meta *m = ctx;
-    const char *sql = numeric ? "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,CAST(? AS NUMERIC),?)"
-                              : "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,?,?)";
+    const char *sql =
+        numeric ? "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,CAST(? AS NUMERIC),?)"
+                : "INSERT INTO pipeprobe_meta(section, key, value, unit) VALUES(?,?,?,?)";
     if (m->status == PP_OK)
         m->status = nsys_row(&m->n->db, m->err, sql, "ssss", m->section, key, value, unit);
     if (m->status == PP_OK && value && strcmp(m->section, "environment") == 0)
-        m->status = nsys_row(&m->n->db, m->err, "INSERT INTO TARGET_INFO_SYSTEM_ENV(globalVid, devStateName, name, value) VALUES(?,'pipeprobe',?,?)",
-                             "iss", (int64_t)1 << 48, key, value);
+        m->status = nsys_row(
+            &m->n->db, m->err,
+            "INSERT INTO TARGET_INFO_SYSTEM_ENV(globalVid, devStateName, name, value) VALUES(?,'pipeprobe',?,?)",
+            "iss", (int64_t)1 << 48, key, value);
 }
 
 static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
@@ -105,12 +116,12 @@ static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
             st = m.status;
     }
     for (size_t i = 0; i < n->run->n_losses && st == PP_OK; i++)
-        st = nsys_row(&n->db, err, "INSERT INTO pipeprobe_loss(what, count, why) VALUES(?,?,?)", "sis", n->run->losses[i].what,
-                      (int64_t)n->run->losses[i].count, n->run->losses[i].why);
+        st = nsys_row(&n->db, err, "INSERT INTO pipeprobe_loss(what, count, why) VALUES(?,?,?)", "sis",
+                      n->run->losses[i].what, (int64_t)n->run->losses[i].count, n->run->losses[i].why);
     return st;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static pp_status prepare_device(struct nsys *n, struct pp_err *err)
 {
@@ -124,7 +135,8 @@ static pp_status prepare_device(struct nsys *n, struct pp_err *err)
     return st;
 }
 
-static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                           struct pp_err *err)
 {
     struct nsys *n = *self = calloc(1, sizeof(*n));
     if (!n)
@@ -134,7 +146,9 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     if (st == PP_OK)
         st = nsys_rows_open(&n->db, &n->ranges, RANGES, RANGE, err);
     if (st == PP_OK)
-        st = nsys_prepare(&n->db, "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)", &n->counter, err);
+        st = nsys_prepare(&n->db,
+                          "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)",
+                          &n->counter, err);
     if (st == PP_OK && run->gpu_rows)
         st = nsys_gpu_open(&n->db, run, &n->gpu, err);
     else if (st == PP_OK && run->device_rows)
@@ -146,20 +160,23 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     return st == PP_OK ? put_all_meta(n, err) : st;
 }
 
-/* ---- processes and threads ------------------------------------------------------------------------------------------------- */
+/* ---- processes and threads ---- */
 
 /* A row of NVTX_EVENTS that names something: ranges go the fast way. */
-static pp_status put_text_event(struct nsys *n, int64_t start, int type, int category, const struct pp_thread_row *t, const char *text, struct pp_err *err)
+static pp_status put_text_event(struct nsys *n, int64_t start, int type, int category,
+                                const struct pp_thread_row *t, const char *text, struct pp_err *err)
 {
-    return nsys_row(&n->db, err, "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)", "iiiiis",
-                    start, (int64_t)type, (int64_t)category, nsys_global_tid(t), (int64_t)DOMAIN_ID, text);
+    return nsys_row(
+        &n->db, err,
+        "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)",
+        "iiiiis", start, (int64_t)type, (int64_t)category, nsys_global_tid(t), (int64_t)DOMAIN_ID, text);
 }
 
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
-    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis", nsys_global_pid(t), (int64_t)pp_nsight_pid(t),
-                            n->run->program);
+    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
+                            nsys_global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
     if (st == PP_OK)
         st = put_text_event(n, 0, NSYS_DOMAIN, CATEGORY_NONE, t, "pipeprobe", err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
@@ -168,7 +185,8 @@ static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, stru
     return st;
 }
 
-/* The main thread trains, too: it is known by two names, and reports that join the names would count its rows twice. The later one counts. */
+/* The main thread trains, too: it is known by two names, and reports that join the names would count its rows
+ * twice. The later one counts. */
 static int named_later(const struct pp_export_run *run, const struct pp_thread_row *t)
 {
     for (const struct pp_thread_row *u = t + 1; u < run->threads + run->n_threads; u++)
@@ -191,18 +209,21 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
         return st;
     st = nsys_string(&n->db, t->name, &name, err);
     if (st == PP_OK)
-        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii", (int64_t)name, nsys_global_tid(t));
+        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii",
+                      (int64_t)name, nsys_global_tid(t));
     return st == PP_OK ? put_text_event(n, 0, NSYS_THREAD_NAME, CATEGORY_NONE, t, t->name, err) : st;
 }
 
-static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                            struct pp_err *err)
 {
     struct nsys *n = self;
     const struct pp_thread_row *at = t ? t : n->run->threads;
     char text[512];
     if (!at)
         return PP_OK;
-    snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?", e->reason ? e->reason : "");
+    snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?",
+             e->reason ? e->reason : "");
     return put_text_event(n, nsys_time(n->run, e->t_ns), NSYS_MARK, CATEGORY_NONE, at, text, err);
 }
 
@@ -224,22 +245,35 @@ static pp_status nsys_counter(void *self, const struct pp_export_counter *c, str
 static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
 {
     struct nsys *n = self;
-    return n->gpu ? nsys_gpu_put(n->gpu, row, err) : PP_OK; /* NULL: they began after the scan, the file is being written */
+    return n->gpu ? nsys_gpu_put(n->gpu, row, err)
+                  : PP_OK; /* NULL: they began after the scan, the file is being written */
 }
 
-/* ---- spans ----------------------------------------------------------------------------------------------------------------- */
+/* ---- spans ---- */
 
-/* The call that issued the copy was made at the start of the span. When it returned is known for pageable memory alone, where it
- * is with the copy; an asynchronous call gets the least length reports accept, 1 ns, rather than a made-up one. */
-static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end, struct pp_err *err)
+/* The call that issued the copy was made at the start of the span. When it returned is known for pageable
+ * memory alone, where it is with the copy; an asynchronous call gets the least length reports accept, 1 ns,
+ * rather than a made-up one. */
+static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end,
+                          struct pp_err *err)
 {
     int64_t pinned = n->run->pinned, id = ++n->correlation_id;
     int64_t memory = pinned < 0 ? NSYS_MEMORY_UNKNOWN : pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
     if (end <= start)
         end = start + 1; /* gputrace divides by the duration */
-    const int64_t call[] = {start, pinned == 0 ? end : start + 1, nsys_global_tid(e->thread), id, n->call_name};
-    const int64_t copy[] = {start, end, DEVICE_ID, CONTEXT_ID, STREAM_ID, id, nsys_global_pid(e->thread), nsys_number(e->span->bytes),
-                            NSYS_COPY_HTOD, memory, NSYS_MEMORY_DEVICE};
+    const int64_t call[] = {start, pinned == 0 ? end : start + 1, nsys_global_tid(e->thread), id,
+                            n->call_name};
+    const int64_t copy[] = {start,
+                            end,
+                            DEVICE_ID,
+                            CONTEXT_ID,
+                            STREAM_ID,
+                            id,
+                            nsys_global_pid(e->thread),
+                            nsys_number(e->span->bytes),
+                            NSYS_COPY_HTOD,
+                            memory,
+                            NSYS_MEMORY_DEVICE};
     pp_status st = nsys_rows_put(&n->db, &n->calls, call, err);
     return st == PP_OK ? nsys_rows_put(&n->db, &n->copies, copy, err) : st;
 }
@@ -252,11 +286,19 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
     if (st != PP_OK)
         return st;
     int64_t start = nsys_time(n->run, e->span->start_ns), end = nsys_time(n->run, e->end_ns);
-    const int64_t range[] = {start, end, e->track ? NSYS_START_END : NSYS_PUSH_POP, e->track ? ++n->range_id : NSYS_NULL, e->span->phase,
-                             pp_nsight_colour(e->span->phase), nsys_global_tid(e->thread), *string, DOMAIN_ID,
+    const int64_t range[] = {start,
+                             end,
+                             e->track ? NSYS_START_END : NSYS_PUSH_POP,
+                             e->track ? ++n->range_id : NSYS_NULL,
+                             e->span->phase,
+                             pp_nsight_colour(e->span->phase),
+                             nsys_global_tid(e->thread),
+                             *string,
+                             DOMAIN_ID,
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
     st = nsys_rows_put(&n->db, &n->ranges, range, err);
-    if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu && !(e->span->flags & PP_SPAN_ERROR))
+    if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu &&
+        !(e->span->flags & PP_SPAN_ERROR))
         st = put_copy(n, e, start, end, err);
     return st;
 }

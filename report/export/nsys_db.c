@@ -15,9 +15,13 @@ static pp_status fail(const struct nsys_db *d, struct pp_err *err)
         return pp_fail(err, PP_E_NO_SPACE, "writing %s failed: the disk or the quota is full", d->label);
     if ((code & 0xff) == SQLITE_NOMEM)
         return pp_fail(err, PP_E_NO_MEMORY, "writing %s failed: no memory", d->label);
-    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely cause. */
-    if (sqlite3_extended_errcode(d->db) == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        return pp_fail(err, PP_E_NO_SPACE, "writing %s failed: a file-size limit of %llu bytes is in force (ulimit -f)", d->label, (unsigned long long)limit.rlim_cur);
+    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely
+     * cause. */
+    if (sqlite3_extended_errcode(d->db) == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY)
+        return pp_fail(err, PP_E_NO_SPACE,
+                       "writing %s failed: a file-size limit of %llu bytes is in force (ulimit -f)", d->label,
+                       (unsigned long long)limit.rlim_cur);
     if ((code & 0xff) == SQLITE_IOERR && os)
         return pp_fail_errno(err, os, "writing %s failed", d->label);
     return pp_fail(err, PP_E_IO, "writing %s failed: %s", d->label, why);
@@ -33,8 +37,11 @@ pp_status nsys_db_open(struct nsys_db *d, const char *path, const char *label, i
     d->label = label;
     if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return fail(d, err);
-    pp_status st = exec(d, "PRAGMA page_size=16384; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-                           "PRAGMA cache_size=-16384; BEGIN;", err);
+    pp_status st = exec(
+        d,
+        "PRAGMA page_size=16384; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
+        "PRAGMA cache_size=-16384; BEGIN;",
+        err);
     if (st == PP_OK)
         st = exec(d, nsys_schema, err);
     if (st == PP_OK && gpu)
@@ -56,7 +63,9 @@ void nsys_db_close(struct nsys_db *d)
 
 pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, struct pp_err *err)
 {
-    return sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) == SQLITE_OK ? PP_OK : fail(d, err);
+    return sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) == SQLITE_OK
+               ? PP_OK
+               : fail(d, err);
 }
 
 pp_status nsys_step(struct nsys_db *d, sqlite3_stmt *st, struct pp_err *err)
@@ -74,8 +83,8 @@ pp_status nsys_string(struct nsys_db *d, const char *text, uint32_t *id, struct 
 
 pp_status nsys_device(struct nsys_db *d, const char *name, uint32_t id, struct pp_err *err)
 {
-    return nsys_row(d, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)", "iisi", (int64_t)1 << 48, (int64_t)id,
-                    name ? name : "CUDA device", (int64_t)id);
+    return nsys_row(d, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)", "iisi",
+                    (int64_t)1 << 48, (int64_t)id, name ? name : "CUDA device", (int64_t)id);
 }
 
 pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const char *types, ...)

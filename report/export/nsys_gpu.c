@@ -19,10 +19,14 @@ static const struct {
     const char *into, *row;
 } inserts[TABLES] = {
     [MEMCPY] = {NSYS_INTO_COPIES, NSYS_COPY_ROW},
-    [MEMSET] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(" DEVICE_COLUMNS "bytes) VALUES", "(" DEVICE_VALUES "?)"},
-    [KERNEL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(" DEVICE_COLUMNS "demangledName, shortName, mangledName) VALUES", "(" DEVICE_VALUES "?,?,?)"},
+    [MEMSET] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(" DEVICE_COLUMNS "bytes) VALUES",
+                "(" DEVICE_VALUES "?)"},
+    [KERNEL] = {"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(" DEVICE_COLUMNS
+                "demangledName, shortName, mangledName) VALUES",
+                "(" DEVICE_VALUES "?,?,?)"},
     [CALL] = {NSYS_INTO_CALLS, "(?,?,?,?,?,?,?)"},
-    [SYNC] = {"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(" DEVICE_COLUMNS "syncType) VALUES", "(" DEVICE_VALUES "?)"},
+    [SYNC] = {"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(" DEVICE_COLUMNS "syncType) VALUES",
+              "(" DEVICE_VALUES "?)"},
 };
 
 struct name {
@@ -39,7 +43,8 @@ struct nsys_gpu {
     uint64_t devices; /* a bit each, that TARGET_INFO_GPU has */
 };
 
-pp_status nsys_gpu_open(struct nsys_db *d, const struct pp_export_run *run, struct nsys_gpu **out, struct pp_err *err)
+pp_status nsys_gpu_open(struct nsys_db *d, const struct pp_export_run *run, struct nsys_gpu **out,
+                        struct pp_err *err)
 {
     pp_status st = PP_OK;
     struct nsys_gpu *g = *out = calloc(1, sizeof(*g));
@@ -72,7 +77,7 @@ void nsys_gpu_free(struct nsys_gpu *g)
     free(g);
 }
 
-/* ---- names, devices, threads ------------------------------------------------------------------------------------------------ */
+/* ---- names, devices, threads ---- */
 
 static pp_status name_id(struct nsys_gpu *g, const char *text, int64_t *id, struct pp_err *err)
 {
@@ -111,11 +116,12 @@ static int64_t thread_of(const struct nsys_gpu *g, uint32_t os_thread)
     return nsys_process(run) | pp_nsight_number(os_thread == NONE ? 0 : os_thread, 0);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------ */
+/* ---- values ---- */
 
 static int64_t memory_kind(const char *text)
 {
-    static const char *const names[] = {"pageable", "pinned", "device", "array", "managed", "device static", "managed static"}; /* in nsys' order */
+    static const char *const names[] = {"pageable", "pinned",        "device",        "array",
+                                        "managed",  "device static", "managed static"}; /* in nsys' order */
     for (size_t i = 0; text && i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(text, names[i]) == 0)
             return (int64_t)i;
@@ -131,12 +137,15 @@ static int64_t copy_kind(int64_t from, int64_t to)
 {
     if (from == NSYS_MEMORY_UNKNOWN || to == NSYS_MEMORY_UNKNOWN)
         return NSYS_COPY_UNKNOWN;
-    return on_host(from) ? on_host(to) ? NSYS_COPY_HTOH : NSYS_COPY_HTOD : on_host(to) ? NSYS_COPY_DTOH : NSYS_COPY_DTOD;
+    return on_host(from) ? on_host(to) ? NSYS_COPY_HTOH : NSYS_COPY_HTOD
+           : on_host(to) ? NSYS_COPY_DTOH
+                         : NSYS_COPY_DTOD;
 }
 
 static int64_t sync_type(const char *text)
 {
-    static const char *const names[] = {"event synchronize", "stream wait event", "stream synchronize", "context synchronize"};
+    static const char *const names[] = {"event synchronize", "stream wait event", "stream synchronize",
+                                        "context synchronize"};
     for (size_t i = 0; text && i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(text, names[i]) == 0)
             return (int64_t)i + 1;
@@ -149,14 +158,22 @@ static int64_t known(uint32_t id)
     return id == NONE ? 0 : id;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* The columns that all tables of the device begin with, and those of each table's own. */
-static pp_status put_device_row(struct nsys_gpu *g, enum table table, const struct pp_gpu_row *r, const int64_t *own, size_t n_own, struct pp_err *err)
+static pp_status put_device_row(struct nsys_gpu *g, enum table table, const struct pp_gpu_row *r,
+                                const int64_t *own, size_t n_own, struct pp_err *err)
 {
     int64_t start = nsys_time(g->run, r->start_ns), end = nsys_time(g->run, r->start_ns + r->dur_ns);
-    int64_t values[DEVICE_SHARED + MOST_OWN] = {start, end > start ? end : start + 1, /* gputrace divides by the duration */
-                                   known(r->device), known(r->context), known(r->stream), known(r->correlation), nsys_process(g->run)};
+    int64_t values[DEVICE_SHARED + MOST_OWN] = {start,
+                                                end > start
+                                                    ? end
+                                                    : start + 1, /* gputrace divides by the duration */
+                                                known(r->device),
+                                                known(r->context),
+                                                known(r->stream),
+                                                known(r->correlation),
+                                                nsys_process(g->run)};
     memcpy(values + DEVICE_SHARED, own, n_own * sizeof(*own));
     pp_status st = know_device(g, known(r->device), err);
     return st == PP_OK ? nsys_rows_put(g->db, &g->rows[table], values, err) : st;
@@ -165,7 +182,8 @@ static pp_status put_device_row(struct nsys_gpu *g, enum table table, const stru
 static pp_status put_copy(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
 {
     int64_t from = memory_kind(r->source), to = memory_kind(r->target);
-    return put_device_row(g, MEMCPY, r, (const int64_t[]){nsys_number(r->bytes), copy_kind(from, to), from, to}, 4, err);
+    return put_device_row(g, MEMCPY, r,
+                          (const int64_t[]){nsys_number(r->bytes), copy_kind(from, to), from, to}, 4, err);
 }
 
 static pp_status put_kernel(struct nsys_gpu *g, const struct pp_gpu_row *r, struct pp_err *err)
@@ -181,7 +199,12 @@ static pp_status put_call(struct nsys_gpu *g, const struct pp_gpu_row *r, struct
     pp_status st = name_id(g, r->name, &name, err);
     if (st != PP_OK)
         return st;
-    const int64_t values[] = {start, nsys_time(g->run, r->start_ns + r->dur_ns), CLASS_DRIVER, thread_of(g, r->thread), known(r->correlation), name,
+    const int64_t values[] = {start,
+                              nsys_time(g->run, r->start_ns + r->dur_ns),
+                              CLASS_DRIVER,
+                              thread_of(g, r->thread),
+                              known(r->correlation),
+                              name,
                               r->result < 0 ? 0 : r->result};
     return nsys_rows_put(g->db, &g->rows[CALL], values, err);
 }

@@ -10,7 +10,8 @@ static pp_status no_memory(const struct nsys_db *d, struct pp_err *err)
     return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", d->label);
 }
 
-static pp_status prepare(struct nsys_db *d, const char *into, const char *row, int rows, sqlite3_stmt **out, struct pp_err *err)
+static pp_status prepare(struct nsys_db *d, const char *into, const char *row, int rows, sqlite3_stmt **out,
+                         struct pp_err *err)
 {
     char *sql = malloc(strlen(into) + (size_t)rows * (strlen(row) + 1) + 1);
     if (!sql)
@@ -23,7 +24,8 @@ static pp_status prepare(struct nsys_db *d, const char *into, const char *row, i
     return st;
 }
 
-pp_status nsys_rows_open(struct nsys_db *d, struct nsys_rows *r, const char *into, const char *row, struct pp_err *err)
+pp_status nsys_rows_open(struct nsys_db *d, struct nsys_rows *r, const char *into, const char *row,
+                         struct pp_err *err)
 {
     pp_status st = prepare(d, into, row, NSYS_ROWS, &r->many, err);
     if (st == PP_OK)

@@ -1,6 +1,6 @@
-/* The tables of an nsys SQLite export. Reports join the enumerations by id, newer ones skip when an enumeration is missing. Our own tables
- * (pipeprobe_*) lie beside them: nsys looks at tables by name, and their columns are not called start and end, which would make
- * `nsys analyze` take them for event tables. */
+/* The tables of an nsys SQLite export. Reports join the enumerations by id, newer ones skip when an
+ * enumeration is missing. Our own tables (pipeprobe_*) lie beside them: nsys looks at tables by name, and
+ * their columns are not called start and end, which would make `nsys analyze` take them for event tables. */
 #include "report/export/nsys.h"
 
 #define ENUM_COLUMNS "(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);"

@@ -1,9 +1,10 @@
 /* NVTXT, the text form that Nsight's ImportNvtxt turns into an .nsys-rep for its GUI.
  *
- * Learnt from the importer itself, for the format has no description: positional fields are declared by "@Kind, field...", constants follow
- * as "Name = value"; times are nanoseconds but pass through a double, hence count from the run's start; an empty range (start == end) is
- * skipped, hence lasts 1 ns; backslashes in a message are literal, so a quote cannot be escaped and becomes an apostrophe;
- * payloads and categories are accepted and dropped, so they are not written. Counters have no place in it. */
+ * Learnt from the importer itself, for the format has no description: positional fields are declared by
+ * "@Kind, field...", constants follow as "Name = value"; times are nanoseconds but pass through a double,
+ * hence count from the run's start; an empty range (start == end) is skipped, hence lasts 1 ns; backslashes
+ * in a message are literal, so a quote cannot be escaped and becomes an apostrophe; payloads and categories
+ * are accepted and dropped, so they are not written. Counters have no place in it. */
 #include "report/export/export.h"
 #include "report/export/nsight.h"
 #include "report/export/out.h"
@@ -34,7 +35,6 @@ static void put_field(struct pp_out *o, uint64_t v)
     pp_out_uint(o, v);
 }
 
-
 static void put_marker(struct nvtxt *n, uint64_t t_ns, const struct pp_thread_row *t, const char *message)
 {
     static const struct pp_thread_row nobody;
@@ -47,7 +47,8 @@ static void put_marker(struct nvtxt *n, uint64_t t_ns, const struct pp_thread_ro
     pp_out_str(&n->out, n->colour[PP_PHASE_RETRY]);
 }
 
-static pp_status nvtxt_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status nvtxt_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                            struct pp_err *err)
 {
     struct nvtxt *n = *self = malloc(sizeof(*n));
     char text[512];
@@ -63,7 +64,8 @@ static pp_status nvtxt_open(const struct pp_export_run *run, struct pp_export_pl
                         "@Marker, Time, ProcessId, ThreadId, Message, Color\nTimeBase = Manual\n"
                         "@NameOsThread, ProcessId, ThreadId, Message\n");
     for (size_t i = 0; i < run->n_losses; i++) {
-        snprintf(text, sizeof(text), "lost: %llu %s: %s", (unsigned long long)run->losses[i].count, run->losses[i].what, run->losses[i].why);
+        snprintf(text, sizeof(text), "lost: %llu %s: %s", (unsigned long long)run->losses[i].count,
+                 run->losses[i].what, run->losses[i].why);
         put_marker(n, run->origin_ns, NULL, text);
     }
     if (run->recovery)
@@ -82,11 +84,13 @@ static pp_status nvtxt_thread(void *self, const struct pp_thread_row *t, struct 
     return pp_out_check(&n->out, err);
 }
 
-static pp_status nvtxt_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status nvtxt_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                             struct pp_err *err)
 {
     struct nvtxt *n = self;
     char text[512];
-    snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?", e->reason ? e->reason : "");
+    snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?",
+             e->reason ? e->reason : "");
     put_marker(n, e->t_ns, t, text);
     return pp_out_check(&n->out, err);
 }

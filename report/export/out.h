@@ -1,5 +1,6 @@
-/* export/out.h: buffered writing to a file descriptor for the formats that are written from front to back. Numbers are formatted here
- * because at ten million spans printf is most of the time. A failed write sticks: later calls do nothing, pp_out_end reports it. */
+/* export/out.h: buffered writing to a file descriptor for the formats that are written from front to back.
+ * Numbers are formatted here because at ten million spans printf is most of the time. A failed write sticks:
+ * later calls do nothing, pp_out_end reports it. */
 #ifndef PP_EXPORT_OUT_H
 #define PP_EXPORT_OUT_H
 
@@ -22,8 +23,8 @@ void pp_out_str(struct pp_out *o, const char *s);
 void pp_out_char(struct pp_out *o, char c);
 void pp_out_uint(struct pp_out *o, uint64_t v);
 void pp_out_int(struct pp_out *o, int64_t v);
-void pp_out_us(struct pp_out *o, uint64_t ns);     /* nanoseconds as microseconds with three decimals */
-void pp_out_double(struct pp_out *o, double v);    /* shortest form that reads back the same; v must be finite */
+void pp_out_us(struct pp_out *o, uint64_t ns);  /* nanoseconds as microseconds with three decimals */
+void pp_out_double(struct pp_out *o, double v); /* shortest form that reads back the same; v must be finite */
 /* PP_OK while every write has gone well; else the sentence. */
 pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);
 /* Writes what is left, and checks. */

@@ -1,8 +1,10 @@
-/* Perfetto's protobuf trace: track events. tests/e2e/export_perfetto.sh decodes the result with the reference decoder.
+/* Perfetto's protobuf trace: track events. tests/e2e/export_perfetto.sh decodes the result with the reference
+ * decoder.
  *
- * One packet sequence; names, categories and annotation names are interned in the packet that first needs them. Begin and end of a span are
- * written together: the trace processor sorts packets by time, keeping file order among equals, and the walker's order (starts never
- * go back within a track, the longer first) is what makes equal times nest. Times are CLOCK_MONOTONIC, which is made the trace's clock. */
+ * One packet sequence; names, categories and annotation names are interned in the packet that first needs
+ * them. Begin and end of a span are written together: the trace processor sorts packets by time, keeping file
+ * order among equals, and the walker's order (starts never go back within a track, the longer first) is what
+ * makes equal times nest. Times are CLOCK_MONOTONIC, which is made the trace's clock. */
 #include "report/export/perfetto.h"
 #include "report/export/place.h"
 
@@ -15,7 +17,8 @@
 
 static pp_status put_loss(struct perfetto *p, const struct pp_export_loss *l, struct pp_err *err)
 {
-    size_t packet = perfetto_begin_at(p, p->run->origin_ns), event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
+    size_t packet = perfetto_begin_at(p, p->run->origin_ns),
+           event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
     pp_proto_str(&p->proto, EVENT_NAME, "lost");
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
     perfetto_note_text(p, "what", l->what);
@@ -27,14 +30,16 @@ static pp_status put_loss(struct perfetto *p, const struct pp_export_loss *l, st
 
 static pp_status put_recovery(struct perfetto *p, struct pp_err *err)
 {
-    size_t packet = perfetto_begin_at(p, p->run->origin_ns), event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
+    size_t packet = perfetto_begin_at(p, p->run->origin_ns),
+           event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
     pp_proto_str(&p->proto, EVENT_NAME, "recovered");
     perfetto_note_text(p, "what", p->run->recovery);
     pp_proto_end(&p->proto, event);
     return perfetto_end(p, packet, err);
 }
 
-static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                               struct pp_err *err)
 {
     struct perfetto *p = *self = calloc(1, sizeof(*p));
     if (!p || !(p->tracks = calloc(run->n_threads + 1, sizeof(*p->tracks))))
@@ -57,11 +62,14 @@ static pp_status perfetto_thread(void *self, const struct pp_thread_row *t, stru
     return perfetto_put_thread(self, t, err);
 }
 
-static pp_status perfetto_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status perfetto_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                                struct pp_err *err)
 {
     struct perfetto *p = self;
     size_t packet = perfetto_begin_at(p, e->t_ns);
-    size_t event = perfetto_begin_event(p, TYPE_INSTANT, t ? perfetto_thread_track(p, t, 0) : perfetto_process_track(p, p->run->threads));
+    size_t event = perfetto_begin_event(p, TYPE_INSTANT,
+                                        t ? perfetto_thread_track(p, t, 0)
+                                          : perfetto_process_track(p, p->run->threads));
     pp_proto_str(&p->proto, EVENT_NAME, e->kind ? e->kind : "error");
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
     perfetto_note_text(p, "path", e->path);
@@ -76,7 +84,9 @@ static pp_status perfetto_error(void *self, const struct pp_error_row *e, const 
 static size_t find_counter(const struct perfetto *p, const struct pp_export_counter *c)
 {
     size_t i = 0;
-    while (i < p->n_counters && (strcmp(p->counters[i].name, c->name) != 0 || perfetto_process_track(p, p->counters[i].thread) != perfetto_process_track(p, c->thread)))
+    while (i < p->n_counters &&
+           (strcmp(p->counters[i].name, c->name) != 0 ||
+            perfetto_process_track(p, p->counters[i].thread) != perfetto_process_track(p, c->thread)))
         i++;
     return i;
 }
@@ -141,7 +151,8 @@ static void put_notes(struct perfetto *p, const struct pp_span *s)
         perfetto_note(p, NOTE_UNFINISHED, 1);
 }
 
-static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span *e, uint64_t track, struct pp_err *err)
+static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span *e, uint64_t track,
+                                struct pp_err *err)
 {
     const struct pp_span *s = e->span;
     size_t packet = perfetto_begin_at(p, s->start_ns), event;
@@ -152,7 +163,8 @@ static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span 
     if (s->flags & PP_SPAN_ERROR)
         pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
     if (e->flow != PP_FLOW_NONE)
-        pp_proto_fixed64(&p->proto, e->flow == PP_FLOW_END ? EVENT_LAST_FLOW : EVENT_FLOW, (uint64_t)s->batch + 1);
+        pp_proto_fixed64(&p->proto, e->flow == PP_FLOW_END ? EVENT_LAST_FLOW : EVENT_FLOW,
+                         (uint64_t)s->batch + 1);
     put_notes(p, s);
     pp_proto_end(&p->proto, event);
     return perfetto_end(p, packet, err);
@@ -161,7 +173,8 @@ static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span 
 static pp_status perfetto_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
     struct perfetto *p = self;
-    uint64_t *known = &p->tracks[e->thread - p->run->threads], track = perfetto_thread_track(p, e->thread, e->track);
+    uint64_t *known = &p->tracks[e->thread - p->run->threads],
+             track = perfetto_thread_track(p, e->thread, e->track);
     pp_status st = PP_OK;
     if (e->track && !(*known >> e->track & 1)) {
         char name[96];

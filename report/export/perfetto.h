@@ -1,6 +1,7 @@
 /* export/perfetto.h: what the rooms of the Perfetto exporter share. Private to perfetto*.c.
  *
- *   perfetto.c the exporter: spans, counters, errors, losses -> perfetto_tracks.c tracks, perfetto_gpu.c what the GPU did -> perfetto_packet.c packets
+ *   perfetto.c the exporter: spans, counters, errors, losses -> perfetto_tracks.c tracks, perfetto_gpu.c
+ *     what the GPU did -> perfetto_packet.c packets
  *
  * Field numbers are those of the public protos (protos/perfetto/trace/ in the Perfetto sources). */
 #ifndef PP_EXPORT_PERFETTO_H
@@ -12,14 +13,32 @@
 #include "report/export/proto.h"
 
 enum { PACKET_TIMESTAMP = 8, PACKET_TRACK_EVENT = 11, PACKET_INTERNED = 12, PACKET_TRACK = 60 };
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8
+};
 enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ANNOTATION = 3 };
-enum { EVENT_CATEGORY_IID = 3, EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME_IID = 10, EVENT_TRACK = 11, EVENT_CATEGORY = 22, EVENT_NAME = 23,
-       EVENT_DOUBLE_COUNTER = 44, EVENT_FLOW = 47, EVENT_LAST_FLOW = 48 };
+enum {
+    EVENT_CATEGORY_IID = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_CATEGORY = 22,
+    EVENT_NAME = 23,
+    EVENT_DOUBLE_COUNTER = 44,
+    EVENT_FLOW = 47,
+    EVENT_LAST_FLOW = 48
+};
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6, ANNOTATION_NAME = 10 };
 
-/* Track numbers have only to differ within the trace. Tracks beside a thread's own have the track in the upper half. */
+/* Track numbers have only to differ within the trace. Tracks beside a thread's own have the track in the
+ * upper half. */
 #define PROCESS_TRACKS 0x1000000ull
 #define COUNTER_TRACKS 0x2000000ull
 #define DEVICE_TRACKS 0x3000000ull
@@ -27,7 +46,18 @@ enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6, ANNO
 #define THREAD_TRACKS 0x100000000ull
 
 /* Annotations and categories of spans, interned by these numbers. */
-enum { NOTE_BATCH = 1, NOTE_SAMPLE, NOTE_SAMPLES, NOTE_BYTES, NOTE_CPU, NOTE_DELAY, NOTE_CACHE, NOTE_EPOCH, NOTE_UNFINISHED, NOTE_COUNT };
+enum {
+    NOTE_BATCH = 1,
+    NOTE_SAMPLE,
+    NOTE_SAMPLES,
+    NOTE_BYTES,
+    NOTE_CPU,
+    NOTE_DELAY,
+    NOTE_CACHE,
+    NOTE_EPOCH,
+    NOTE_UNFINISHED,
+    NOTE_COUNT
+};
 enum { CATEGORY_WORK = 1, CATEGORY_WAIT, CATEGORY_ERROR, CATEGORY_COUNT };
 
 struct counter_track {
@@ -37,10 +67,10 @@ struct counter_track {
 
 struct perfetto {
     struct pp_out out;
-    struct pp_proto proto;   /* the packet being made */
+    struct pp_proto proto; /* the packet being made */
     const struct pp_export_run *run;
     uint8_t interned[(PP_EXPORT_KEYS + 7) / 8]; /* by name key */
-    uint64_t *tracks;        /* per thread: bit k: track k has its descriptor */
+    uint64_t *tracks;                           /* per thread: bit k: track k has its descriptor */
     struct counter_track *counters;
     size_t n_counters;
     struct pp_gpu_tracks gpu;
@@ -52,7 +82,8 @@ size_t perfetto_begin_at(struct perfetto *p, uint64_t t_ns);
 pp_status perfetto_end(struct perfetto *p, size_t packet, struct pp_err *err);
 /* Inside a packet: an event on a track. End it with pp_proto_end. */
 size_t perfetto_begin_event(struct perfetto *p, unsigned type, uint64_t track);
-pp_status perfetto_put_end(struct perfetto *p, uint64_t t_ns, uint64_t track, struct pp_err *err); /* a packet: the innermost slice of the track is over */
+pp_status perfetto_put_end(struct perfetto *p, uint64_t t_ns, uint64_t track,
+                           struct pp_err *err); /* a packet: the innermost slice of the track is over */
 void perfetto_intern(struct perfetto *p, unsigned kind, uint64_t iid, const char *text);
 /* Inside an event. */
 void perfetto_note(struct perfetto *p, unsigned iid, uint64_t v);
@@ -63,10 +94,12 @@ pp_status perfetto_put_head(struct perfetto *p, struct pp_err *err);
 
 /* ---- perfetto_tracks.c: numbers of tracks, and the packets that describe them ---- */
 uint64_t perfetto_thread_track(const struct perfetto *p, const struct pp_thread_row *t, unsigned beside);
-uint64_t perfetto_process_track(const struct perfetto *p, const struct pp_thread_row *t); /* NULL: the first */
+uint64_t perfetto_process_track(const struct perfetto *p,
+                                const struct pp_thread_row *t); /* NULL: the first */
 pp_status perfetto_put_processes(struct perfetto *p, struct pp_err *err);
 pp_status perfetto_put_thread(struct perfetto *p, const struct pp_thread_row *t, struct pp_err *err);
-pp_status perfetto_put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, const char *name, struct pp_err *err); /* parent 0: none */
+pp_status perfetto_put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, const char *name,
+                             struct pp_err *err); /* parent 0: none */
 pp_status perfetto_put_counter_track(struct perfetto *p, size_t number, struct pp_err *err);
 
 /* ---- perfetto_gpu.c ---- */

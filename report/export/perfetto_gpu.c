@@ -8,7 +8,8 @@ static pp_status put_gpu_track(struct perfetto *p, const struct pp_gpu_slice *s,
     uint64_t parent = s->device != UINT32_MAX ? DEVICE_TRACKS + s->device
                       : s->thread             ? perfetto_thread_track(p, s->thread, 0)
                                               : perfetto_process_track(p, p->run->threads);
-    pp_status st = s->new_device ? perfetto_put_track(p, DEVICE_TRACKS + s->device, 0, s->device_name, err) : PP_OK;
+    pp_status st = s->new_device ? perfetto_put_track(p, DEVICE_TRACKS + s->device, 0, s->device_name, err)
+                                 : PP_OK;
     return st == PP_OK ? perfetto_put_track(p, GPU_TRACKS + s->track, parent, s->track_name, err) : st;
 }
 
@@ -22,7 +23,8 @@ pp_status perfetto_put_gpu(struct perfetto *p, const struct pp_gpu_row *row, str
         st = put_gpu_track(p, &s, err);
     if (st != PP_OK)
         return st;
-    size_t packet = perfetto_begin_at(p, s.start_ns), event = perfetto_begin_event(p, TYPE_BEGIN, GPU_TRACKS + s.track);
+    size_t packet = perfetto_begin_at(p, s.start_ns),
+           event = perfetto_begin_event(p, TYPE_BEGIN, GPU_TRACKS + s.track);
     pp_proto_str(&p->proto, EVENT_NAME, s.name);
     pp_proto_str(&p->proto, EVENT_CATEGORY, s.category);
     if (s.flow != PP_FLOW_NONE)

@@ -3,15 +3,30 @@
 #include "probe/base/err.h"
 
 enum { TRACE_PACKET = 1 };
-enum { PACKET_CLOCK_SNAPSHOT = 6, PACKET_SEQUENCE = 10, PACKET_SEQUENCE_FLAGS = 13, PACKET_DEFAULTS = 59, PACKET_FIRST_ON_SEQUENCE = 87 };
+enum {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_SEQUENCE = 10,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_FIRST_ON_SEQUENCE = 87
+};
 enum { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 enum { DEFAULTS_CLOCK = 58 };
-enum { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_REALTIME_ID = 1, CLOCK_MONOTONIC_ID = 3 };
+enum {
+    SNAPSHOT_CLOCKS = 1,
+    SNAPSHOT_PRIMARY = 2,
+    CLOCK_ID = 1,
+    CLOCK_TIMESTAMP = 2,
+    CLOCK_REALTIME_ID = 1,
+    CLOCK_MONOTONIC_ID = 3
+};
 enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
 #define SEQUENCE_ID 1
 
-static const char *const annotation_names[] = {"", "batch", "sample", "samples", "bytes", "cpu_ns", "run_delay_ns", "cache_hit_kib", "epoch", "unfinished"};
+static const char *const annotation_names[] = {"",      "batch",     "sample",       "samples",
+                                               "bytes", "cpu_ns",    "run_delay_ns", "cache_hit_kib",
+                                               "epoch", "unfinished"};
 static const char *const category_names[] = {"", "work", "wait", "error"};
 
 size_t perfetto_begin(struct perfetto *p)

@@ -3,7 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PROCESS_PID = 1, PROCESS_CMDLINE = 2, PROCESS_NAME = 6, THREAD_PID = 1, THREAD_TID = 2, THREAD_SORT = 3, THREAD_NAME = 5 };
+enum {
+    PROCESS_PID = 1,
+    PROCESS_CMDLINE = 2,
+    PROCESS_NAME = 6,
+    THREAD_PID = 1,
+    THREAD_TID = 2,
+    THREAD_SORT = 3,
+    THREAD_NAME = 5
+};
 enum { COUNTER_UNIT = 3, UNIT_TIME_NS = 1, UNIT_COUNT = 2, UNIT_SIZE_BYTES = 3 };
 
 /* A process is known by its first thread. */
@@ -30,7 +38,8 @@ static int64_t pid_of(const struct pp_thread_row *t)
     return t && t->pid > 0 ? t->pid : 1;
 }
 
-static pp_status put_process(struct perfetto *p, size_t number, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status put_process(struct perfetto *p, size_t number, const struct pp_thread_row *t,
+                             struct pp_err *err)
 {
     const char *command = p->run->source->meta(p->run->source->ctx, "run", "command_line");
     size_t packet = perfetto_begin(p), track = pp_proto_begin(&p->proto, PACKET_TRACK), process;
@@ -70,7 +79,8 @@ pp_status perfetto_put_thread(struct perfetto *p, const struct pp_thread_row *t,
     return perfetto_end(p, packet, err);
 }
 
-pp_status perfetto_put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, const char *name, struct pp_err *err)
+pp_status perfetto_put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, const char *name,
+                             struct pp_err *err)
 {
     size_t packet = perfetto_begin(p), track = pp_proto_begin(&p->proto, PACKET_TRACK);
     pp_proto_uint(&p->proto, TRACK_UUID, uuid);

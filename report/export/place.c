@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /* A device or pipe is written straight through: there is nothing to rename over it. */
-static pp_status look(const struct pp_export_place *p, const char *input, int streams, int *through, struct pp_err *err)
+static pp_status look(const struct pp_export_place *p, const char *input, int streams, int *through,
+                      struct pp_err *err)
 {
     struct stat out, in;
     *through = 0;
@@ -21,12 +22,15 @@ static pp_status look(const struct pp_export_place *p, const char *input, int st
     if (S_ISDIR(out.st_mode))
         return pp_fail(err, PP_E_USAGE, "exporting to %s: it is a directory; name a file in it", p->out);
     if (input && stat(input, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-        return pp_fail(err, PP_E_USAGE, "exporting to %s: that is the recorded run itself; choose another name with -o", p->out);
+        return pp_fail(err, PP_E_USAGE,
+                       "exporting to %s: that is the recorded run itself; choose another name with -o",
+                       p->out);
     *through = !S_ISREG(out.st_mode);
     if (*through && !streams)
         return pp_fail(err, PP_E_USAGE, "exporting to %s: this format needs a regular file", p->out);
     if (!*through && !p->force)
-        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name with -o", p->out);
+        return pp_fail(err, PP_E_EXISTS,
+                       "%s is there already; use --force to replace it, or another name with -o", p->out);
     return PP_OK;
 }
 
@@ -44,7 +48,8 @@ static pp_status make_temporary(struct pp_export_place *p, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *input, int force, int streams, struct pp_err *err)
+pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *input, int force, int streams,
+                        struct pp_err *err)
 {
     pp_status st;
     int through;
@@ -53,7 +58,9 @@ pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *
         return pp_fail(err, PP_E_USAGE, "the output needs a name");
     if (strcmp(out, "-") == 0) {
         p->fd = STDOUT_FILENO;
-        return streams ? PP_OK : pp_fail(err, PP_E_USAGE, "this format cannot go to standard output; name a file with -o");
+        return streams ? PP_OK
+                       : pp_fail(err, PP_E_USAGE,
+                                 "this format cannot go to standard output; name a file with -o");
     }
     st = look(p, input, streams, &through, err);
     if (st == PP_OK && !through)
@@ -119,8 +126,10 @@ pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
     if (st != PP_OK)
         return st;
     if (rename_into_place(p) != 0)
-        return errno == EEXIST ? pp_fail(err, PP_E_EXISTS, "%s came to be while it was being exported; use --force to replace it", p->out)
-                               : pp_fail_errno(err, errno, "giving the export its name %s failed", p->out);
+        return errno == EEXIST
+                   ? pp_fail(err, PP_E_EXISTS,
+                             "%s came to be while it was being exported; use --force to replace it", p->out)
+                   : pp_fail_errno(err, errno, "giving the export its name %s failed", p->out);
     p->temporary = 0;
     sync_directory(p->out);
     return PP_OK;

@@ -1,7 +1,8 @@
-/* export/proto.h: writing protocol buffers by hand: fields appended to a growing buffer. Wire format: protobuf.dev, "Encoding".
+/* export/proto.h: writing protocol buffers by hand: fields appended to a growing buffer. Wire format:
+ * protobuf.dev, "Encoding".
  *
- * A nested message is opened with one byte kept for its length; a longer one is moved up when it is closed. Running out of memory
- * sticks: check failed at the end. */
+ * A nested message is opened with one byte kept for its length; a longer one is moved up when it is closed.
+ * Running out of memory sticks: check failed at the end. */
 #ifndef PP_EXPORT_PROTO_H
 #define PP_EXPORT_PROTO_H
 
@@ -14,7 +15,8 @@ struct pp_proto {
     int failed;
 };
 
-void pp_proto_uint(struct pp_proto *p, unsigned field, uint64_t v);    /* also enums and bools, and int64 that are not negative */
+void pp_proto_uint(struct pp_proto *p, unsigned field,
+                   uint64_t v); /* also enums and bools, and int64 that are not negative */
 void pp_proto_int(struct pp_proto *p, unsigned field, int64_t v);
 void pp_proto_fixed64(struct pp_proto *p, unsigned field, uint64_t v);
 void pp_proto_double(struct pp_proto *p, unsigned field, double v);

@@ -62,7 +62,8 @@ static int add_thread(struct scan *s, struct pp_thread_row row)
     if (!row.name)
         return 0;
     run->threads[run->n_threads++] = row;
-    if (run->n_threads > 1 && run->threads[run->n_threads - 2].id > row.id) /* those that a file declares come in order */
+    if (run->n_threads > 1 &&
+        run->threads[run->n_threads - 2].id > row.id) /* those that a file declares come in order */
         qsort(run->threads, run->n_threads, sizeof(*run->threads), by_id);
     return 1;
 }
@@ -71,7 +72,8 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
 {
     struct scan *s = ctx;
     struct pp_export_run *run = s->run;
-    if (pp_scan_thread(run, thread) == run->n_threads && !add_thread(s, (struct pp_thread_row){.id = thread})) {
+    if (pp_scan_thread(run, thread) == run->n_threads &&
+        !add_thread(s, (struct pp_thread_row){.id = thread})) {
         s->out_of_memory = 1;
         return 1;
     }
@@ -104,7 +106,9 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
     struct pp_export_loss *more = realloc(run->losses, (run->n_losses + 1) * sizeof(*more));
     if (more) {
         run->losses = more;
-        more[run->n_losses] = (struct pp_export_loss){.what = strdup(what ? what : "?"), .why = strdup(why ? why : ""), .count = count};
+        more[run->n_losses] = (struct pp_export_loss){.what = strdup(what ? what : "?"),
+                                                      .why = strdup(why ? why : ""),
+                                                      .count = count};
         run->n_losses += more[run->n_losses].what != NULL && more[run->n_losses].why != NULL;
     } else {
         s->out_of_memory = 1;
@@ -118,7 +122,8 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *g)
     s->run->gpu_rows++;
 }
 
-/* The chain a batch is followed along; a run without one of the links (no step, a foreign program) is followed along the others. */
+/* The chain a batch is followed along; a run without one of the links (no step, a foreign program) is
+ * followed along the others. */
 static void choose_flow(struct pp_export_run *run)
 {
     static const pp_phase chain[] = {PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP};
@@ -189,7 +194,8 @@ pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct
     if (st == PP_OK)
         st = src->each_loss(src->ctx, on_loss, &s, err);
     if (st == PP_OK && run->damaged_chunks)
-        on_loss(&s, "chunks of spans", run->damaged_chunks, "their checksums do not match: the file is damaged there");
+        on_loss(&s, "chunks of spans", run->damaged_chunks,
+                "their checksums do not match: the file is damaged there");
     if (st == PP_OK && s.out_of_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory", src->path);
     if (st != PP_OK)

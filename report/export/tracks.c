@@ -10,8 +10,8 @@ struct pp_track {
     unsigned depth;
 };
 
-/* Open spans end in the order inside out, so that those over at start_ns are on top. They go only when the span is taken: one that is
- * refused here may be followed by an earlier one. */
+/* Open spans end in the order inside out, so that those over at start_ns are on top. They go only when the
+ * span is taken: one that is refused here may be followed by an earlier one. */
 static int take(struct pp_track *t, uint64_t start_ns, uint64_t end_ns)
 {
     unsigned depth = t->depth;

@@ -14,17 +14,17 @@ struct walk {
     const struct pp_exporter *to;
     const struct pp_export_opts *opts;
     struct pp_export_run run;
-    void *self;              /* the exporter's */
+    void *self;               /* the exporter's */
     struct pp_tracks *tracks; /* per thread of run */
-    uint32_t *order;         /* of the spans of one chunk */
+    uint32_t *order;          /* of the spans of one chunk */
     size_t cap_order;
-    char *unnamed[256];      /* names made up for phases this version does not know */
+    char *unnamed[256]; /* names made up for phases this version does not know */
     struct pp_export_result done;
     pp_status status;
     struct pp_err *err;
 };
 
-/* ---- the order of a chunk: by start, of equal starts the longer (the outer) first ------------------------------------------ */
+/* ---- the order of a chunk: by start, of equal starts the longer (the outer) first ---- */
 
 static int before(const struct pp_span *a, const struct pp_span *b)
 {
@@ -49,7 +49,8 @@ static pp_status put_in_order(struct walk *w, const struct pp_span *spans, size_
     if (n > w->cap_order) {
         uint32_t *more = realloc(w->order, n * sizeof(*more));
         if (!more)
-            return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans", w->source->path, n);
+            return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
+                           w->source->path, n);
         w->order = more;
         w->cap_order = n;
     }
@@ -62,7 +63,7 @@ static pp_status put_in_order(struct walk *w, const struct pp_span *spans, size_
     return PP_OK;
 }
 
-/* ---- delivery --------------------------------------------------------------------------------------------------------------- */
+/* ---- delivery ---- */
 
 static const char *phase_name(struct walk *w, unsigned phase)
 {
@@ -87,8 +88,10 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     struct pp_export_span s = {.span = span, .thread = &w->run.threads[thread], .end_ns = pp_span_end(span)};
     int ok = 1;
     if (span->phase == PP_PHASE_COUNTER)
-        return deliver_counter(w, &(struct pp_export_counter){.thread = s.thread, .name = interned ? interned : "counter",
-                                                              .t_ns = span->start_ns, .value = (double)span->bytes});
+        return deliver_counter(w, &(struct pp_export_counter){.thread = s.thread,
+                                                              .name = interned ? interned : "counter",
+                                                              .t_ns = span->start_ns,
+                                                              .value = (double)span->bytes});
     s.name = interned ? interned : phase_name(w, span->phase);
     s.key = interned ? 256u + span->name : span->phase;
     s.waits = info && info->kind == PP_KIND_WAIT;
@@ -110,7 +113,8 @@ static int on_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t 
     w->status = put_in_order(w, spans, n);
     for (size_t i = 0; i < n && w->status == PP_OK; i++)
         w->status = deliver_span(w, thread, &spans[w->order[i]]);
-    if (w->status == PP_OK && w->opts->progress && w->opts->progress(w->opts->progress_ctx, w->done.spans, w->run.spans))
+    if (w->status == PP_OK && w->opts->progress &&
+        w->opts->progress(w->opts->progress_ctx, w->done.spans, w->run.spans))
         w->status = pp_fail(w->err, PP_E_INTERRUPTED, "stopped; nothing was left of the export");
     return w->status != PP_OK;
 }
@@ -121,14 +125,16 @@ static void on_error(void *ctx, const struct pp_error_row *e)
     size_t thread = pp_scan_thread(&w->run, e->thread);
     w->done.errors++;
     if (w->status == PP_OK && w->to->error)
-        w->status = w->to->error(w->self, e, thread < w->run.n_threads ? &w->run.threads[thread] : NULL, w->err);
+        w->status = w->to->error(w->self, e, thread < w->run.n_threads ? &w->run.threads[thread] : NULL,
+                                 w->err);
 }
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     struct walk *w = ctx;
     if (w->status == PP_OK)
-        w->status = deliver_counter(w, &(struct pp_export_counter){.name = name, .t_ns = t_ns, .value = value});
+        w->status = deliver_counter(w,
+                                    &(struct pp_export_counter){.name = name, .t_ns = t_ns, .value = value});
 }
 
 static void on_gpu(void *ctx, const struct pp_gpu_row *row)
@@ -157,8 +163,9 @@ static pp_status deliver(struct walk *w)
     return w->status != PP_OK ? w->status : st;
 }
 
-pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
-                         struct pp_export_place *place, struct pp_export_result *result, struct pp_err *err)
+pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to,
+                         const struct pp_export_opts *opts, struct pp_export_place *place,
+                         struct pp_export_result *result, struct pp_err *err)
 {
     struct walk w = {.source = source, .to = to, .opts = opts, .err = err};
     pp_status st = pp_scan(source, &w.run, err), end;
@@ -190,8 +197,8 @@ out:
     return st;
 }
 
-pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to, const struct pp_export_opts *opts,
-                    struct pp_export_result *result, struct pp_err *err)
+pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to,
+                    const struct pp_export_opts *opts, struct pp_export_result *result, struct pp_err *err)
 {
     struct pp_export_place place;
     pp_status st = pp_place_open(&place, opts->out, source->path, opts->force, to->streams, err);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECONDS_MOST 10000000u  /* 115 days; a stamp beyond is damage */
+#define SECONDS_MOST 10000000u        /* 115 days; a stamp beyond is damage */
 #define QUIET_NS (3 * LIVE_SECOND_NS) /* a recorder commits every second */
 
 static const char *const state_names[] = {"running", "finished", "interrupted", "failed", "killed"};
@@ -78,8 +78,12 @@ static void note_stall(struct pp_live *l, const struct live_second *s)
 static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_second_row *row)
 {
     switch ((pp_phase)row->phase) {
-    case PP_PHASE_DATA_WAIT: case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
-    case PP_PHASE_STEP: case PP_PHASE_COLLECTIVE: s->step_ns += row->total_ns; break; /* the rest of a step's time: other ranks are no wait for data */
+    case PP_PHASE_DATA_WAIT:
+    case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
+    case PP_PHASE_STEP:
+    case PP_PHASE_COLLECTIVE:
+        s->step_ns += row->total_ns;
+        break; /* the rest of a step's time: other ranks are no wait for data */
     case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->n; return;
     case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->n; return;
     case PP_PHASE_READ: s->work_n[LIVE_READ] += row->n; return;
@@ -97,8 +101,14 @@ static void add_part(void *ctx, const struct pp_second_row *row)
         return;
     s->cap = (uint32_t)cap;
     s->parts[s->n++] = (struct live_part){
-        .thread = row->thread, .phase = row->phase, .n = row->n, .total_ns = row->total_ns, .max_ns = row->max_ns,
-        .cpu_ns = row->cpu_ns, .run_delay_ns = row->run_delay_ns, .bytes = row->bytes,
+        .thread = row->thread,
+        .phase = row->phase,
+        .n = row->n,
+        .total_ns = row->total_ns,
+        .max_ns = row->max_ns,
+        .cpu_ns = row->cpu_ns,
+        .run_delay_ns = row->run_delay_ns,
+        .bytes = row->bytes,
     };
     add_sums(l, s, row);
     live_event_of_part(l, row);
@@ -109,7 +119,9 @@ static void add_error(void *ctx, const struct pp_error_row *row)
     struct pp_live *l = ctx;
     live_event_of_error(l, row);
     if (live_room(l, (void **)&l->errors, l->n_errors, &l->cap_errors, sizeof(*l->errors)))
-        l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns, .count = row->count, .thread = row->thread};
+        l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns,
+                                                       .count = row->count,
+                                                       .thread = row->thread};
 }
 
 /* That nothing ends is news too: the seconds go on, and a wait of the trainer's counts while it lasts. */
@@ -135,8 +147,11 @@ static void add_counter(void *ctx, uint64_t t_ns, const char *name, double value
     };
     struct pp_live *l = ctx;
     for (int i = 0; i < PP_LIVE_GPUS; i++)
-        if (strcmp(name, names[i]) == 0 && live_room(l, (void **)&l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
-            l->gpu[l->n_gpu++] = (struct live_gpu){.t_ns = t_ns, .what = (enum pp_live_gpu)i, .value = (float)value};
+        if (strcmp(name, names[i]) == 0 &&
+            live_room(l, (void **)&l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
+            l->gpu[l->n_gpu++] = (struct live_gpu){.t_ns = t_ns,
+                                                   .what = (enum pp_live_gpu)i,
+                                                   .value = (float)value};
 }
 
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
@@ -204,7 +219,10 @@ static void read_threads(struct pp_live *l, struct pp_reader *r)
     if (!threads)
         return;
     for (size_t i = 0; i < n; i++) {
-        threads[i] = (struct live_thread){.id = rows[i].id, .lane = rows[i].lane, .pid = rows[i].pid, .dropped = rows[i].dropped};
+        threads[i] = (struct live_thread){.id = rows[i].id,
+                                          .lane = rows[i].lane,
+                                          .pid = rows[i].pid,
+                                          .dropped = rows[i].dropped};
         snprintf(threads[i].name, sizeof(threads[i].name), "%s", rows[i].name);
     }
     free(l->threads);
@@ -225,7 +243,8 @@ static int process_is_gone(const struct pp_live *l)
 {
     char host[64] = "";
     gethostname(host, sizeof(host) - 1);
-    return l->n_threads && strcmp(host, l->host) == 0 && kill((pid_t)l->threads[0].pid, 0) != 0 && errno == ESRCH;
+    return l->n_threads && strcmp(host, l->host) == 0 && kill((pid_t)l->threads[0].pid, 0) != 0 &&
+           errno == ESRCH;
 }
 
 /* ---- the file ---- */
@@ -264,7 +283,8 @@ static int look(struct pp_live *l)
         l->changed_ns = 0;
     }
     int64_t changed = modified_ns(&st);
-    if ((size_t)snprintf(log, sizeof(log), "%s-wal", l->path) < sizeof(log) && stat(log, &wal) == 0 && modified_ns(&wal) > changed)
+    if ((size_t)snprintf(log, sizeof(log), "%s-wal", l->path) < sizeof(log) && stat(log, &wal) == 0 &&
+        modified_ns(&wal) > changed)
         changed = modified_ns(&wal);
     if (changed == l->changed_ns)
         return 0;
@@ -282,7 +302,8 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     pp_status status = pp_reader_open(l->path, &r, err);
     if (status != PP_OK)
         return status;
-    const char *outcome = pp_reader_meta(r, "run", "outcome"); /* before the rows: what it ends is then all read */
+    const char *outcome = pp_reader_meta(r, "run",
+                                         "outcome"); /* before the rows: what it ends is then all read */
     read_facts(l, r);
     read_threads(l, r);
     status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
@@ -305,7 +326,7 @@ pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err)
 {
     pp_status status = PP_OK;
     int new = look(l), died = 0;
-    if (!new && !l->deleted && l->state == PP_LIVE_RUNNING && pp_now_ns() - l->last_change_mono_ns > QUIET_NS)
+    if (!new && !l->deleted && l->state == PP_LIVE_RUNNING &&pp_now_ns() - l->last_change_mono_ns > QUIET_NS)
         died = process_is_gone(l);
     if (new || died)
         status = read_new(l, err); /* opening takes in what a killed run left in its rings */

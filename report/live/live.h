@@ -1,8 +1,9 @@
-/* report/live/live.h: a run as it grows. Live is replay of a growing file: the same history answers "now" and "at second 90", so a dashboard
- * needs one code path. Fed from the store's roll-ups, of which each part is read once; spans are read only around the second that is looked at.
+/* report/live/live.h: a run as it grows. Live is replay of a growing file: the same history answers "now" and
+ * "at second 90", so a dashboard needs one code path. Fed from the store's roll-ups, of which each part is
+ * read once; spans are read only around the second that is looked at.
  *
- * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only while nobody has it open.
- * A pp_live belongs to one thread. Quantities that are not known are NAN. */
+ * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only
+ * while nobody has it open. A pp_live belongs to one thread. Quantities that are not known are NAN. */
 #ifndef PP_REPORT_LIVE_H
 #define PP_REPORT_LIVE_H
 
@@ -14,8 +15,8 @@
 
 struct pp_live;
 
-/* RUNNING: as far as the file says. KILLED: no outcome was written, nothing comes any more, and its process is not on this host.
- * Whoever records says the others. */
+/* RUNNING: as far as the file says. KILLED: no outcome was written, nothing comes any more, and its process
+ * is not on this host. Whoever records says the others. */
 enum pp_live_state { PP_LIVE_RUNNING, PP_LIVE_FINISHED, PP_LIVE_INTERRUPTED, PP_LIVE_FAILED, PP_LIVE_KILLED };
 const char *pp_live_state_name(enum pp_live_state s); /* "running" */
 
@@ -23,34 +24,42 @@ const char *pp_live_state_name(enum pp_live_state s); /* "running" */
 struct pp_live_stage {
     pp_phase phase;
     pp_lane lane;
-    unsigned threads;        /* in the lane */
+    unsigned threads; /* in the lane */
     uint64_t n, max_ns;
     double per_s, mean_ns, bytes_per_s;
-    double share;            /* of the lane's thread-time */
+    double share;                   /* of the lane's thread-time */
     double cpu, run_queue, blocked; /* of this phase's time, adding up to 1; NAN: not measured */
 };
 
 struct pp_live_worker {
     uint32_t thread;
-    pp_lane lane;            /* worker or reader */
+    pp_lane lane; /* worker or reader */
     const char *name;
-    pp_phase state;          /* what took most of the second looked at; what it was in, when nothing ended there; PP_PHASE_NONE: neither is known */
+    pp_phase state; /* what took most of the second looked at; what it was in, when nothing ended there;
+                       PP_PHASE_NONE: neither is known */
     double samples_per_s, busy, waiting, cpu, run_queue; /* shares of wall time */
-    uint64_t errors;         /* since the start */
-    uint64_t sample;         /* the one in hand when the recorder looked, once in that second; without such a look, the last one that a span ended with;
-                              * or PP_NO_SAMPLE */
-    const char *path;        /* of that sample; NULL: not known */
-    double sample_age_ns;    /* since that sample's first span; NAN when sample is not known */
-    double max_ns;           /* longest single piece of work in the window */
+    uint64_t errors;                                     /* since the start */
+    uint64_t sample;  /* the one in hand when the recorder looked, once in that second; without such a look,
+                       * the last one that a span ended with;  or PP_NO_SAMPLE */
+    const char *path; /* of that sample; NULL: not known */
+    double sample_age_ns; /* since that sample's first span; NAN when sample is not known */
+    double max_ns;        /* longest single piece of work in the window */
 };
 
 struct pp_live_queue {
     char name[24];
-    double depth;            /* mean over the second looked at, read whenever the trainer takes a batch */
-    uint64_t capacity;       /* 0: not known */
+    double depth;      /* mean over the second looked at, read whenever the trainer takes a batch */
+    uint64_t capacity; /* 0: not known */
 };
 
-enum pp_live_event_kind { PP_LIVE_ERROR, PP_LIVE_STRAGGLER, PP_LIVE_STALL, PP_LIVE_EPOCH, PP_LIVE_CHECKPOINT, PP_LIVE_EVENT_KINDS };
+enum pp_live_event_kind {
+    PP_LIVE_ERROR,
+    PP_LIVE_STRAGGLER,
+    PP_LIVE_STALL,
+    PP_LIVE_EPOCH,
+    PP_LIVE_CHECKPOINT,
+    PP_LIVE_EVENT_KINDS
+};
 const char *pp_live_event_name(enum pp_live_event_kind k); /* "straggler" */
 
 struct pp_live_event {
@@ -71,58 +80,68 @@ struct pp_live_bar {
 #define PP_LIVE_SERIES 512
 
 /* What NVML told: X(symbol, name of the counter, in JSON too). */
-#define PP_LIVE_GPU_MAP(X)                      \
-    X(UTILIZATION, "gpu_utilization_percent")   \
-    X(MEMORY, "gpu_memory_used_bytes")          \
+#define PP_LIVE_GPU_MAP(X) \
+    X(UTILIZATION, "gpu_utilization_percent") \
+    X(MEMORY, "gpu_memory_used_bytes") \
     X(PCIE_RX, "gpu_pcie_rx_bytes_per_s")
 enum pp_live_gpu {
 #define PP_LIVE_GPU_ENUM(sym, name) PP_LIVE_GPU_##sym,
     PP_LIVE_GPU_MAP(PP_LIVE_GPU_ENUM)
 #undef PP_LIVE_GPU_ENUM
-    PP_LIVE_GPUS
+        PP_LIVE_GPUS
 };
 
 struct pp_live_snapshot {
     enum pp_live_state state;
-    int deleted;               /* the file is gone; what was read stays */
-    double quiet_s;            /* since the file last changed */
-    uint64_t origin_ns;        /* start of the run */
-    uint64_t first_s, last_s;  /* complete seconds of CLOCK_MONOTONIC there are; last_s < first_s: none yet */
-    uint64_t at_s;             /* the one looked at: the last of the window */
-    uint64_t stall_before_s, stall_after_s; /* where the nearest other stretch of stalled seconds begins; at_s: there is none */
-    double window_s;           /* of it, how much the run covers */
+    int deleted;              /* the file is gone; what was read stays */
+    double quiet_s;           /* since the file last changed */
+    uint64_t origin_ns;       /* start of the run */
+    uint64_t first_s, last_s; /* complete seconds of CLOCK_MONOTONIC there are; last_s < first_s: none yet */
+    uint64_t at_s;            /* the one looked at: the last of the window */
+    uint64_t stall_before_s,
+        stall_after_s; /* where the nearest other stretch of stalled seconds begins; at_s: there is none */
+    double window_s;   /* of it, how much the run covers */
 
-    double samples_per_s;      /* finished by the workers */
+    double samples_per_s;                                        /* finished by the workers */
     double batches_per_s, wait_share, step_ns, read_bytes_per_s; /* of the trainer */
-    uint64_t errors, dropped;  /* since the start */
-    double stalled_ns;         /* how long the trainer had been in one wait when the recorder looked at the second's end; 0: in none, or not known */
+    uint64_t errors, dropped;                                    /* since the start */
+    double stalled_ns; /* how long the trainer had been in one wait when the recorder looked at the second's
+                          end; 0: in none, or not known */
     uint64_t workers_n;
-    double gpu[PP_LIVE_GPUS];  /* NVML's newest reading by then, of the last 3 s; NAN: none */
+    double gpu[PP_LIVE_GPUS]; /* NVML's newest reading by then, of the last 3 s; NAN: none */
 
-    struct pp_live_stage *stages; size_t n_stages;
-    struct pp_live_worker *workers; size_t n_workers;
-    struct pp_live_queue queues[8]; size_t n_queues;
-    const struct pp_live_event *events; size_t n_events; /* up to at_s, oldest first */
-    float wait_series[PP_LIVE_SERIES], rate_series[PP_LIVE_SERIES]; /* per second, the last one is at_s; NAN: no data */
+    struct pp_live_stage *stages;
+    size_t n_stages;
+    struct pp_live_worker *workers;
+    size_t n_workers;
+    struct pp_live_queue queues[8];
+    size_t n_queues;
+    const struct pp_live_event *events;
+    size_t n_events; /* up to at_s, oldest first */
+    float wait_series[PP_LIVE_SERIES],
+        rate_series[PP_LIVE_SERIES]; /* per second, the last one is at_s; NAN: no data */
     size_t n_series;
 
-    uint32_t batch;            /* of the bars, or PP_NO_BATCH */
+    uint32_t batch; /* of the bars, or PP_NO_BATCH */
     uint64_t batch_wait_ns, batch_from_ns, batch_to_ns;
-    struct pp_live_bar *bars; size_t n_bars;
+    struct pp_live_bar *bars;
+    size_t n_bars;
 };
 
 /* Reads what is there. Failures as pp_reader_open. */
 pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *err);
 void pp_live_close(struct pp_live *l);
-/* Reads what came since; *changed (may be NULL) says whether anything did. After a failure what was read before stays. A file replaced by another run
- * is read from its beginning. */
+/* Reads what came since; *changed (may be NULL) says whether anything did. After a failure what was read
+ * before stays. A file replaced by another run is read from its beginning. */
 pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err);
 
-/* The run as it was at the end of second at_s (UINT64_MAX: the newest), over window_s seconds up to there. Everything in *out belongs to l
- * and lives until its next call. */
-pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err);
+/* The run as it was at the end of second at_s (UINT64_MAX: the newest), over window_s seconds up to there.
+ * Everything in *out belongs to l and lives until its next call. */
+pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out,
+                     struct pp_err *err);
 
-/* Facts of the run as stored: sections "run", "config" and "environment". They live until the next refresh. */
+/* Facts of the run as stored: sections "run", "config" and "environment". They live until the next refresh.
+ */
 struct pp_live_fact {
     char section[16], key[48], value[160], unit[16];
 };

@@ -28,10 +28,13 @@ static const char *thread_name(const struct pp_live *l, uint32_t id)
 }
 
 /* Keeps them in order of time; they come nearly so. */
-static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns, uint64_t count, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns, uint64_t count, const char *fmt, ...)
+static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns, uint64_t count,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void tell(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns, uint64_t count,
+                 const char *fmt, ...)
 {
-    if (l->n_events >= EVENTS_MOST || !live_room(l, (void **)&l->events, l->n_events, &l->cap_events, sizeof(*l->events)))
+    if (l->n_events >= EVENTS_MOST ||
+        !live_room(l, (void **)&l->events, l->n_events, &l->cap_events, sizeof(*l->events)))
         return;
     size_t at = l->n_events++;
     while (at > 0 && l->events[at - 1].t_ns > t_ns) {
@@ -67,23 +70,29 @@ static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64
     if (row->phase == PP_PHASE_CHECKPOINT)
         tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
     else if (row->phase == PP_PHASE_EPOCH_BOUNDARY)
-        tell(l, PP_LIVE_EPOCH, t_ns, row->n, row->n > 1 ? "%llu new epochs, longest wait for a first batch %s" : "%llu new epoch, first batch after %s", (unsigned long long)row->n, took);
+        tell(l, PP_LIVE_EPOCH, t_ns, row->n,
+             row->n > 1 ? "%llu new epochs, longest wait for a first batch %s"
+                        : "%llu new epoch, first batch after %s",
+             (unsigned long long)row->n, took);
     else if (row->phase == PP_PHASE_DATA_WAIT && !same_stall(l, t_ns, unusual))
         tell(l, PP_LIVE_STALL, t_ns, unusual, "the trainer waited %s for a batch (usually %s)", took, usual);
     else if (row->phase != PP_PHASE_DATA_WAIT)
-        tell(l, PP_LIVE_STRAGGLER, t_ns, unusual, "%s took %s on %s (usually %s)", pp_phase_info(row->phase)->name, took, thread_name(l, row->thread), usual);
+        tell(l, PP_LIVE_STRAGGLER, t_ns, unusual, "%s took %s on %s (usually %s)",
+             pp_phase_info(row->phase)->name, took, thread_name(l, row->thread), usual);
 }
 
 static int is_work_on_a_batch(unsigned phase)
 {
-    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM || phase == PP_PHASE_COLLATE || phase == PP_PHASE_H2D;
+    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
+           phase == PP_PHASE_COLLATE || phase == PP_PHASE_H2D;
 }
 
 void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
 {
     struct live_usual *u = &l->usual[row->phase];
     int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;
-    uint64_t usual_ns = u->n ? u->total_ns / u->n : 0, most_ns = usual_ns * UNUSUAL > LONG_NS ? usual_ns * UNUSUAL : LONG_NS;
+    uint64_t usual_ns = u->n ? u->total_ns / u->n : 0,
+             most_ns = usual_ns * UNUSUAL > LONG_NS ? usual_ns * UNUSUAL : LONG_NS;
     uint64_t unusual = u->n >= USUAL_N && row->max_ns >= most_ns ? pp_second_at_least(row, most_ns) : 0;
     if (marks || (unusual && (row->phase == PP_PHASE_DATA_WAIT || is_work_on_a_batch(row->phase))))
         tell_part(l, row, unusual, (double)usual_ns);
@@ -93,5 +102,6 @@ void live_event_of_part(struct pp_live *l, const struct pp_second_row *row)
 
 void live_event_of_error(struct pp_live *l, const struct pp_error_row *row)
 {
-    tell(l, PP_LIVE_ERROR, row->t_ns, row->count, "%s, %s: %s%s%s", row->kind, row->action, row->path ? row->path : "", row->path && row->reason ? ": " : "", row->reason ? row->reason : "");
+    tell(l, PP_LIVE_ERROR, row->t_ns, row->count, "%s, %s: %s%s%s", row->kind, row->action,
+         row->path ? row->path : "", row->path && row->reason ? ": " : "", row->reason ? row->reason : "");
 }

@@ -1,5 +1,5 @@
-/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), tell what happened (live_events.c), read
- * spans (live_near.c) and sum up (live_snapshot.c). */
+/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), tell what
+ * happened (live_events.c), read spans (live_near.c) and sum up (live_snapshot.c). */
 #ifndef PP_REPORT_LIVE_IMPL_H
 #define PP_REPORT_LIVE_IMPL_H
 
@@ -26,7 +26,7 @@ struct live_second {
     /* of all parts, so that a curve of many seconds need not go through them */
     uint64_t wait_ns, step_ns; /* of the trainer */
     uint64_t work_n[LIVE_WORKS];
-    uint64_t open_wait_ns;     /* of a wait of the trainer's that had not ended when the recorder looked */
+    uint64_t open_wait_ns; /* of a wait of the trainer's that had not ended when the recorder looked */
 };
 
 struct live_thread {
@@ -68,12 +68,12 @@ struct pp_live {
     dev_t dev;
     ino_t ino;
     int deleted;
-    int64_t changed_ns;             /* newest modification time (wall clock) of the file or its log, as last seen */
+    int64_t changed_ns; /* newest modification time (wall clock) of the file or its log, as last seen */
     uint64_t last_change_mono_ns;
     int64_t second_id, error_id, counter_id; /* read up to here */
-    uint64_t open_ns;               /* likewise of open phases */
+    uint64_t open_ns;                        /* likewise of open phases */
 
-    uint64_t origin_ns, ended_ns;   /* 0: not known */
+    uint64_t origin_ns, ended_ns; /* 0: not known */
     enum pp_live_state state;
     char host[64];
     struct pp_live_fact *facts;
@@ -82,10 +82,10 @@ struct pp_live {
 
     struct live_thread *threads;
     size_t n_threads;
-    uint64_t base_s;                /* second[0] */
+    uint64_t base_s; /* second[0] */
     struct live_second *seconds;
     size_t n_seconds, cap_seconds;
-    unsigned char *stalled;         /* per second, 0 or 1: looking for a stall goes over hours of them */
+    unsigned char *stalled; /* per second, 0 or 1: looking for a stall goes over hours of them */
     size_t cap_stalled;
     int no_memory;
 
@@ -94,12 +94,12 @@ struct pp_live {
     size_t n_events, cap_events;
     struct live_error *errors;
     size_t n_errors, cap_errors;
-    struct live_gpu *gpu;           /* as they came */
+    struct live_gpu *gpu; /* as they came */
     size_t n_gpu, cap_gpu;
 
     /* around the second looked at */
-    uint64_t near_s;                /* UINT64_MAX: nothing read */
-    struct live_seen *seen;         /* per thread row */
+    uint64_t near_s;        /* UINT64_MAX: nothing read */
+    struct live_seen *seen; /* per thread row */
     uint16_t queue_name[8];
     char queue_text[8][24];
     double queue_sum[8], queue_n[8];
@@ -109,7 +109,8 @@ struct pp_live {
     struct pp_live_bar *bars;
     size_t n_bars, cap_bars;
 
-    /* The last snapshot, what it was asked for, and whether it still says what there is: most frames show what the one before did. */
+    /* The last snapshot, what it was asked for, and whether it still says what there is: most frames show
+     * what the one before did. */
     struct pp_live_snapshot last;
     unsigned last_window_s;
     int last_holds;

@@ -1,4 +1,5 @@
-/* The spans around one second: what each thread was last seen with, how full the queues were, and the batch that was waited for longest. */
+/* The spans around one second: what each thread was last seen with, how full the queues were, and the batch
+ * that was waited for longest. */
 #include "report/live/live_impl.h"
 
 #include "probe/base/err.h"
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPANS_MOST 2000000u      /* a recorder under stress: a second of it says as much as all of it */
+#define SPANS_MOST 2000000u /* a recorder under stress: a second of it says as much as all of it */
 #define BARS_MOST 8192u
-#define BATCH_REACH_NS (5 * LIVE_SECOND_NS) /* a batch was begun at most this long before it was waited for */
+#define BATCH_REACH_NS \
+    (5 * LIVE_SECOND_NS) /* a batch was begun at most this long before it was waited for \
+                          */
 
 struct walk {
     struct pp_live *l;
@@ -71,7 +74,8 @@ static int look_at(void *ctx, uint32_t thread, const struct pp_span *spans, size
         } else if (end_ns < w->to_ns) {
             see(&l->seen[row], s, end_ns);
         }
-        if (inside && s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH && s->dur_ns >= l->batch_wait_ns) {
+        if (inside && s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH &&
+            s->dur_ns >= l->batch_wait_ns) {
             l->batch = s->batch;
             l->batch_wait_ns = s->dur_ns;
             l->batch_to_ns = end_ns;
@@ -102,9 +106,13 @@ static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, si
     struct pp_live *l = w->l;
     for (size_t i = 0; i < n && l->n_bars < BARS_MOST; i++) {
         const struct pp_span *s = &spans[i];
-        if (s->batch != l->batch || (s->phase >= PP_PHASE_COUNTER && s->phase != PP_PHASE_COLLECTIVE) || !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
+        if (s->batch != l->batch || (s->phase >= PP_PHASE_COUNTER && s->phase != PP_PHASE_COLLECTIVE) ||
+            !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
             continue;
-        l->bars[l->n_bars++] = (struct pp_live_bar){.thread = thread, .phase = (pp_phase)s->phase, .start_ns = s->start_ns, .dur_ns = s->dur_ns};
+        l->bars[l->n_bars++] = (struct pp_live_bar){.thread = thread,
+                                                    .phase = (pp_phase)s->phase,
+                                                    .start_ns = s->start_ns,
+                                                    .dur_ns = s->dur_ns};
         if (s->start_ns < l->batch_from_ns)
             l->batch_from_ns = s->start_ns;
         if (s->start_ns + s->dur_ns > l->batch_to_ns)
@@ -148,14 +156,18 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
     if (status != PP_OK)
         return status;
     struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
-    status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = w.from_ns, .to_ns = w.to_ns}, look_at, &w, NULL, err);
+    status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = w.from_ns, .to_ns = w.to_ns}, look_at,
+                                     &w, NULL, err);
     if (status == PP_OK) /* commits drift: a second may have got no look of its own */
         status = pp_reader_each_open_phase(r, w.from_ns - LIVE_SECOND_NS / 2, w.to_ns - 1, note_open, l, err);
     if (status == PP_OK && l->batch != PP_NO_BATCH) {
         uint64_t reach = l->batch_wait_ns + BATCH_REACH_NS, to = l->batch_to_ns;
         l->batch_from_ns = to - l->batch_wait_ns;
         w.spans = 0;
-        status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = to > reach ? to - reach : 0, .to_ns = to}, take_bars, &w, NULL, err);
+        status = pp_reader_each_chunk_of(r,
+                                         &(struct pp_wanted){.from_ns = to > reach ? to - reach : 0,
+                                                             .to_ns = to},
+                                         take_bars, &w, NULL, err);
     }
     name_queues(l, r);
     pp_reader_close(r);

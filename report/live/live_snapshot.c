@@ -11,10 +11,14 @@
 #define GPU_FRESH_NS (3 * LIVE_SECOND_NS)
 
 /* The way of a batch through the pipeline; within a lane, waiting comes after what it waits for. */
-static const pp_lane lane_order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER, PP_LANE_MAIN};
+static const pp_lane lane_order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER,
+                                     PP_LANE_MAIN};
 static const pp_phase phase_order[] = {
-    PP_PHASE_STARTUP, PP_PHASE_SAMPLER, PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_RETRY, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE, PP_PHASE_SLOT_WAIT,
-    PP_PHASE_GET_WAIT, PP_PHASE_H2D, PP_PHASE_PUT_WAIT, PP_PHASE_DATA_WAIT, PP_PHASE_STEP, PP_PHASE_DEVICE_SYNC, PP_PHASE_COLLECTIVE, PP_PHASE_EPOCH_BOUNDARY, PP_PHASE_CHECKPOINT,
+    PP_PHASE_STARTUP,        PP_PHASE_SAMPLER,    PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ,
+    PP_PHASE_RETRY,          PP_PHASE_DECODE,     PP_PHASE_TRANSFORM,     PP_PHASE_COLLATE,
+    PP_PHASE_SLOT_WAIT,      PP_PHASE_GET_WAIT,   PP_PHASE_H2D,           PP_PHASE_PUT_WAIT,
+    PP_PHASE_DATA_WAIT,      PP_PHASE_STEP,       PP_PHASE_DEVICE_SYNC,   PP_PHASE_COLLECTIVE,
+    PP_PHASE_EPOCH_BOUNDARY, PP_PHASE_CHECKPOINT,
 };
 
 struct sums {
@@ -36,7 +40,8 @@ static double within(double v, double low, double high)
 /* How much of second s the run covers, in seconds. */
 static double covered(const struct pp_live *l, uint64_t s)
 {
-    double from = (double)s, to = from + 1, begin = (double)l->origin_ns / 1e9, end = (double)l->ended_ns / 1e9;
+    double from = (double)s, to = from + 1, begin = (double)l->origin_ns / 1e9,
+           end = (double)l->ended_ns / 1e9;
     if (l->origin_ns && begin > from)
         from = begin;
     if (l->ended_ns && end < to)
@@ -60,16 +65,21 @@ static const struct live_second *second_at(const struct pp_live *l, uint64_t s)
     return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
 }
 
-/* The part of the window that a thread spent in a phase that was open at its end, when that is long: it is not among the ended spans yet, and
- * while everything hangs there are no others. total_ns 0: there is none. */
+/* The part of the window that a thread spent in a phase that was open at its end, when that is long: it is
+ * not among the ended spans yet, and while everything hangs there are no others. total_ns 0: there is none.
+ */
 static struct live_part hanging(const struct pp_live *l, const struct window *w, size_t row)
 {
     const struct live_seen *seen = l->seen ? &l->seen[row] : NULL;
     if (!seen || !seen->open_ns || seen->open_since_ns + LIVE_SECOND_NS > seen->open_ns)
         return (struct live_part){0};
-    uint64_t from = w->from_s * LIVE_SECOND_NS, since = seen->open_since_ns > from ? seen->open_since_ns : from;
+    uint64_t from = w->from_s * LIVE_SECOND_NS,
+             since = seen->open_since_ns > from ? seen->open_since_ns : from;
     uint64_t ns = seen->open_ns > since ? seen->open_ns - since : 0;
-    return (struct live_part){.thread = l->threads[row].id, .phase = seen->open_phase, .total_ns = ns, .max_ns = ns};
+    return (struct live_part){.thread = l->threads[row].id,
+                              .phase = seen->open_phase,
+                              .total_ns = ns,
+                              .max_ns = ns};
 }
 
 static void sum_window(const struct pp_live *l, struct window *w)
@@ -107,13 +117,20 @@ static void put_stages(struct pp_live *l, const struct window *w, struct pp_live
         for (size_t b = 0; b < sizeof(phase_order) / sizeof(*phase_order); b++) {
             pp_lane lane = lane_order[a];
             const struct sums *s = &w->sum[lane][phase_order[b]];
-            if ((!s->n && !s->total_ns) || !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
+            if ((!s->n && !s->total_ns) ||
+                !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
                 continue;
             struct pp_live_stage *g = &l->stages[out->n_stages++];
             double lane_ns = w->covered_s * 1e9 * w->threads[lane];
             *g = (struct pp_live_stage){
-                .phase = phase_order[b], .lane = lane, .threads = w->threads[lane], .n = s->n, .max_ns = s->max_ns,
-                .per_s = (double)s->n / w->covered_s, .mean_ns = s->n ? (double)s->total_ns / (double)s->n : NAN, .bytes_per_s = (double)s->bytes / w->covered_s,
+                .phase = phase_order[b],
+                .lane = lane,
+                .threads = w->threads[lane],
+                .n = s->n,
+                .max_ns = s->max_ns,
+                .per_s = (double)s->n / w->covered_s,
+                .mean_ns = s->n ? (double)s->total_ns / (double)s->n : NAN,
+                .bytes_per_s = (double)s->bytes / w->covered_s,
                 .share = lane_ns > 0 ? within((double)s->total_ns / lane_ns, 0, 1) : NAN,
             };
             split(s, g);
@@ -164,7 +181,8 @@ static uint64_t told_until_ns(const struct pp_live_snapshot *out)
 static void fill_sample(const struct live_seen *seen, uint64_t end_ns, struct pp_live_worker *out)
 {
     int looked = seen->open_ns != 0, same = seen->sample == seen->open_sample;
-    uint64_t at = looked ? seen->open_ns : end_ns, since = looked && !same ? seen->open_since_ns : seen->sample_start_ns;
+    uint64_t at = looked ? seen->open_ns : end_ns,
+             since = looked && !same ? seen->open_since_ns : seen->sample_start_ns;
     if (looked && (out->state == PP_PHASE_NONE || seen->open_since_ns + LIVE_SECOND_NS <= seen->open_ns))
         out->state = seen->open_phase;
     out->sample = looked ? seen->open_sample : seen->sample;
@@ -173,7 +191,8 @@ static void fill_sample(const struct live_seen *seen, uint64_t end_ns, struct pp
         out->sample_age_ns = at > since ? (double)(at - since) : 0;
 }
 
-static void fill_worker(const struct pp_live *l, const struct window *w, size_t row, const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
+static void fill_worker(const struct pp_live *l, const struct window *w, size_t row,
+                        const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
 {
     const struct live_thread *t = &l->threads[row];
     double wall_ns = w->covered_s * 1e9, busy = 0, waiting = 0, cpu = 0, delay = 0, longest = 0;
@@ -187,16 +206,26 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
     }
     int measured = cpu + delay > 0;
     *out = (struct pp_live_worker){
-        .thread = t->id, .lane = t->lane, .name = t->name, .state = main_phase(l, t->id, w->to_s), .errors = errors_until(l, until_ns, &t->id),
-        .samples_per_s = (double)samples_of(sum) / w->covered_s, .busy = within(busy / wall_ns, 0, 1), .waiting = within(waiting / wall_ns, 0, 1),
-        .cpu = measured ? within(cpu / wall_ns, 0, 1) : NAN, .run_queue = measured ? within(delay / wall_ns, 0, 1) : NAN,
-        .sample = PP_NO_SAMPLE, .sample_age_ns = NAN, .max_ns = longest,
+        .thread = t->id,
+        .lane = t->lane,
+        .name = t->name,
+        .state = main_phase(l, t->id, w->to_s),
+        .errors = errors_until(l, until_ns, &t->id),
+        .samples_per_s = (double)samples_of(sum) / w->covered_s,
+        .busy = within(busy / wall_ns, 0, 1),
+        .waiting = within(waiting / wall_ns, 0, 1),
+        .cpu = measured ? within(cpu / wall_ns, 0, 1) : NAN,
+        .run_queue = measured ? within(delay / wall_ns, 0, 1) : NAN,
+        .sample = PP_NO_SAMPLE,
+        .sample_age_ns = NAN,
+        .max_ns = longest,
     };
     if (l->seen)
         fill_sample(&l->seen[row], (w->to_s + 1) * LIVE_SECOND_NS, out);
 }
 
-static pp_status put_workers(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out, struct pp_err *err)
+static pp_status put_workers(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out,
+                             struct pp_err *err)
 {
     struct sums(*sum)[PP_PHASE_COUNT] = calloc(l->n_threads + 1, sizeof(*sum));
     struct pp_live_worker *rows = realloc(l->worker_rows, (l->n_threads + 1) * sizeof(*rows));
@@ -227,7 +256,9 @@ static pp_status put_workers(struct pp_live *l, const struct window *w, struct p
 static uint64_t capacity_of(const struct pp_live *l, const char *name)
 {
     double slots = l->workers * l->prefetch + 1;
-    double v = strncmp(name, "device", 6) == 0 ? l->copy_buffers : strncmp(name, "ready", 5) == 0 || strncmp(name, "free", 4) == 0 ? slots : NAN;
+    double v = strncmp(name, "device", 6) == 0                                   ? l->copy_buffers
+               : strncmp(name, "ready", 5) == 0 || strncmp(name, "free", 4) == 0 ? slots
+                                                                                 : NAN;
     return v >= 1 ? (uint64_t)v : 0;
 }
 
@@ -246,7 +277,8 @@ double live_wait_share(const struct pp_live *l, uint64_t s)
     const struct live_second *sec = second_at(l, s);
     if (sec->step_ns)
         return (double)sec->wait_ns / (double)(sec->wait_ns + sec->step_ns);
-    return sec->open_wait_ns ? 1 : NAN; /* nothing ended, and the trainer was waiting when the recorder looked */
+    return sec->open_wait_ns ? 1
+                             : NAN; /* nothing ended, and the trainer was waiting when the recorder looked */
 }
 
 static double rate_of(const struct pp_live *l, uint64_t s)
@@ -290,7 +322,8 @@ static void put_series(const struct pp_live *l, struct pp_live_snapshot *out)
 static double stalled_ns(const struct pp_live *l)
 {
     for (size_t i = 0; l->seen && i < l->n_threads; i++)
-        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns && l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
+        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns &&
+            l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
             return (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
     return 0;
 }
@@ -298,12 +331,16 @@ static double stalled_ns(const struct pp_live *l)
 static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
 {
     const struct sums *t = w->sum[PP_LANE_TRAINER];
-    double wait_ns = (double)(t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns), step_ns = (double)t[PP_PHASE_STEP].total_ns;
-    uint64_t batches = t[PP_PHASE_DATA_WAIT].n + t[PP_PHASE_EPOCH_BOUNDARY].n, samples = samples_of(w->sum[PP_LANE_WORKER]);
-    double read_bytes = (double)(w->sum[PP_LANE_WORKER][PP_PHASE_READ].bytes + w->sum[PP_LANE_READER][PP_PHASE_READ].bytes);
+    double wait_ns = (double)(t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns),
+           step_ns = (double)t[PP_PHASE_STEP].total_ns;
+    uint64_t batches = t[PP_PHASE_DATA_WAIT].n + t[PP_PHASE_EPOCH_BOUNDARY].n,
+             samples = samples_of(w->sum[PP_LANE_WORKER]);
+    double read_bytes = (double)(w->sum[PP_LANE_WORKER][PP_PHASE_READ].bytes +
+                                 w->sum[PP_LANE_READER][PP_PHASE_READ].bytes);
     out->window_s = w->covered_s;
     out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
-    out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s : out->batches_per_s * l->batch_size;
+    out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s
+                                                     : out->batches_per_s * l->batch_size;
     double all_ns = wait_ns + step_ns + (double)t[PP_PHASE_COLLECTIVE].total_ns;
     out->wait_share = all_ns > 0 ? wait_ns / all_ns : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? step_ns / (double)t[PP_PHASE_STEP].n : NAN;
@@ -320,7 +357,8 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
 
 static void put_gpu(const struct pp_live *l, struct pp_live_snapshot *out)
 {
-    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS, since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
+    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS,
+             since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
     size_t low = 0, high = l->n_gpu; /* they come in order of time */
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -335,9 +373,12 @@ static void put_gpu(const struct pp_live *l, struct pp_live_snapshot *out)
 }
 
 /* Everything of *out that a second and the window before it decide. */
-static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
+static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out,
+                           struct pp_err *err)
 {
-    struct window w = {.to_s = out->at_s, .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s : out->first_s};
+    struct window w = {.to_s = out->at_s,
+                       .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s
+                                                                         : out->first_s};
     pp_status status = live_near(l, out->at_s, err);
     sum_window(l, &w);
     put_totals(l, &w, out);
@@ -360,13 +401,20 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
 static int same_as_last(const struct pp_live *l, unsigned window_s, const struct pp_live_snapshot *now)
 {
     const struct pp_live_snapshot *last = &l->last;
-    return l->last_holds && l->last_window_s == window_s && last->at_s == now->at_s && last->first_s == now->first_s && last->last_s == now->last_s;
+    return l->last_holds && l->last_window_s == window_s && last->at_s == now->at_s &&
+           last->first_s == now->first_s && last->last_s == now->last_s;
 }
 
-pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out, struct pp_err *err)
+pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out,
+                     struct pp_err *err)
 {
     pp_status status = PP_OK;
-    struct pp_live_snapshot now = {.batch = PP_NO_BATCH, .samples_per_s = NAN, .batches_per_s = NAN, .wait_share = NAN, .step_ns = NAN, .read_bytes_per_s = NAN,
+    struct pp_live_snapshot now = {.batch = PP_NO_BATCH,
+                                   .samples_per_s = NAN,
+                                   .batches_per_s = NAN,
+                                   .wait_share = NAN,
+                                   .step_ns = NAN,
+                                   .read_bytes_per_s = NAN,
                                    .gpu = {[0 ... PP_LIVE_GPUS - 1] = NAN}};
     live_range(l, &now.first_s, &now.last_s);
     now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;

@@ -27,7 +27,8 @@ static pp_status urn_fill(struct urn *u, const double *x, size_t n, struct pp_er
         return pp_fail(err, PP_E_USAGE, "a bootstrap interval needs at least one value on each side");
     for (size_t i = 0; i < n; i++)
         if (!(x[i] > 0) || !isfinite(x[i]))
-            return pp_fail(err, PP_E_USAGE, "a ratio of medians needs values above zero, but one is %g", x[i]);
+            return pp_fail(err, PP_E_USAGE, "a ratio of medians needs values above zero, but one is %g",
+                           x[i]);
     u->n = n;
     u->value = malloc(n * sizeof(*u->value));
     u->drawn = malloc(n * sizeof(*u->drawn));
@@ -62,12 +63,14 @@ static pp_status check(const struct pp_bootstrap_opts *o, struct pp_err *err)
     if (!(o->confidence > 0 && o->confidence < 1))
         return pp_fail(err, PP_E_USAGE, "confidence %g is not between 0 and 1", o->confidence);
     if (o->resamples < 100)
-        return pp_fail(err, PP_E_USAGE, "%u resamples are too few for an interval; give at least 100", o->resamples);
+        return pp_fail(err, PP_E_USAGE, "%u resamples are too few for an interval; give at least 100",
+                       o->resamples);
     return PP_OK;
 }
 
-pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny, const struct pp_bootstrap_opts *opts,
-                                    struct pp_ratio *out, struct pp_err *err)
+pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny,
+                                    const struct pp_bootstrap_opts *opts, struct pp_ratio *out,
+                                    struct pp_err *err)
 {
     struct urn ux = {0}, uy = {0};
     double *ratio = NULL, tail = (1 - opts->confidence) / 2;
@@ -97,12 +100,13 @@ out:
     return st;
 }
 
-pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny, const struct pp_bootstrap_opts *opts,
-                                   double *floor, struct pp_err *err)
+pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny,
+                                   const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err)
 {
     struct urn u = {0};
     double *stray = NULL;
-    pp_status st = nx && ny ? check(opts, err) : pp_fail(err, PP_E_USAGE, "a noise floor is of two samples, but one is empty");
+    pp_status st = nx && ny ? check(opts, err)
+                            : pp_fail(err, PP_E_USAGE, "a noise floor is of two samples, but one is empty");
     if (st == PP_OK)
         st = urn_fill(&u, values, n, err);
     if (st != PP_OK)

@@ -1,9 +1,11 @@
-/* stats/bootstrap.h: an interval for the ratio of two medians, and how far the ratio of two samples of the same thing strays from 1.
+/* stats/bootstrap.h: an interval for the ratio of two medians, and how far the ratio of two samples of the
+ * same thing strays from 1.
  *
- * Efron's percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13): resample both sides with
- * replacement, take the ratio of the medians, cut off the tails. Not BCa: its acceleration comes from the jackknife, which is
- * inconsistent for the median (ibid., ch. 10.6). The resamples depend on the seed and their number alone: the same input gives the same
- * interval on every machine. Pure computation, any thread. */
+ * Efron's percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13):
+ * resample both sides with replacement, take the ratio of the medians, cut off the tails. Not BCa: its
+ * acceleration comes from the jackknife, which is inconsistent for the median (ibid., ch. 10.6). The
+ * resamples depend on the seed and their number alone: the same input gives the same interval on every
+ * machine. Pure computation, any thread. */
 #ifndef PP_STATS_BOOTSTRAP_H
 #define PP_STATS_BOOTSTRAP_H
 
@@ -23,13 +25,16 @@ struct pp_ratio {
     double low, high; /* of the interval */
 };
 
-/* x, y: values > 0 in any order, nx, ny >= 1. PP_E_USAGE for anything else, PP_E_NO_MEMORY. Cost: O(resamples x (nx + ny)). */
-pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny, const struct pp_bootstrap_opts *opts,
-                                    struct pp_ratio *out, struct pp_err *err);
+/* x, y: values > 0 in any order, nx, ny >= 1. PP_E_USAGE for anything else, PP_E_NO_MEMORY. Cost: O(resamples
+ * x (nx + ny)). */
+pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny,
+                                    const struct pp_bootstrap_opts *opts, struct pp_ratio *out,
+                                    struct pp_err *err);
 
-/* The A/A noise floor: the quantile opts->confidence of |log ratio of medians|, as a ratio - 1, among pairs of samples of sizes nx and ny
- * both drawn with replacement from the n values of one and the same thing: what a comparison of nothing shows. */
-pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny, const struct pp_bootstrap_opts *opts,
-                                   double *floor, struct pp_err *err);
+/* The A/A noise floor: the quantile opts->confidence of |log ratio of medians|, as a ratio - 1, among pairs
+ * of samples of sizes nx and ny both drawn with replacement from the n values of one and the same thing: what
+ * a comparison of nothing shows. */
+pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny,
+                                   const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err);
 
 #endif

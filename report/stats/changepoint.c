@@ -23,7 +23,8 @@ static void sum_distances(struct search *s)
     size_t w = s->n + 1;
     for (size_t i = 1; i < w; i++)
         for (size_t j = 1; j < w; j++)
-            s->distance[i * w + j] = fabs(s->x[i - 1] - s->x[j - 1]) + s->distance[(i - 1) * w + j] + s->distance[i * w + j - 1] - s->distance[(i - 1) * w + j - 1];
+            s->distance[i * w + j] = fabs(s->x[i - 1] - s->x[j - 1]) + s->distance[(i - 1) * w + j] +
+                                     s->distance[i * w + j - 1] - s->distance[(i - 1) * w + j - 1];
 }
 
 /* Sum of distances between [a, b) and [c, d). */
@@ -33,21 +34,25 @@ static double between(const struct search *s, size_t a, size_t b, size_t c, size
     return s->distance[b * w + d] - s->distance[a * w + d] - s->distance[b * w + c] + s->distance[a * w + c];
 }
 
-/* Matteson and James, section 2: m n / (m + n) times the energy distance. The sum over a square counts each pair twice. */
+/* Matteson and James, section 2: m n / (m + n) times the energy distance. The sum over a square counts each
+ * pair twice. */
 static double energy(const struct search *s, size_t from, size_t at, size_t to)
 {
     double m = (double)(at - from), n = (double)(to - at);
     double cross = 2 * between(s, from, at, at, to) / (m * n);
-    double left = between(s, from, at, from, at) / (m * (m - 1)), right = between(s, at, to, at, to) / (n * (n - 1));
+    double left = between(s, from, at, from, at) / (m * (m - 1)),
+           right = between(s, at, to, at, to) / (n * (n - 1));
     return m * n / (m + n) * (cross - left - right);
 }
 
-/* A split of a segment at `at`, judged against what follows up to `until` only: a burst shows where the whole rest would hide it. */
+/* A split of a segment at `at`, judged against what follows up to `until` only: a burst shows where the whole
+ * rest would hide it. */
 struct split {
     size_t at, until;
 };
 
-/* The best split of [from, to) over both (the paper's tau and kappa); at is 0 when the segment is too short. Ties go to the earliest. */
+/* The best split of [from, to) over both (the paper's tau and kappa); at is 0 when the segment is too short.
+ * Ties go to the earliest. */
 static struct split best_split(const struct search *s, size_t from, size_t to)
 {
     struct split best = {0, 0};
@@ -112,14 +117,17 @@ static size_t describe(const struct search *s, double min_change, struct pp_chan
     return n;
 }
 
-pp_status pp_change_points(const double *series, size_t n, const struct pp_change_opts *opts, struct pp_change **out, size_t *n_out, struct pp_err *err)
+pp_status pp_change_points(const double *series, size_t n, const struct pp_change_opts *opts,
+                           struct pp_change **out, size_t *n_out, struct pp_err *err)
 {
     struct search s = {.x = series, .n = n};
     pp_status st = PP_OK;
     *out = NULL;
     *n_out = 0;
     if (n > PP_CHANGE_MAX)
-        return pp_fail(err, PP_E_USAGE, "a series of %zu values is too long to search for changes; give the last %d", n, PP_CHANGE_MAX);
+        return pp_fail(err, PP_E_USAGE,
+                       "a series of %zu values is too long to search for changes; give the last %d", n,
+                       PP_CHANGE_MAX);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(series[i]))
             return pp_fail(err, PP_E_USAGE, "value %zu of the series is not finite", i + 1);

@@ -35,10 +35,12 @@ static double rank_pool(struct ranked *pool, size_t n)
     return ties;
 }
 
-/* P(rank sum <= w) and P(rank sum >= w) over all ways to choose the first sample out of the pool. ways[k][s]: subsets of k values
- * whose doubled ranks sum to s; each value in turn shifts the table by its rank. Counts stay below C(60, 30) = 1.2e17, where
- * double's rounding (1e-16 of the whole) is far below any p of interest. */
-static pp_status exact_p(const struct ranked *pool, size_t n, size_t nx, uint32_t w, double *p, struct pp_err *err)
+/* P(rank sum <= w) and P(rank sum >= w) over all ways to choose the first sample out of the pool. ways[k][s]:
+ * subsets of k values whose doubled ranks sum to s; each value in turn shifts the table by its rank. Counts
+ * stay below C(60, 30) = 1.2e17, where double's rounding (1e-16 of the whole) is far below any p of interest.
+ */
+static pp_status exact_p(const struct ranked *pool, size_t n, size_t nx, uint32_t w, double *p,
+                         struct pp_err *err)
 {
     size_t sums = n * (n + 1) + 1; /* all doubled ranks together, and zero */
     double *ways = calloc((nx + 1) * sums, sizeof(*ways)), total = 0, below = 0, above = 0;
@@ -77,12 +79,14 @@ static void add_to_pool(struct ranked *pool, const double *x, size_t n, int firs
     }
 }
 
-pp_status pp_mann_whitney(const double *x, size_t nx, const double *y, size_t ny, struct pp_mann_whitney *out, struct pp_err *err)
+pp_status pp_mann_whitney(const double *x, size_t nx, const double *y, size_t ny, struct pp_mann_whitney *out,
+                          struct pp_err *err)
 {
     size_t n = nx + ny;
     int finite = 1;
     if (nx == 0 || ny == 0)
-        return pp_fail(err, PP_E_USAGE, "a rank test needs values on both sides, but has %zu and %zu", nx, ny);
+        return pp_fail(err, PP_E_USAGE, "a rank test needs values on both sides, but has %zu and %zu", nx,
+                       ny);
     struct ranked *pool = malloc(n * sizeof(*pool));
     if (!pool)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a rank test of %zu values", n);

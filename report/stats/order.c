@@ -60,7 +60,8 @@ struct pp_outliers pp_stats_outliers(const double *x, size_t n)
     double *s = n >= FENCE_MIN ? sorted_copy(x, n) : NULL;
     if (!s)
         return out;
-    double q1 = pp_stats_quantile_sorted(s, n, 0.25), q3 = pp_stats_quantile_sorted(s, n, 0.75), range = q3 - q1;
+    double q1 = pp_stats_quantile_sorted(s, n, 0.25), q3 = pp_stats_quantile_sorted(s, n, 0.75),
+           range = q3 - q1;
     for (size_t i = 0; i < n; i++) {
         double beyond = s[i] < q1 ? q1 - s[i] : s[i] > q3 ? s[i] - q3 : 0;
         out.severe += beyond > 3 * range;

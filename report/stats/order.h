@@ -1,5 +1,5 @@
-/* stats/order.h: order statistics of small samples: median, quantiles, Tukey's fences. Pure computation, any thread.
- * Values are finite; callers leave NAN out. */
+/* stats/order.h: order statistics of small samples: median, quantiles, Tukey's fences. Pure computation, any
+ * thread. Values are finite; callers leave NAN out. */
 #ifndef PP_STATS_ORDER_H
 #define PP_STATS_ORDER_H
 
@@ -8,16 +8,18 @@
 /* Ascending, in place. */
 void pp_stats_sort(double *x, size_t n);
 
-/* Of a sorted sample; NAN when n is 0. Quantile q in [0, 1] by linear interpolation between the order statistics around (n - 1) q:
- * definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996 (the one of R and NumPy). */
+/* Of a sorted sample; NAN when n is 0. Quantile q in [0, 1] by linear interpolation between the order
+ * statistics around (n - 1) q: definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages",
+ * 1996 (the one of R and NumPy). */
 double pp_stats_median_sorted(const double *x, size_t n);
 double pp_stats_quantile_sorted(const double *x, size_t n, double q);
 
 /* Of a sample in any order, which is left alone. NAN when n is 0 or memory ran out. */
 double pp_stats_median(const double *x, size_t n);
 
-/* Tukey's fences (Exploratory Data Analysis, 1977): mild beyond 1.5, severe beyond 3 interquartile ranges from the quartiles.
- * A severe value is not counted as mild too. Below four values there are no quartiles worth the name: both are 0. */
+/* Tukey's fences (Exploratory Data Analysis, 1977): mild beyond 1.5, severe beyond 3 interquartile ranges
+ * from the quartiles. A severe value is not counted as mild too. Below four values there are no quartiles
+ * worth the name: both are 0. */
 struct pp_outliers {
     size_t mild, severe;
 };

@@ -21,7 +21,7 @@ static pp_status check(const double *d, size_t n, struct pp_err *err)
     return PP_OK;
 }
 
-/* ---- sign flips --------------------------------------------------------------------------------------------------------------- */
+/* ---- sign flips ---- */
 
 /* Which pairs are turned round in one way. Way 0 turns none. */
 static void signs_of_way(uint64_t way, size_t n, double *sign)
@@ -51,7 +51,8 @@ static double rms_of(const double *d, size_t n)
 }
 
 /* Ways whose r, and whose largest r, is at least the one seen, way 0 among them. */
-static void count_ways(const double *d, size_t questions, size_t n, uint64_t ways, double *room, double *at_least, double *max_at_least)
+static void count_ways(const double *d, size_t questions, size_t n, uint64_t ways, double *room,
+                       double *at_least, double *max_at_least)
 {
     double *sign = room, *rms = sign + n, *seen = rms + questions;
     for (uint64_t way = 0; way < ways; way++) {
@@ -69,7 +70,8 @@ static void count_ways(const double *d, size_t questions, size_t n, uint64_t way
     }
 }
 
-pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all, struct pp_err *err)
+pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all,
+                       struct pp_err *err)
 {
     uint64_t ways = (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
     double *room = NULL;
@@ -96,7 +98,7 @@ double pp_sign_flip_floor(size_t n)
     return ldexp(1, n < PP_SIGN_FLIP_EXACT ? -(int)n : -PP_SIGN_FLIP_EXACT);
 }
 
-/* ---- Walsh averages ------------------------------------------------------------------------------------------------------------- */
+/* ---- Walsh averages ---- */
 
 static size_t walsh_count(size_t n)
 {
@@ -113,8 +115,9 @@ static void walsh_averages(const double *d, size_t n, double *out)
     pp_stats_sort(out, at);
 }
 
-/* How many Walsh averages to leave out at each end: the k + 1 of Wilcoxon's W with P(W <= k) <= tail, or 0 when even P(W <= 0) is above it.
- * p[w]: chance of W = w; the rank i joins the sum with chance 1/2 (Wilcoxon, 1945). */
+/* How many Walsh averages to leave out at each end: the k + 1 of Wilcoxon's W with P(W <= k) <= tail, or 0
+ * when even P(W <= 0) is above it. p[w]: chance of W = w; the rank i joins the sum with chance 1/2 (Wilcoxon,
+ * 1945). */
 static pp_status walsh_rank(size_t n, double tail, size_t *rank, struct pp_err *err)
 {
     size_t sums = walsh_count(n) + 1, w = 0;
@@ -132,7 +135,8 @@ static pp_status walsh_rank(size_t n, double tail, size_t *rank, struct pp_err *
     return PP_OK;
 }
 
-pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, struct pp_shift *out, struct pp_err *err)
+pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, struct pp_shift *out,
+                                  struct pp_err *err)
 {
     size_t rank = 0, count = walsh_count(n);
     double *walsh = NULL;
@@ -156,7 +160,7 @@ pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, 
     return PP_OK;
 }
 
-/* ---- noise ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- noise ---- */
 
 #define AVERAGES_MAX 20000000 /* Walsh averages of all resamples together: about a second */
 
@@ -166,7 +170,8 @@ static uint32_t resamples_within(uint32_t asked, size_t n)
     return most >= asked ? asked : most < 100 ? 100 : (uint32_t)most;
 }
 
-pp_status pp_paired_noise_floor(const double *d, size_t n, const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err)
+pp_status pp_paired_noise_floor(const double *d, size_t n, const struct pp_bootstrap_opts *opts,
+                                double *floor, struct pp_err *err)
 {
     struct pp_shift whole;
     double *drawn = NULL, *walsh = NULL, *stray = NULL;

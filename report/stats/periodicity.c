@@ -14,9 +14,9 @@ static const double widths[] = {0.02, 0.05, 0.1};
 static const size_t levels[] = {4, 5, 6, 8, 12, 16, 24, 32, 48, 64};
 
 struct scan {
-    double span, slot;        /* slot: the lattice's spacing */
-    double least, most;       /* lags that are looked at */
-    double *times;            /* of all events that are looked at, the heaviest first */
+    double span, slot;  /* slot: the lattice's spacing */
+    double least, most; /* lags that are looked at */
+    double *times;      /* of all events that are looked at, the heaviest first */
     double sorted[MOST_EVENTS], lags[MOST_EVENTS * NEIGHBOURS];
     size_t n_lags;
 };
@@ -28,7 +28,8 @@ struct peak {
 
 /* ---- one level ---- */
 
-/* To the next few events only: the lag of a period is among them, or too many others lie between for it to be seen at this level. */
+/* To the next few events only: the lag of a period is among them, or too many others lie between for it to be
+ * seen at this level. */
 static void find_lags(struct scan *s, size_t k)
 {
     for (size_t i = 0; i < k; i++)
@@ -115,7 +116,8 @@ static void scatter(struct scan *s, const struct pp_stats_event *order, size_t n
     }
 }
 
-static double significance(struct scan *s, const struct pp_stats_event *order, size_t n, double reach, double score)
+static double significance(struct scan *s, const struct pp_stats_event *order, size_t n, double reach,
+                           double score)
 {
     int as_large = 0, draws = 0;
     while (draws < SHUFFLES && as_large < ENOUGH) {
@@ -158,7 +160,8 @@ static int heavier(const void *a, const void *b)
     return (x->weight < y->weight) - (x->weight > y->weight);
 }
 
-int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, size_t slots, double least_period, struct pp_period *out)
+int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, size_t slots,
+                    double least_period, struct pp_period *out)
 {
     size_t looked_at = n < MOST_EVENTS ? n : MOST_EVENTS;
     int found = 0;
@@ -172,13 +175,17 @@ int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, 
     qsort(order, n, sizeof(*order), heavier);
     for (size_t i = 0; i < looked_at; i++)
         times[i] = order[i].t;
-    *s = (struct scan){.span = span, .slot = span / (double)slots, .least = least_period, .most = span / 3, .times = times};
+    *s = (struct scan){
+        .span = span, .slot = span / (double)slots, .least = least_period, .most = span / 3, .times = times};
     struct peak best = scan_levels(s, looked_at);
     if (best.pairs == 0)
         goto out;
     find_lags(s, best.level);
     size_t from = below(s, best.low);
-    *out = (struct pp_period){.period = pp_stats_median_sorted(s->lags + from, best.pairs), .low = best.low, .high = best.high, .weight = order[best.level - 1].weight / 2};
+    *out = (struct pp_period){.period = pp_stats_median_sorted(s->lags + from, best.pairs),
+                              .low = best.low,
+                              .high = best.high,
+                              .weight = order[best.level - 1].weight / 2};
     gather(events, n, out);
     if ((double)out->events < LEAST_PRESENT * (double)out->expected)
         goto out;

@@ -35,7 +35,8 @@ static double rank_around_0(const double *x, size_t n, struct place *places, dou
 double pp_stats_spearman(const double *x, const double *y, size_t n)
 {
     struct place *places = n >= 2 ? malloc(n * sizeof(*places)) : NULL;
-    double *of_x = places ? malloc(2 * n * sizeof(*of_x)) : NULL, *of_y = of_x ? of_x + n : NULL, xy = 0, r = NAN;
+    double *of_x = places ? malloc(2 * n * sizeof(*of_x)) : NULL, *of_y = of_x ? of_x + n : NULL, xy = 0,
+           r = NAN;
     if (of_x) {
         double xx = rank_around_0(x, n, places, of_x), yy = rank_around_0(y, n, places, of_y);
         for (size_t i = 0; i < n; i++)

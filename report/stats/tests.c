@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Fisher ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Fisher ---- */
 
 static double log_choose(size_t n, size_t k)
 {
@@ -24,7 +24,7 @@ double pp_fisher_exact(size_t a, size_t n, size_t b, size_t m)
     return fmin(1, p);
 }
 
-/* ---- Student ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Student ---- */
 
 /* DLMF 8.17.22; converges fast for x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x)
@@ -88,7 +88,7 @@ double pp_student(const double *x, size_t nx, const double *y, size_t ny)
     return pp_incomplete_beta(df / 2, 0.5, df / (df + t2));
 }
 
-/* ---- Holm ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Holm ---- */
 
 struct asked {
     double p;

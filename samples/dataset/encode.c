@@ -7,8 +7,8 @@
 
 #include <jpeglib.h>
 
-/* A minimal EXIF segment: little-endian TIFF with one entry, Orientation (tag 0x0112, SHORT, count 1). The last byte of the "no
- * further directory" offset is the string's own NUL. */
+/* A minimal EXIF segment: little-endian TIFF with one entry, Orientation (tag 0x0112, SHORT, count 1). The
+ * last byte of the "no further directory" offset is the string's own NUL. */
 static void write_orientation(struct jpeg_compress_struct *c, int orientation)
 {
     uint8_t exif[] = "Exif\0\0II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x01\0\0\0\0\0\0";
@@ -41,7 +41,8 @@ static void set_kind(struct jpeg_compress_struct *c, const struct sample_plan *p
     }
 }
 
-/* Inverted, as Adobe's CMYK JPEGs are and as decoders expect them. Black takes the part all three inks share. */
+/* Inverted, as Adobe's CMYK JPEGs are and as decoders expect them. Black takes the part all three inks share.
+ */
 static void to_cmyk(const uint8_t *rgb, int width, uint8_t *out)
 {
     for (int x = 0; x < width; x++, rgb += 3, out += 4) {
@@ -62,7 +63,8 @@ uint8_t *encode_jpeg(const struct sample_plan *plan, const uint8_t *rgb, size_t 
     if (!inks)
         return NULL;
 
-    c.err = jpeg_std_error(&errors); /* libjpeg prints and exits; encoding into memory fails only without memory */
+    c.err = jpeg_std_error(
+        &errors); /* libjpeg prints and exits; encoding into memory fails only without memory */
     jpeg_create_compress(&c);
     jpeg_mem_dest(&c, &out, &written);
     c.image_width = (JDIMENSION)plan->width;
@@ -92,7 +94,10 @@ uint8_t *encode_jpeg(const struct sample_plan *plan, const uint8_t *rgb, size_t 
 
 uint8_t *encode_png(const uint8_t *rgb, int width, int height, size_t *size)
 {
-    png_image image = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height, .format = PNG_FORMAT_RGB};
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_RGB};
     png_alloc_size_t need = PNG_IMAGE_PNG_SIZE_MAX(image);
     uint8_t *out = malloc(need);
     if (!out || !png_image_write_to_memory(&image, out, &need, 0, rgb, 0, NULL)) {

@@ -1,4 +1,5 @@
-/* dataset/encode.h: pixels to JPEG of every kind a real set has, and to PNG. Output is malloc'ed and the caller's; NULL: no memory. */
+/* dataset/encode.h: pixels to JPEG of every kind a real set has, and to PNG. Output is malloc'ed and the
+ * caller's; NULL: no memory. */
 #ifndef SAMPLES_ENCODE_H
 #define SAMPLES_ENCODE_H
 

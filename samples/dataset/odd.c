@@ -15,7 +15,8 @@ static const char *in_dir(char *buf, size_t size, const char *dir, const char *n
     return buf;
 }
 
-/* Flips one bit in every 64 bytes of the second half: the header stays good, the entropy-coded data does not. */
+/* Flips one bit in every 64 bytes of the second half: the header stays good, the entropy-coded data does not.
+ */
 static void flip_bits(uint8_t *data, size_t size, uint64_t seed)
 {
     struct pp_rng r = pp_rng_key(seed, 0, 0, STREAM_ODD);
@@ -41,10 +42,12 @@ static pp_status write_damaged(const char *dir, uint8_t *jpeg, size_t size, uint
     return write_file(in_dir(path, sizeof path, dir, "bitflip"), jpeg, size, err);
 }
 
-static pp_status write_mislabelled(const char *dir, const struct picture_field *f, uint64_t seed, struct pp_err *err)
+static pp_status write_mislabelled(const char *dir, const struct picture_field *f, uint64_t seed,
+                                   struct pp_err *err)
 {
     enum { WIDTH = 120, HEIGHT = 90 };
-    static const struct sample_plan dot = {.kind = KIND_444, .width = 1, .height = 1, .quality = 90, .orientation = 1};
+    static const struct sample_plan dot = {
+        .kind = KIND_444, .width = 1, .height = 1, .quality = 90, .orientation = 1};
     static uint8_t rgb[WIDTH * HEIGHT * 3];
     char path[4096];
     uint8_t *data;
@@ -53,17 +56,20 @@ static pp_status write_mislabelled(const char *dir, const struct picture_field *
 
     picture_draw(f, seed, UINT32_MAX, WIDTH, HEIGHT, rgb);
     data = encode_png(rgb, WIDTH, HEIGHT, &size);
-    s = data ? write_file(in_dir(path, sizeof path, dir, "png"), data, size, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for a PNG");
+    s = data ? write_file(in_dir(path, sizeof path, dir, "png"), data, size, err)
+             : pp_fail(err, PP_E_NO_MEMORY, "no memory for a PNG");
     free(data);
     if (s)
         return s;
     data = encode_jpeg(&dot, rgb, &size);
-    s = data ? write_file(in_dir(path, sizeof path, dir, "1x1"), data, size, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for a JPEG");
+    s = data ? write_file(in_dir(path, sizeof path, dir, "1x1"), data, size, err)
+             : pp_fail(err, PP_E_NO_MEMORY, "no memory for a JPEG");
     free(data);
     return s;
 }
 
-pp_status write_odd(const char *dir, const struct picture_field *f, const struct plan_opts *opts, struct pp_err *err)
+pp_status write_odd(const char *dir, const struct picture_field *f, const struct plan_opts *opts,
+                    struct pp_err *err)
 {
     struct plan_opts plain = *opts;
     struct sample_plan plan;

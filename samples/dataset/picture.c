@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One texture is computed once; pictures are crops of it at different places, which costs two loads per pixel. */
+/* One texture is computed once; pictures are crops of it at different places, which costs two loads per
+ * pixel. */
 #define FIELD 1024 /* a power of two: coordinates wrap by mask, the texture tiles */
 #define FIELD_MASK (FIELD - 1)
 #define NOISE 65536
@@ -71,8 +72,8 @@ struct picture_field *picture_field_create(uint64_t seed)
     if (!f)
         return NULL;
     struct pp_rng r = pp_rng_key(seed, 0, 0, STREAM_FIELD);
-    /* Natural images have an amplitude spectrum near 1/f (Field 1987), in two dimensions nearly equal energy per octave; the slow
-     * decay below is the lens. */
+    /* Natural images have an amplitude spectrum near 1/f (Field 1987), in two dimensions nearly equal energy
+     * per octave; the slow decay below is the lens. */
     double amplitude = 1;
     for (int cells = 4; cells <= FIELD; cells *= 2, amplitude *= 0.85)
         add_octave(f->texture, cells, amplitude, &r);
@@ -91,7 +92,7 @@ struct object {
     float x, y, rx, ry; /* centre and radii in pixels */
     float soft;         /* 1 / width of the edge, in radii */
     float colour[3];
-    int box;            /* a rectangle instead of an ellipse */
+    int box; /* a rectangle instead of an ellipse */
 };
 
 struct scene {
@@ -163,7 +164,8 @@ static void paint_object(const struct object *o, int y, int width, float *row)
 }
 
 /* Texture on luma, a weaker one on the two chroma axes, then shot noise that grows with brightness. */
-static void expose(const struct picture_field *f, const struct scene *s, struct pp_rng *r, int y, int width, const float *row, uint8_t *out)
+static void expose(const struct picture_field *f, const struct scene *s, struct pp_rng *r, int y, int width,
+                   const float *row, uint8_t *out)
 {
     const float *luma = f->texture + (((unsigned)y + s->luma_y) & FIELD_MASK) * FIELD;
     const float *red = f->texture + (((unsigned)y + s->red_y) & FIELD_MASK) * FIELD;
@@ -172,7 +174,8 @@ static void expose(const struct picture_field *f, const struct scene *s, struct 
     for (int x = 0; x < width; x++) {
         unsigned ux = (unsigned)x;
         float light = s->contrast * luma[(ux + s->luma_x) & FIELD_MASK];
-        float cr = s->chroma * red[(ux + s->red_x) & FIELD_MASK], cb = s->chroma * blue[(ux + s->blue_x) & FIELD_MASK];
+        float cr = s->chroma * red[(ux + s->red_x) & FIELD_MASK],
+              cb = s->chroma * blue[(ux + s->blue_x) & FIELD_MASK];
         float add[3] = {light + cr, light - 0.5f * (cr + cb), light + cb};
         for (int c = 0; c < 3; c++) {
             float v = row[3 * x + c] + add[c];
@@ -201,7 +204,8 @@ static void letter(struct pp_rng *r, int width, int height, uint8_t *rgb)
     }
 }
 
-void picture_draw(const struct picture_field *f, uint64_t seed, uint64_t index, int width, int height, uint8_t *rgb)
+void picture_draw(const struct picture_field *f, uint64_t seed, uint64_t index, int width, int height,
+                  uint8_t *rgb)
 {
     struct pp_rng r = pp_rng_key(seed, 0, index, STREAM_PICTURE);
     struct scene s;

@@ -9,9 +9,12 @@ static const struct {
     const char *name;
     double share;
 } kinds[KIND_COUNT] = {
-    [KIND_420] = {"4:2:0", 2280 / 3000.0},       [KIND_444] = {"4:4:4", 452 / 3000.0},
-    [KIND_422] = {"4:2:2", 127 / 3000.0},        [KIND_PROGRESSIVE] = {"progressive", 57 / 3000.0},
-    [KIND_GREY] = {"grey", 30 / 3000.0},         [KIND_CMYK] = {"CMYK", 17 / 3000.0},
+    [KIND_420] = {"4:2:0", 2280 / 3000.0},
+    [KIND_444] = {"4:4:4", 452 / 3000.0},
+    [KIND_422] = {"4:2:2", 127 / 3000.0},
+    [KIND_PROGRESSIVE] = {"progressive", 57 / 3000.0},
+    [KIND_GREY] = {"grey", 30 / 3000.0},
+    [KIND_CMYK] = {"CMYK", 17 / 3000.0},
     [KIND_ROTATED] = {"EXIF-rotated", 37 / 3000.0},
 };
 
@@ -20,7 +23,8 @@ static const struct {
     int width, height;
     double share;
 } shapes[] = {
-    {500, 375, 0.58}, {375, 500, 0.16}, {500, 333, 0.09}, {333, 500, 0.02}, {500, 500, 0.06}, {640, 480, 0.05}, {400, 300, 0.04},
+    {500, 375, 0.58}, {375, 500, 0.16}, {500, 333, 0.09}, {333, 500, 0.02},
+    {500, 500, 0.06}, {640, 480, 0.05}, {400, 300, 0.04},
 };
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 #define MEAN_WIDTH 479.7
@@ -35,7 +39,8 @@ const char *sample_kind_name(enum sample_kind kind)
     return kinds[kind].name;
 }
 
-/* Golden-ratio (Kronecker) sequence: every stretch of consecutive samples has nearly the stated mix, so small sets have rare kinds too. */
+/* Golden-ratio (Kronecker) sequence: every stretch of consecutive samples has nearly the stated mix, so small
+ * sets have rare kinds too. */
 static enum sample_kind kind_of(uint64_t seed, uint64_t index)
 {
     struct pp_rng r = pp_rng_key(seed, 0, 0, STREAM_PLAN);

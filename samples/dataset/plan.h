@@ -1,11 +1,21 @@
-/* dataset/plan.h: what sample number i of a generated set is: size, JPEG kind, quality, class. A pure function of
- * (seed, i), so the same seed gives the same bytes for any number of threads, as a folder and as shards. */
+/* dataset/plan.h: what sample number i of a generated set is: size, JPEG kind, quality, class. A pure
+ * function of (seed, i), so the same seed gives the same bytes for any number of threads, as a folder and as
+ * shards. */
 #ifndef SAMPLES_PLAN_H
 #define SAMPLES_PLAN_H
 
 #include <stdint.h>
 
-enum sample_kind { KIND_420, KIND_444, KIND_422, KIND_PROGRESSIVE, KIND_GREY, KIND_CMYK, KIND_ROTATED, KIND_COUNT };
+enum sample_kind {
+    KIND_420,
+    KIND_444,
+    KIND_422,
+    KIND_PROGRESSIVE,
+    KIND_GREY,
+    KIND_CMYK,
+    KIND_ROTATED,
+    KIND_COUNT
+};
 
 struct plan_opts {
     uint64_t seed, classes;

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static pp_status add_member(struct archive *a, const char *shard, const char *name, const void *data, size_t size, struct pp_err *err)
+static pp_status add_member(struct archive *a, const char *shard, const char *name, const void *data,
+                            size_t size, struct pp_err *err)
 {
     struct archive_entry *e = archive_entry_new();
     if (!e)
@@ -17,13 +18,15 @@ static pp_status add_member(struct archive *a, const char *shard, const char *na
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_perm(e, 0644);
     archive_entry_set_mtime(e, 0, 0); /* the same seed gives the same bytes */
-    int ok = archive_write_header(a, e) == ARCHIVE_OK && archive_write_data(a, data, size) == (la_ssize_t)size;
+    int ok = archive_write_header(a, e) == ARCHIVE_OK &&
+             archive_write_data(a, data, size) == (la_ssize_t)size;
     archive_entry_free(e);
-    return ok ? PP_OK : pp_fail(err, PP_E_IO, "cannot write %s into %s: %s", name, shard, archive_error_string(a));
+    return ok ? PP_OK
+              : pp_fail(err, PP_E_IO, "cannot write %s into %s: %s", name, shard, archive_error_string(a));
 }
 
-static pp_status add_sample(struct archive *a, const char *shard, const struct picture_field *f, const struct plan_opts *opts, uint64_t index,
-                            uint64_t *bytes, struct pp_err *err)
+static pp_status add_sample(struct archive *a, const char *shard, const struct picture_field *f,
+                            const struct plan_opts *opts, uint64_t index, uint64_t *bytes, struct pp_err *err)
 {
     struct sample_plan plan;
     uint8_t *jpeg = NULL;
@@ -43,8 +46,8 @@ static pp_status add_sample(struct archive *a, const char *shard, const struct p
     return add_member(a, shard, name, cls, strlen(cls), err);
 }
 
-pp_status write_shard(const char *path, const struct picture_field *f, const struct plan_opts *opts, uint64_t from, uint64_t to, uint64_t *bytes,
-                      struct pp_err *err)
+pp_status write_shard(const char *path, const struct picture_field *f, const struct plan_opts *opts,
+                      uint64_t from, uint64_t to, uint64_t *bytes, struct pp_err *err)
 {
     pp_status s = PP_OK;
     struct archive *a = archive_write_new();

@@ -14,12 +14,14 @@ static int ends_with(const char *s, const char *tail)
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
-/* NumPy format 1.0: magic, version, header length, a Python dict padded with blanks so that data starts at a multiple of 64. */
+/* NumPy format 1.0: magic, version, header length, a Python dict padded with blanks so that data starts at a
+ * multiple of 64. */
 static int write_npy_header(FILE *f, uint64_t n)
 {
     char dict[118];
     uint8_t lead[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, sizeof dict, 0};
-    int len = snprintf(dict, sizeof dict, "{'descr': '<u2', 'fortran_order': False, 'shape': (%llu,), }", (unsigned long long)n);
+    int len = snprintf(dict, sizeof dict, "{'descr': '<u2', 'fortran_order': False, 'shape': (%llu,), }",
+                       (unsigned long long)n);
     memset(dict + len, ' ', sizeof dict - (size_t)len);
     dict[sizeof dict - 1] = '\n';
     return fwrite(lead, 1, sizeof lead, f) == sizeof lead && fwrite(dict, 1, sizeof dict, f) == sizeof dict;

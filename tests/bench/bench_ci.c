@@ -1,11 +1,15 @@
 /* How often the gate is wrong, and how often it finds what is there.
  *
- *   bench_ci sim [TRIALS]                       runs made up: noise of 1, 2 and 4 %, and a machine that drifts by 10 %
- *   bench_ci runs NAME BASE SAME SLOW [DRAWS]   recorded runs: BASE against SAME, which is the same thing, and against SLOW; run k of each was made
- *                                               beside run k of the others, so they can be taken as sides and as pairs
+ *   bench_ci sim [TRIALS]                       runs made up: noise of 1, 2 and 4 %, and a machine that
+ *                                               drifts by 10 %
+ *   bench_ci runs NAME BASE SAME SLOW [DRAWS]   recorded runs: BASE against SAME, which is the same thing,
+ *                                               and against SLOW; run k of each was made
+ *                                               beside run k of the others, so they can be taken as
+ *                                                 sides and as pairs
  *
- * The draws are of recorded runs, each run at most once in a comparison. Comparisons of one recording are not independent: Wilson's
- * interval says how finely the draws give the rate, the number of rounds how well it is known. */
+ * The draws are of recorded runs, each run at most once in a comparison. Comparisons of one recording are not
+ * independent: Wilson's interval says how finely the draws give the rate, the number of rounds how well it is
+ * known. */
 #include "report/ci/plan.h"
 #include "report/compare/load.h"
 #include "tests/unit/fake_runs.h"
@@ -13,7 +17,7 @@
 #define N 7
 #define ROUNDS_MAX 1000
 
-/* ---- rates ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rates ---- */
 
 struct score {
     double count[4]; /* by enum pp_answer */
@@ -24,14 +28,16 @@ struct score {
 static void wilson(double hits, double n, double *low, double *high)
 {
     const double z = 1.959964;
-    double share = hits / n, middle = share + z * z / (2 * n), half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)), scale = 1 + z * z / n;
+    double share = hits / n, middle = share + z * z / (2 * n),
+           half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)), scale = 1 + z * z / n;
     *low = fmax(0, (middle - half) / scale);
     *high = fmin(1, (middle + half) / scale);
 }
 
 static void print_head(void)
 {
-    printf("%-52s %6s %11s %16s %13s %7s   %s\n", "", "tries", "regressed", "95 % of it", "inconclusive", "not", "goal");
+    printf("%-52s %6s %11s %16s %13s %7s   %s\n", "", "tries", "regressed", "95 % of it", "inconclusive",
+           "not", "goal");
 }
 
 static void print_score(const char *what, const struct score *s, const char *goal)
@@ -40,21 +46,26 @@ static void print_score(const char *what, const struct score *s, const char *goa
     for (int i = 0; i < 4; i++)
         n += s->count[i];
     wilson(s->count[PP_REGRESSED], n, &low, &high);
-    printf("%-52s %6.0f %9.1f %% %6.1f - %5.1f %% %11.1f %% %5.1f %%   %s\n", what, n, 100 * s->count[PP_REGRESSED] / n, 100 * low, 100 * high, 100 * s->count[PP_INCONCLUSIVE] / n,
+    printf("%-52s %6.0f %9.1f %% %6.1f - %5.1f %% %11.1f %% %5.1f %%   %s\n", what, n,
+           100 * s->count[PP_REGRESSED] / n, 100 * low, 100 * high, 100 * s->count[PP_INCONCLUSIVE] / n,
            100 * s->count[PP_NOT_REGRESSED] / n, goal);
 }
 
-/* ---- the gate ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the gate ---- */
 
 struct design {
     const char *name;
     int paired;
     int looks; /* 2: as `ci run`, seven, and fourteen when those are inconclusive; the noise check on */
 };
-static const struct design designs[] = {{"compare", 0, 1}, {"compare --paired", 1, 1}, {"ci run against a baseline", 0, 2}, {"ci run --ab", 1, 2}};
+static const struct design designs[] = {{"compare", 0, 1},
+                                        {"compare --paired", 1, 1},
+                                        {"ci run against a baseline", 0, 2},
+                                        {"ci run --ab", 1, 2}};
 #define DESIGNS (sizeof(designs) / sizeof(designs[0]))
 
-static enum pp_answer gate(struct pp_runs *base, struct pp_runs *head, const struct design *d, int second, double *ratio)
+static enum pp_answer gate(struct pp_runs *base, struct pp_runs *head, const struct design *d, int second,
+                           double *ratio)
 {
     struct pp_compare_opts o;
     struct pp_compare c;
@@ -64,7 +75,8 @@ static enum pp_answer gate(struct pp_runs *base, struct pp_runs *head, const str
     o.paired = d->paired;
     o.look_share = pp_ci_look_share(N, (size_t)d->looks * N, second);
     o.refuse_below_noise = d->looks > 1;
-    if (pp_compare_build(&(struct pp_compare_side){"BASE", base}, &(struct pp_compare_side){"HEAD", head}, &o, &c, &err) != PP_OK) {
+    if (pp_compare_build(&(struct pp_compare_side){"BASE", base}, &(struct pp_compare_side){"HEAD", head}, &o,
+                         &c, &err) != PP_OK) {
         fprintf(stderr, "bench_ci: %s\n", err.text);
         exit(1);
     }
@@ -74,7 +86,8 @@ static enum pp_answer gate(struct pp_runs *base, struct pp_runs *head, const str
     return answer;
 }
 
-/* What `ci run` does: 7 runs a side, and when those are inconclusive, all 14. base and head hold looks x N runs. */
+/* What `ci run` does: 7 runs a side, and when those are inconclusive, all 14. base and head hold looks x N
+ * runs. */
 static void decide(struct pp_runs *base, struct pp_runs *head, const struct design *d, struct score *s)
 {
     double ratio;
@@ -88,7 +101,7 @@ static void decide(struct pp_runs *base, struct pp_runs *head, const struct desi
     s->ratio += ratio;
 }
 
-/* ---- simulated -------------------------------------------------------------------------------------------------------------------- */
+/* ---- simulated ---- */
 
 static void simulate_one(const struct design *d, double noise, double drift, double slow, uint64_t trials)
 {
@@ -96,7 +109,8 @@ static void simulate_one(const struct design *d, double noise, double drift, dou
     char what[100];
     for (uint64_t t = 0; t < trials; t++) {
         uint64_t seed = 4 * t + (slow > 1);
-        struct pp_runs base = fake_side("a", 2 * N, 1, noise, 2 * seed), head = fake_side("b", 2 * N, slow, noise, 2 * seed + 1);
+        struct pp_runs base = fake_side("a", 2 * N, 1, noise, 2 * seed),
+                       head = fake_side("b", 2 * N, slow, noise, 2 * seed + 1);
         size_t all = base.n;
         fake_drift(&base, &head, drift, seed);
         decide(&base, &head, d, &s);
@@ -104,8 +118,12 @@ static void simulate_one(const struct design *d, double noise, double drift, dou
         pp_runs_free(&base);
         pp_runs_free(&head);
     }
-    snprintf(what, sizeof(what), "%s, noise %.0f %%%s, %s", d->name, noise * 100, drift > 0 ? ", drift 10 %" : "", slow > 1 ? "10 % slower" : "A/A");
-    print_score(what, &s, slow == 1 ? "<= 1 %" : noise > 0.03 || (drift > 0 && !d->paired) ? "(inconclusive rather than wrong)" : ">= 95 %");
+    snprintf(what, sizeof(what), "%s, noise %.0f %%%s, %s", d->name, noise * 100,
+             drift > 0 ? ", drift 10 %" : "", slow > 1 ? "10 % slower" : "A/A");
+    print_score(what, &s,
+                slow == 1                                   ? "<= 1 %"
+                : noise > 0.03 || (drift > 0 && !d->paired) ? "(inconclusive rather than wrong)"
+                                                            : ">= 95 %");
 }
 
 static void simulate(uint64_t trials)
@@ -121,7 +139,7 @@ static void simulate(uint64_t trials)
                 simulate_one(&designs[i], rows[k].noise, rows[k].drift, slow ? 1.1 : 1, trials);
 }
 
-/* ---- recorded --------------------------------------------------------------------------------------------------------------------- */
+/* ---- recorded ---- */
 
 static void shuffle(size_t *order, size_t n, struct pp_rng *rng)
 {
@@ -141,7 +159,8 @@ static void pick(const struct pp_runs *from, const size_t *order, size_t n, stru
 }
 
 /* Draws of n rounds: pairs stay pairs; sides are taken from different rounds, as far as there are enough. */
-static struct score recorded(const struct pp_runs *base, const struct pp_runs *head, const struct design *d, unsigned draws)
+static struct score recorded(const struct pp_runs *base, const struct pp_runs *head, const struct design *d,
+                             unsigned draws)
 {
     struct pp_run of_base[2 * N], of_head[2 * N];
     struct pp_runs x = {of_base, 0}, y = {of_head, 0};
@@ -169,7 +188,8 @@ static double spread_of(const double *v, size_t n)
     return sqrt(squares / (double)(n - 1));
 }
 
-/* The noise a goal is to be read beside: of the log of one metric over runs, and over pairs of the same thing. */
+/* The noise a goal is to be read beside: of the log of one metric over runs, and over pairs of the same
+ * thing. */
 static void print_spread(const struct pp_runs *base, const struct pp_runs *same, enum pp_cmp_id id)
 {
     double run[ROUNDS_MAX], pair[ROUNDS_MAX];
@@ -177,11 +197,14 @@ static void print_spread(const struct pp_runs *base, const struct pp_runs *same,
         run[i] = log(base->run[i].metric[id]);
         pair[i] = log(same->run[i].metric[id]) - run[i];
     }
-    printf("  %s varies by %.1f %% from run to run; two runs made side by side differ by %.1f %% (one of independent runs: %.1f %%)\n", pp_cmp_metric(id)->title,
-           100 * spread_of(run, base->n), 100 * spread_of(pair, base->n), 100 * M_SQRT2 * spread_of(run, base->n));
+    printf(
+        "  %s varies by %.1f %% from run to run; two runs made side by side differ by %.1f %% (one of independent runs: %.1f %%)\n",
+        pp_cmp_metric(id)->title, 100 * spread_of(run, base->n), 100 * spread_of(pair, base->n),
+        100 * M_SQRT2 * spread_of(run, base->n));
 }
 
-static void print_recorded(const char *name, const struct pp_runs *base, const struct pp_runs *same, const struct pp_runs *slow, unsigned draws)
+static void print_recorded(const char *name, const struct pp_runs *base, const struct pp_runs *same,
+                           const struct pp_runs *slow, unsigned draws)
 {
     char what[100];
     printf("%s: %zu rounds of three runs\n", name, base->n);
@@ -191,7 +214,8 @@ static void print_recorded(const char *name, const struct pp_runs *base, const s
             printf("%-52s needs %d rounds\n", designs[i].name, designs[i].looks * N);
             continue;
         }
-        struct score aa = recorded(base, same, &designs[i], draws), slower = recorded(base, slow, &designs[i], draws);
+        struct score aa = recorded(base, same, &designs[i], draws),
+                     slower = recorded(base, slow, &designs[i], draws);
         snprintf(what, sizeof(what), "%s, A/A", designs[i].name);
         print_score(what, &aa, "<= 1 %");
         snprintf(what, sizeof(what), "%s, %.1f %% slower", designs[i].name, 100 * (slower.ratio / draws - 1));
@@ -211,8 +235,10 @@ static int real_runs(const char *name, const char *const dirs[3], unsigned draws
             fprintf(stderr, "bench_ci: %s\n", err.text);
             code = 1;
         }
-    if (code == 0 && (runs[0].n != runs[1].n || runs[0].n != runs[2].n || runs[0].n < N || runs[0].n > ROUNDS_MAX)) {
-        fprintf(stderr, "bench_ci: %zu, %zu and %zu runs; as many of each are needed, %d to %d\n", runs[0].n, runs[1].n, runs[2].n, N, ROUNDS_MAX);
+    if (code == 0 &&
+        (runs[0].n != runs[1].n || runs[0].n != runs[2].n || runs[0].n < N || runs[0].n > ROUNDS_MAX)) {
+        fprintf(stderr, "bench_ci: %zu, %zu and %zu runs; as many of each are needed, %d to %d\n", runs[0].n,
+                runs[1].n, runs[2].n, N, ROUNDS_MAX);
         code = 1;
     }
     if (code == 0)
@@ -229,7 +255,8 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc >= 6 && strcmp(argv[1], "runs") == 0)
-        return real_runs(argv[2], (const char *const[3]){argv[3], argv[4], argv[5]}, argc > 6 ? (unsigned)strtoul(argv[6], NULL, 10) : 400);
+        return real_runs(argv[2], (const char *const[3]){argv[3], argv[4], argv[5]},
+                         argc > 6 ? (unsigned)strtoul(argv[6], NULL, 10) : 400);
     fprintf(stderr, "usage: bench_ci sim [TRIALS] | bench_ci runs NAME BASE SAME SLOW [DRAWS]\n");
     return 2;
 }

@@ -1,7 +1,8 @@
-/* bench_decode DIR [ROUNDS]: what the region decode and the transform cost per image, over the JPEGs under a directory.
+/* bench_decode DIR [ROUNDS]: what the region decode and the transform cost per image, over the JPEGs under a
+ * directory.
  *
- * Rounds run outside and the variants inside, so that a slow phase of the machine hits all alike; times are medians over the rounds,
- * ratios are medians of the rounds' ratios. One thread, files in memory. */
+ * Rounds run outside and the variants inside, so that a slow phase of the machine hits all alike; times are
+ * medians over the rounds, ratios are medians of the rounds' ratios. One thread, files in memory. */
 #include "probe/base/clock.h"
 #include "probe/loader/transform.h"
 
@@ -118,7 +119,9 @@ static void add_file(struct bench *b, const char *path)
         long size = ftell(f);
         uint8_t *data = size > 0 ? malloc((size_t)size) : NULL;
         rewind(f);
-        if (data && fread(data, 1, (size_t)size, f) == (size_t)size && pp_decoder_open(b->decoder, data, (size_t)size, &info, NULL) == PP_OK && info.kind == PP_IMAGE_JPEG) {
+        if (data && fread(data, 1, (size_t)size, f) == (size_t)size &&
+            pp_decoder_open(b->decoder, data, (size_t)size, &info, NULL) == PP_OK &&
+            info.kind == PP_IMAGE_JPEG) {
             s->data[s->count] = data;
             s->size[s->count++] = (size_t)size;
             s->bytes += (size_t)size;
@@ -197,7 +200,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_decode DIR [ROUNDS, 1 to %d]\n", MAX_ROUNDS);
         return 2;
     }
-    if (pp_decoder_create(0, &b.decoder, &err) != PP_OK || pp_scratch_create(&b.scratch, &err) != PP_OK || pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &b.transform, &err) != PP_OK || !(b.out = malloc(pp_transform_bytes(b.transform)))) {
+    if (pp_decoder_create(0, &b.decoder, &err) != PP_OK || pp_scratch_create(&b.scratch, &err) != PP_OK ||
+        pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &b.transform, &err) != PP_OK ||
+        !(b.out = malloc(pp_transform_bytes(b.transform)))) {
         fprintf(stderr, "bench_decode: %s\n", err.text);
         return 4;
     }
@@ -206,7 +211,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_decode: no JPEG that can be opened in %s\n", argv[1]);
         return 4;
     }
-    printf("%d JPEGs, mean %.1f KB and %.3f Mpx; %s; median of %d rounds, CPU time of one thread\n", b.files.count, (double)b.files.bytes / 1e3 / b.files.count, b.files.megapixels / b.files.count, pp_transform_simd(), rounds);
+    printf("%d JPEGs, mean %.1f KB and %.3f Mpx; %s; median of %d rounds, CPU time of one thread\n",
+           b.files.count, (double)b.files.bytes / 1e3 / b.files.count, b.files.megapixels / b.files.count,
+           pp_transform_simd(), rounds);
     measure(&b, rounds);
     for (int i = 0; i < b.files.count; i++)
         free(b.files.data[i]);

@@ -1,6 +1,7 @@
-/* bench_export [--spans N] [--dir DIR]: what an export costs. A run of N spans (default 10 million) is written through the store's own writer
- * (tests/tools/make_run), then exported in every format, each in a process of its own: seconds with the sync to disk, peak memory, bytes per span.
- * Goal: 10 million spans in the nsys shape in 10 s. Peak memory at a tenth of the spans stands beside: it must not grow with them. */
+/* bench_export [--spans N] [--dir DIR]: what an export costs. A run of N spans (default 10 million) is
+ * written through the store's own writer (tests/tools/make_run), then exported in every format, each in a
+ * process of its own: seconds with the sync to disk, peak memory, bytes per span. Goal: 10 million spans in
+ * the nsys shape in 10 s. Peak memory at a tenth of the spans stands beside: it must not grow with them. */
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
 #include "report/export/export.h"
@@ -24,7 +25,8 @@ static int make_run(const char *argv0, const char *path, uint64_t spans)
     char tool[PATH_MAX], count[32];
     const char *slash = strrchr(argv0, '/');
     int status;
-    snprintf(tool, sizeof(tool), "%.*s/../tools/make_run", slash ? (int)(slash - argv0) : 1, slash ? argv0 : ".");
+    snprintf(tool, sizeof(tool), "%.*s/../tools/make_run", slash ? (int)(slash - argv0) : 1,
+             slash ? argv0 : ".");
     snprintf(count, sizeof(count), "%llu", (unsigned long long)spans);
     pid_t pid = fork();
     if (pid == 0) {
@@ -49,7 +51,8 @@ static int export_once(const char *from, const struct pp_exporter *to, const cha
 }
 
 /* In a child, so that its peak memory is its own. */
-static int measure(const char *from, const struct pp_exporter *to, const char *out, uint64_t spans, struct figures *f)
+static int measure(const char *from, const struct pp_exporter *to, const char *out, uint64_t spans,
+                   struct figures *f)
 {
     struct rusage use;
     struct stat st;
@@ -58,7 +61,8 @@ static int measure(const char *from, const struct pp_exporter *to, const char *o
     pid_t pid = fork();
     if (pid == 0)
         _exit(!export_once(from, to, out));
-    if (pid < 0 || wait4(pid, &status, 0, &use) != pid || !WIFEXITED(status) || WEXITSTATUS(status) || stat(out, &st) != 0)
+    if (pid < 0 || wait4(pid, &status, 0, &use) != pid || !WIFEXITED(status) || WEXITSTATUS(status) ||
+        stat(out, &st) != 0)
         return 0;
     f->seconds = (double)(pp_now_ns() - start) / 1e9;
     f->peak_mib = (double)use.ru_maxrss / 1024;
@@ -75,14 +79,17 @@ static int measure_all(const char *argv0, const char *dir, uint64_t spans)
     snprintf(large, sizeof(large), "%s/large.sqlite", dir);
     if (!make_run(argv0, small, spans / 10) || !make_run(argv0, large, spans))
         return 0;
-    printf("export of %s spans   seconds   Mspan/s   B/span   peak MiB   at a tenth   goal\n", pp_text_count(text, sizeof(text), (double)spans));
+    printf("export of %s spans   seconds   Mspan/s   B/span   peak MiB   at a tenth   goal\n",
+           pp_text_count(text, sizeof(text), (double)spans));
     for (size_t i = 0; pp_exporters[i] && ok; i++) {
         struct figures tenth, f;
         snprintf(out, sizeof(out), "%s/out%s", dir, pp_exporters[i]->suffixes[0]);
-        ok = measure(small, pp_exporters[i], out, spans / 10, &tenth) && measure(large, pp_exporters[i], out, spans, &f);
+        ok = measure(small, pp_exporters[i], out, spans / 10, &tenth) &&
+             measure(large, pp_exporters[i], out, spans, &f);
         if (ok)
-            printf("%-26s %9.2f %9.2f %8.1f %10.1f %12.1f   %s\n", pp_exporters[i]->name, f.seconds, (double)spans / f.seconds / 1e6, f.bytes_per_span, f.peak_mib,
-                   tenth.peak_mib, pp_exporters[i] == &pp_export_nsys ? "10 M in <= 10 s" : "");
+            printf("%-26s %9.2f %9.2f %8.1f %10.1f %12.1f   %s\n", pp_exporters[i]->name, f.seconds,
+                   (double)spans / f.seconds / 1e6, f.bytes_per_span, f.peak_mib, tenth.peak_mib,
+                   pp_exporters[i] == &pp_export_nsys ? "10 M in <= 10 s" : "");
         fflush(stdout);
     }
     unlink(small);

@@ -1,5 +1,6 @@
-/* bench_inject [ROUNDS]: what a range costs a program under `pipeprobe exec`: nanoseconds per push and pop, by kind of text. One thread, medians over
- * the rounds; the ring is emptied between rounds, outside the timing. Prints kind<TAB>ns. */
+/* bench_inject [ROUNDS]: what a range costs a program under `pipeprobe exec`: nanoseconds per push and pop,
+ * by kind of text. One thread, medians over the rounds; the ring is emptied between rounds, outside the
+ * timing. Prints kind<TAB>ns. */
 #include "collectors/inject/process_file.h"
 #include "probe/base/clock.h"
 #include "tests/tools/ring_peek.h"
@@ -14,7 +15,11 @@
 
 static void *domain, *registered;
 
-static void with_text(int i) { (void)i; tiny_push("decode"), tiny_pop(); }
+static void with_text(int i)
+{
+    (void)i;
+    tiny_push("decode"), tiny_pop();
+}
 
 static void with_handle(int i)
 {
@@ -24,7 +29,11 @@ static void with_handle(int i)
     tiny_domain_pop(domain);
 }
 
-static void with_start_and_end(int i) { (void)i; tiny_end(tiny_start("decode")); }
+static void with_start_and_end(int i)
+{
+    (void)i;
+    tiny_end(tiny_start("decode"));
+}
 
 static void with_new_text(int i)
 {
@@ -41,14 +50,19 @@ static void only_the_text(int i)
     __asm__ volatile("" : : "r"(text) : "memory");
 }
 
-static void with_a_brief_phase(int i) { (void)i; tiny_push("mapped"), tiny_pop(); }
+static void with_a_brief_phase(int i)
+{
+    (void)i;
+    tiny_push("mapped"), tiny_pop();
+}
 
 static const struct {
     const char *name;
     void (*pair)(int i);
 } kinds[] = {
-    {"registered string, payload", with_handle}, {"text", with_text}, {"text that a map names, brief", with_a_brief_phase},
-    {"start and end", with_start_and_end}, {"text with a number, ever new", with_new_text}, {"(writing that text)", only_the_text},
+    {"registered string, payload", with_handle},          {"text", with_text},
+    {"text that a map names, brief", with_a_brief_phase}, {"start and end", with_start_and_end},
+    {"text with a number, ever new", with_new_text},      {"(writing that text)", only_the_text},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -126,7 +140,8 @@ int main(int argc, char **argv)
                 empty(s);
             }
         }
-        printf("no tool attached\t%.1f\n", (qsort(ns[KINDS], (size_t)rounds, sizeof(double), ascending), ns[KINDS][rounds / 2]));
+        printf("no tool attached\t%.1f\n",
+               (qsort(ns[KINDS], (size_t)rounds, sizeof(double), ascending), ns[KINDS][rounds / 2]));
         for (size_t k = 0; k < KINDS; k++) {
             qsort(ns[k], (size_t)rounds, sizeof(double), ascending);
             printf("%s\t%.1f\n", kinds[k].name, ns[k][rounds / 2]);

@@ -1,5 +1,6 @@
-/* bench_raw: the raw loop the loader is measured against: decode and transform of the same images by the same code on the same number of
- * threads, from bytes held in memory, with no queues, no order, no device and no recording. Prints one JSON line. */
+/* bench_raw: the raw loop the loader is measured against: decode and transform of the same images by the same
+ * code on the same number of threads, from bytes held in memory, with no queues, no order, no device and no
+ * recording. Prints one JSON line. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/loader/dataset.h"
@@ -14,7 +15,9 @@
 #include <string.h>
 
 #define MAX_THREADS 256
-#define BATCH 64 /* outputs go round a buffer of one batch, as a loader's go into a slot: memory traffic is part of the work */
+#define BATCH \
+    64 /* outputs go round a buffer of one batch, as a loader's go into a slot: memory traffic is part of \
+          the work */
 
 struct image {
     uint8_t *data;
@@ -54,7 +57,8 @@ static pp_status load(const char *dir, struct bench *b, struct pp_err *err)
 }
 
 /* One sample, exactly what a worker of the loader does between read and collate. */
-static pp_status one(const struct bench *b, uint64_t at, struct pp_decoder *decoder, struct pp_scratch *scratch, uint8_t *out, struct pp_err *err)
+static pp_status one(const struct bench *b, uint64_t at, struct pp_decoder *decoder,
+                     struct pp_scratch *scratch, uint8_t *out, struct pp_err *err)
 {
     const struct image *image = &b->images[at % b->n];
     struct pp_image_info info;
@@ -81,7 +85,8 @@ static void *work(void *arg)
         goto out;
     }
     for (unsigned i = 0; pp_now_ns() < b->until_ns; i++) {
-        pp_status s = one(b, atomic_fetch_add(&b->next, 1), decoder, scratch, out + i % BATCH * sample_bytes, &err);
+        pp_status s = one(b, atomic_fetch_add(&b->next, 1), decoder, scratch, out + i % BATCH * sample_bytes,
+                          &err);
         atomic_fetch_add(s ? &b->failed : &b->done, 1);
     }
 out:
@@ -109,7 +114,10 @@ static double measure(struct bench *b, int threads, double seconds)
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"threads", 1, 0, 't'}, {"seconds", 1, 0, 's'}, {"transform", 1, 0, 'x'}, {0}};
+    static const struct option longs[] = {{"threads", 1, 0, 't'},
+                                          {"seconds", 1, 0, 's'},
+                                          {"transform", 1, 0, 'x'},
+                                          {0}};
     const char *spec = "rrc:224,hflip,normalize=imagenet";
     struct bench b = {0};
     struct pp_err err;
@@ -136,8 +144,10 @@ int main(int argc, char **argv)
     }
     measure(&b, threads, seconds / 5); /* caches, clock frequency, page faults of first use */
     double rate = measure(&b, threads, seconds);
-    printf("{\"samples_per_s\": %.1f, \"threads\": %d, \"images\": %llu, \"failed\": %llu, \"simd\": \"%s\"}\n", rate, threads, (unsigned long long)b.n,
-           (unsigned long long)atomic_load(&b.failed), pp_transform_simd());
+    printf(
+        "{\"samples_per_s\": %.1f, \"threads\": %d, \"images\": %llu, \"failed\": %llu, \"simd\": \"%s\"}\n",
+        rate, threads, (unsigned long long)b.n, (unsigned long long)atomic_load(&b.failed),
+        pp_transform_simd());
 out:
     pp_transform_destroy(b.transform);
     for (uint64_t i = 0; i < b.n; i++)

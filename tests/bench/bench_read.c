@@ -1,5 +1,6 @@
-/* What reading costs: a file of N spans (default 10 million) of two workers and a trainer is written through the store, then asked: phase
- * statistics with p99 from its chunks and from its roll-ups, and the whole report. Time, and the peak of this process's memory. */
+/* What reading costs: a file of N spans (default 10 million) of two workers and a trainer is written through
+ * the store, then asked: phase statistics with p99 from its chunks and from its roll-ups, and the whole
+ * report. Time, and the peak of this process's memory. */
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 #include "report/model.h"
@@ -28,12 +29,15 @@ struct maker {
     uint64_t now_ns[3], written[3], sample;
 };
 
-/* What a thread recorded until then: two workers that read, decode and transform 64 samples a batch each in turn, and a trainer that waits and steps. */
+/* What a thread recorded until then: two workers that read, decode and transform 64 samples a batch each in
+ * turn, and a trainer that waits and steps. */
 static size_t make_piece(struct maker *m, uint32_t thread, uint64_t until_ns, struct pp_span *out)
 {
-    static const uint8_t worker[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM}, trainer[] = {PP_PHASE_DATA_WAIT, PP_PHASE_STEP};
+    static const uint8_t worker[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM},
+                         trainer[] = {PP_PHASE_DATA_WAIT, PP_PHASE_STEP};
     static const uint32_t typical_ns[PP_PHASE_COUNT] = {
-        [PP_PHASE_READ] = 20000, [PP_PHASE_DECODE] = 200000, [PP_PHASE_TRANSFORM] = 60000, [PP_PHASE_DATA_WAIT] = 40000, [PP_PHASE_STEP] = 8000000,
+        [PP_PHASE_READ] = 20000,      [PP_PHASE_DECODE] = 200000, [PP_PHASE_TRANSFORM] = 60000,
+        [PP_PHASE_DATA_WAIT] = 40000, [PP_PHASE_STEP] = 8000000,
     };
     size_t n = 0;
     for (; n < PIECE && m->now_ns[thread] < until_ns; n++) {
@@ -43,8 +47,14 @@ static size_t make_piece(struct maker *m, uint32_t thread, uint64_t until_ns, st
         uint64_t dur = typical_ns[phase] / 2 + pp_rng_below(&m->rng, typical_ns[phase]);
         uint32_t batch = (uint32_t)(trains ? at / 2 : at / 3 / 64 * 2 + thread);
         out[n] = (struct pp_span){
-            .start_ns = m->now_ns[thread], .dur_ns = dur, .batch = batch, .phase = phase, .epoch = 0, .cpu_ns = trains ? 0 : dur - dur / 20,
-            .sample = trains ? 64 : m->sample + at / 3, .bytes = phase == PP_PHASE_READ ? 100000 + dur : 0,
+            .start_ns = m->now_ns[thread],
+            .dur_ns = dur,
+            .batch = batch,
+            .phase = phase,
+            .epoch = 0,
+            .cpu_ns = trains ? 0 : dur - dur / 20,
+            .sample = trains ? 64 : m->sample + at / 3,
+            .bytes = phase == PP_PHASE_READ ? 100000 + dur : 0,
             .flags = trains ? PP_SPAN_COUNT : PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY,
         };
         m->now_ns[thread] += dur;
@@ -64,7 +74,11 @@ static void make_file(const char *path, uint64_t spans)
     if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err))
         die("create", &err);
     for (uint32_t t = 0; t < 3; t++)
-        pp_store_thread(s, &(struct pp_store_thread){.id = t, .lane = t == 2 ? PP_LANE_TRAINER : PP_LANE_WORKER, .name = names[t], .pid = 1, .tid = t + 1});
+        pp_store_thread(s, &(struct pp_store_thread){.id = t,
+                                                     .lane = t == 2 ? PP_LANE_TRAINER : PP_LANE_WORKER,
+                                                     .name = names[t],
+                                                     .pid = 1,
+                                                     .tid = t + 1});
     for (uint64_t until_ns = 1400000000; total < spans; until_ns += 1000000000) {
         for (uint32_t t = 0; t < 3; t++)
             for (size_t n; (n = make_piece(&m, t, until_ns, piece)); total += n)
@@ -75,7 +89,7 @@ static void make_file(const char *path, uint64_t spans)
     pp_store_close(s); /* without the plain rows: they are not what is read here */
 }
 
-/* ---- the questions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the questions ---- */
 
 struct stats {
     uint64_t n;
@@ -113,7 +127,9 @@ static void ask(const char *path, int rollups, struct stats *s)
     struct pp_err err;
     memset(s, 0, sizeof(*s));
     const struct pp_wanted durations = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR};
-    if (pp_reader_open(path, &r, &err) || (rollups ? pp_reader_each_second(r, 0, add_second, s, &err) : pp_reader_each_chunk_of(r, &durations, add_chunk, s, NULL, &err)))
+    if (pp_reader_open(path, &r, &err) ||
+        (rollups ? pp_reader_each_second(r, 0, add_second, s, &err)
+                 : pp_reader_each_chunk_of(r, &durations, add_chunk, s, NULL, &err)))
         die("read", &err);
     pp_reader_close(r);
 }
@@ -154,7 +170,8 @@ static void report(const char *path)
         best = took < best ? took : best;
         peak_kib = used.ru_maxrss > peak_kib ? used.ru_maxrss : peak_kib;
     }
-    printf("%-52s %8.3f s   <= 2     peak %.1f MiB (<= 200)\n", "the whole report", best, (double)peak_kib / 1024);
+    printf("%-52s %8.3f s   <= 2     peak %.1f MiB (<= 200)\n", "the whole report", best,
+           (double)peak_kib / 1024);
 }
 
 int main(int argc, char **argv)
@@ -169,11 +186,14 @@ int main(int argc, char **argv)
     make_file(path, spans);
     report(path);
     double chunks_s = best_question_s(path, 0, &exact), rollups_s = best_question_s(path, 1, &rolled);
-    printf("%-52s %8.3f s   <= 0.2   (%llu spans)\n", "phase statistics with p99, from chunks", chunks_s, (unsigned long long)exact.n);
-    printf("%-52s %8.4f s   <= 0.01  (%llu spans)\n", "the same from roll-ups", rollups_s, (unsigned long long)rolled.n);
+    printf("%-52s %8.3f s   <= 0.2   (%llu spans)\n", "phase statistics with p99, from chunks", chunks_s,
+           (unsigned long long)exact.n);
+    printf("%-52s %8.4f s   <= 0.01  (%llu spans)\n", "the same from roll-ups", rollups_s,
+           (unsigned long long)rolled.n);
     for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
         if (exact.hist[phase] && rolled.hist[phase])
-            printf("  p99 of %-16s %12.0f ns from chunks, %12.0f ns from roll-ups\n", pp_phase_info(phase)->name, (double)pp_hist_quantile(exact.hist[phase], 0.99),
+            printf("  p99 of %-16s %12.0f ns from chunks, %12.0f ns from roll-ups\n",
+                   pp_phase_info(phase)->name, (double)pp_hist_quantile(exact.hist[phase], 0.99),
                    (double)pp_hist_quantile(rolled.hist[phase], 0.99));
     unlink(path);
     return 0;

@@ -1,5 +1,6 @@
-/* The sampler's price: nanoseconds per index, time to the first index of an epoch, memory, at N = 1e6, 1e9, 1e12. Medians of REPEATS rounds,
- * all rows in turn inside a round, so that a slow phase of the machine meets them alike. Torch's row shows what its order costs, at the N it is for. */
+/* The sampler's price: nanoseconds per index, time to the first index of an epoch, memory, at N = 1e6, 1e9,
+ * 1e12. Medians of REPEATS rounds, all rows in turn inside a round, so that a slow phase of the machine meets
+ * them alike. Torch's row shows what its order costs, at the N it is for. */
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
 #include "probe/loader/sampler.h"
@@ -16,8 +17,8 @@ static const struct row {
     enum pp_sampler_kind kind;
     uint64_t n;
 } rows[] = {
-    {PP_SAMPLER_SEQUENTIAL, 1000000000000}, {PP_SAMPLER_RANDOM, 1000000}, {PP_SAMPLER_RANDOM, 1000000000}, {PP_SAMPLER_RANDOM, 1000000000000},
-    {PP_SAMPLER_WEIGHTED, 1000000},         {PP_SAMPLER_TORCH, 1000000},
+    {PP_SAMPLER_SEQUENTIAL, 1000000000000}, {PP_SAMPLER_RANDOM, 1000000},   {PP_SAMPLER_RANDOM, 1000000000},
+    {PP_SAMPLER_RANDOM, 1000000000000},     {PP_SAMPLER_WEIGHTED, 1000000}, {PP_SAMPLER_TORCH, 1000000},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -95,14 +96,18 @@ int main(void)
         for (size_t r = 0; r < ROWS; r++)
             measure(sampler[r], round, &figures[r]);
 
-    printf("%-10s  %5s  %12s  %12s  %12s  %10s\n", "sampler", "N", "first index", "at, ns/idx", "fill, ns/idx", "memory");
+    printf("%-10s  %5s  %12s  %12s  %12s  %10s\n", "sampler", "N", "first index", "at, ns/idx",
+           "fill, ns/idx", "memory");
     for (size_t r = 0; r < ROWS; r++) {
         pp_text_duration(first, sizeof(first), median(figures[r].first_ns));
         pp_text_bytes(bytes, sizeof(bytes), (double)figures[r].bytes);
-        printf("%-10s  %5.0e  %12s  %12.1f  %12.1f  %10s\n", pp_sampler_kind_name(rows[r].kind), (double)rows[r].n, first, median(figures[r].at_ns), median(figures[r].fill_ns), bytes);
+        printf("%-10s  %5.0e  %12s  %12.1f  %12.1f  %10s\n", pp_sampler_kind_name(rows[r].kind),
+               (double)rows[r].n, first, median(figures[r].at_ns), median(figures[r].fill_ns), bytes);
         pp_sampler_destroy(sampler[r]);
     }
-    printf("goals: random's first index < 1 us, <= 30 ns per index, memory that does not grow with N (medians of %d)\n", REPEATS);
+    printf(
+        "goals: random's first index < 1 us, <= 30 ns per index, memory that does not grow with N (medians of %d)\n",
+        REPEATS);
     free(weights);
     return sink == 0;
 }

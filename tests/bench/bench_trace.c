@@ -1,5 +1,6 @@
-/* What recording costs: ns per span on the hot path, spans per second into SQLite, bytes per span. One table; a few seconds.
- * Numbers of one run on one machine: compare rows with each other, not with another machine's. */
+/* What recording costs: ns per span on the hot path, spans per second into SQLite, bytes per span. One table;
+ * a few seconds. Numbers of one run on one machine: compare rows with each other, not with another machine's.
+ */
 #include "collectors/drain.h"
 
 #include "probe/base/heap.h"
@@ -13,8 +14,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Runs of half a millisecond, so that some of them are left alone also on a busy machine, and a rest between them: where the core's other hardware thread is
- * someone else's, spells of some ten milliseconds go at half the speed. A thread's ring is the one a program gets, 64 Ki spans. */
+/* Runs of half a millisecond, so that some of them are left alone also on a busy machine, and a rest between
+ * them: where the core's other hardware thread is someone else's, spells of some ten milliseconds go at half
+ * the speed. A thread's ring is the one a program gets, 64 Ki spans. */
 enum { LAPS = 40000, RUNS = 50, REST_NS = 4000000, STREAM_SPANS = 40000000 };
 
 typedef void body_fn(struct pp_thread *t, uint64_t n);
@@ -112,7 +114,8 @@ static void registering(void)
         double us = (double)(pp_now_ns() - start) / 1e3;
         best = us < best ? us : best;
     }
-    printf("a thread registers, once          %8.0f us         (a ring of 64 Ki spans, 4 MiB, in memory)\n", best);
+    printf("a thread registers, once          %8.0f us         (a ring of 64 Ki spans, 4 MiB, in memory)\n",
+           best);
     pp_session_close(s, 0);
 }
 
@@ -136,8 +139,9 @@ static void start_recording(struct recording *r, size_t ring_spans)
         exit(4);
     }
     close(fd);
-    if (pp_session_open(&(struct pp_session_opts){.ring_spans = ring_spans}, &r->session, &err) || pp_store_create(&(struct pp_store_opts){.path = r->path, .force = 1}, &r->store, &err)
-        || pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, &err))
+    if (pp_session_open(&(struct pp_session_opts){.ring_spans = ring_spans}, &r->session, &err) ||
+        pp_store_create(&(struct pp_store_opts){.path = r->path, .force = 1}, &r->store, &err) ||
+        pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, &err))
         die("drain", &err);
 }
 
@@ -154,7 +158,8 @@ struct stream {
     uint64_t spans;
 };
 
-/* A producer that goes as fast as nothing is lost: it looks at the fill every 4096 spans and waits above three quarters. */
+/* A producer that goes as fast as nothing is lost: it looks at the fill every 4096 spans and waits above
+ * three quarters. */
 static void *stream(void *arg)
 {
     struct stream *s = arg;
@@ -186,8 +191,11 @@ static void sustained(int producers)
     pp_drain_stop(r.drain, &stats);
     double seconds = (double)(pp_now_ns() - start) / 1e9;
     pp_store_cost(r.store, &cost);
-    printf("%d producer%s into SQLite, lean    %8.2f M spans/s   lost %llu   drain CPU %.1f ns/span   %.2f B/span\n", producers, producers > 1 ? "s" : " ",
-           (double)stats.spans / seconds / 1e6, (unsigned long long)stats.dropped, (double)stats.cpu_ns / (double)stats.spans, (double)cost.chunk_bytes / (double)cost.spans);
+    printf(
+        "%d producer%s into SQLite, lean    %8.2f M spans/s   lost %llu   drain CPU %.1f ns/span   %.2f B/span\n",
+        producers, producers > 1 ? "s" : " ", (double)stats.spans / seconds / 1e6,
+        (unsigned long long)stats.dropped, (double)stats.cpu_ns / (double)stats.spans,
+        (double)cost.chunk_bytes / (double)cost.spans);
     drop_recording(&r);
 }
 
@@ -231,14 +239,18 @@ static void *busy(void *arg)
 
 /* How far everything is at one moment. */
 struct mark {
-    double ns, phases, cpu_ns, busy_cpu_ns, faults, switches; /* cpu_ns: of the process; busy_cpu_ns: of the threads with phases */
+    double ns, phases, cpu_ns, busy_cpu_ns, faults,
+        switches; /* cpu_ns: of the process; busy_cpu_ns: of the threads with phases */
 };
 
 static struct mark look(const struct busy *b)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    struct mark m = {.ns = (double)pp_now_ns(), .cpu_ns = (double)pp_process_cpu_ns(), .faults = (double)u.ru_minflt, .switches = (double)(u.ru_nvcsw + u.ru_nivcsw)};
+    struct mark m = {.ns = (double)pp_now_ns(),
+                     .cpu_ns = (double)pp_process_cpu_ns(),
+                     .faults = (double)u.ru_minflt,
+                     .switches = (double)(u.ru_nvcsw + u.ru_nivcsw)};
     for (int i = 0; i < THREADS; i++) {
         m.phases += (double)__atomic_load_n(&b[i].phases, __ATOMIC_RELAXED);
         m.busy_cpu_ns += (double)pp_clock_of(b[i].cpu);
@@ -247,14 +259,16 @@ static struct mark look(const struct busy *b)
 }
 
 struct window {
-    double rate;              /* phases per second of both threads */
-    double busy_ns, other_ns; /* CPU time per phase: of the threads that have them, of all others of the process */
-    double faults, switches;  /* per second, of the process */
+    double rate; /* phases per second of both threads */
+    double busy_ns,
+        other_ns; /* CPU time per phase: of the threads that have them, of all others of the process */
+    double faults, switches; /* per second, of the process */
 };
 
-/* The threads have registered and the drain has its memory when the window begins: what is measured is a run that goes on, not the making of two rings
- * of 8 MiB, which a run does once (registering() has its cost). What the drain does for the phases of the window it does within the window: it is
- * stopped, and so commits, before the window ends (and with them those of SETTLE_NS before it). */
+/* The threads have registered and the drain has its memory when the window begins: what is measured is a run
+ * that goes on, not the making of two rings of 8 MiB, which a run does once (registering() has its cost).
+ * What the drain does for the phases of the window it does within the window: it is stopped, and so commits,
+ * before the window ends (and with them those of SETTLE_NS before it). */
 static struct window busy_window(int on, uint64_t work)
 {
     struct recording r = {.session = NULL};
@@ -281,10 +295,14 @@ static struct window busy_window(int on, uint64_t work)
     for (int i = 0; i < THREADS; i++)
         pthread_join(b[i].id, NULL);
     drop_recording(&r);
-    double seconds = (to.ns - from.ns) / 1e9, phases = to.phases - from.phases, busy_cpu_ns = to.busy_cpu_ns - from.busy_cpu_ns;
+    double seconds = (to.ns - from.ns) / 1e9, phases = to.phases - from.phases,
+           busy_cpu_ns = to.busy_cpu_ns - from.busy_cpu_ns;
     return (struct window){
-        .rate = phases / seconds, .busy_ns = busy_cpu_ns / phases, .other_ns = (to.cpu_ns - from.cpu_ns - busy_cpu_ns) / phases,
-        .faults = (to.faults - from.faults) / seconds, .switches = (to.switches - from.switches) / seconds,
+        .rate = phases / seconds,
+        .busy_ns = busy_cpu_ns / phases,
+        .other_ns = (to.cpu_ns - from.cpu_ns - busy_cpu_ns) / phases,
+        .faults = (to.faults - from.faults) / seconds,
+        .switches = (to.switches - from.switches) / seconds,
     };
 }
 
@@ -303,21 +321,24 @@ static double median(double *v)
 static void show_rounds(const char *what, const char *goal, double *v)
 {
     double middle = median(v);
-    printf("%-42s %6.2f %%   %s   range %.2f .. %.2f, middle half %.2f .. %.2f, over %d rounds\n", what, middle, goal, v[0], v[ROUNDS - 1], v[ROUNDS / 4],
-           v[ROUNDS - 1 - ROUNDS / 4], ROUNDS);
+    printf("%-42s %6.2f %%   %s   range %.2f .. %.2f, middle half %.2f .. %.2f, over %d rounds\n", what,
+           middle, goal, v[0], v[ROUNDS - 1], v[ROUNDS / 4], v[ROUNDS - 1 - ROUNDS / 4], ROUNDS);
 }
 
-/* Off, on, on, off in each round: what drifts within a round falls on both. What the two offs differ by is what this machine alone does. The CPU time of
- * the process tells apart who pays, and leaves out what other programs take. */
+/* Off, on, on, off in each round: what drifts within a round falls on both. What the two offs differ by is
+ * what this machine alone does. The CPU time of the process tells apart who pays, and leaves out what other
+ * programs take. */
 static void saturated(void)
 {
-    double lost[ROUNDS], noise[ROUNDS], cpu[ROUNDS], cpu_noise[ROUNDS], busy_ns[ROUNDS], other_ns[ROUNDS], faults[ROUNDS], faults_off[ROUNDS], switches[ROUNDS], switches_off[ROUNDS];
+    double lost[ROUNDS], noise[ROUNDS], cpu[ROUNDS], cpu_noise[ROUNDS], busy_ns[ROUNDS], other_ns[ROUNDS],
+        faults[ROUNDS], faults_off[ROUNDS], switches[ROUNDS], switches_off[ROUNDS];
     volatile uint64_t sink = toil(1, 1000000);
     uint64_t start = pp_thread_cpu_ns();
     sink = toil(sink, 10000000);
     uint64_t work = (uint64_t)(PHASE_NS * 1e7 / (double)(pp_thread_cpu_ns() - start));
     for (int i = 0; i < ROUNDS; i++) {
-        struct window off = busy_window(0, work), on = busy_window(1, work), on2 = busy_window(1, work), off2 = busy_window(0, work);
+        struct window off = busy_window(0, work), on = busy_window(1, work), on2 = busy_window(1, work),
+                      off2 = busy_window(0, work);
         double off_ns = off.busy_ns + off.other_ns, off2_ns = off2.busy_ns + off2.other_ns;
         lost[i] = 100 * (1 - (on.rate + on2.rate) / (off.rate + off2.rate));
         noise[i] = 100 * (1 - off2.rate / off.rate);
@@ -334,8 +355,10 @@ static void saturated(void)
     show_rounds("  the same of off against off", "      ", noise);
     show_rounds("  in CPU time of the process", "      ", cpu);
     show_rounds("  the same of off against off", "      ", cpu_noise);
-    printf("  a phase costs its thread %.1f ns, the drain %.1f ns; page faults %.0f/s (off %.0f), context switches %.0f/s (off %.0f)\n", median(busy_ns), median(other_ns),
-           median(faults), median(faults_off), median(switches), median(switches_off));
+    printf(
+        "  a phase costs its thread %.1f ns, the drain %.1f ns; page faults %.0f/s (off %.0f), context switches %.0f/s (off %.0f)\n",
+        median(busy_ns), median(other_ns), median(faults), median(faults_off), median(switches),
+        median(switches_off));
 }
 
 static void hot(void)
@@ -344,13 +367,16 @@ static void hot(void)
     printf("off (NULL thread)                 %8.2f ns/span   <= 1\n", best_of(laps, NULL, NULL, LAPS));
     printf("lap, times only                   %8.2f ns/span   <= 13\n", hot_path(laps, 0, LAPS));
     printf("both stamps + record              %8.2f ns/span   <= 25\n", hot_path(begin_end, 0, LAPS));
-    printf("pp_span_begin + pp_span_end       %8.2f ns/span   (what is open survives a kill)\n", hot_path(spans, 0, LAPS));
-    printf("of which one stamp                %8.2f ns%s\n", best_of(stamps, NULL, NULL, LAPS), PP_HAVE_TSC ? " (rdtsc)" : "");
+    printf("pp_span_begin + pp_span_end       %8.2f ns/span   (what is open survives a kill)\n",
+           hot_path(spans, 0, LAPS));
+    printf("of which one stamp                %8.2f ns%s\n", best_of(stamps, NULL, NULL, LAPS),
+           PP_HAVE_TSC ? " (rdtsc)" : "");
     printf("lap, CPU time and run delay       %8.2f ns/span\n", hot_path(laps, 1, LAPS / 10));
     setenv("PIPEPROBE_CLOCK", "monotonic", 1);
     printf("lap, times only, clock_gettime    %8.2f ns/span\n", hot_path(laps, 0, LAPS));
     unsetenv("PIPEPROBE_CLOCK");
-    printf("of which one stamp                %8.2f ns (clock_gettime)\n", best_of(monotonic_stamps, NULL, NULL, LAPS));
+    printf("of which one stamp                %8.2f ns (clock_gettime)\n",
+           best_of(monotonic_stamps, NULL, NULL, LAPS));
     registering();
 }
 

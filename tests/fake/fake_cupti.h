@@ -1,4 +1,5 @@
-/* tests/fake/fake_cupti.h: how a test speaks to the fake CUPTI (libcupti.so.13 of this folder), which is told by the fake driver what is done.
+/* tests/fake/fake_cupti.h: how a test speaks to the fake CUPTI (libcupti.so.13 of this folder), which is told
+ * by the fake driver what is done.
  *
  * It starts from the environment variable PP_FAKE_CUPTI, or from fake_cupti_reset: words apart by ';':
  *   version=N      130001; below 100000 the records have the shorter tails of CUDA 11.8
@@ -6,9 +7,11 @@
  *   clock=RC       cuptiActivityRegisterTimestampCallback fails (0: it is taken)
  *   skew-ns=N      its own clock stands N ns after CLOCK_MONOTONIC (5e9)
  *   drift-ppm=N    and runs so much faster
- *   jump-ns=N      and is put forward by N ns 8 ms after the first kind was turned on, as when somebody sets the wall clock
+ *   jump-ns=N      and is put forward by N ns 8 ms after the first kind was turned on, as when somebody
+ *                  sets the wall clock
  *   odd=1          every record is followed by one of a kind nobody asked for
- *   small=1        only 256 bytes of each buffer are used, and none is handed over before a flush: the pool runs out */
+ *   small=1        only 256 bytes of each buffer are used, and none is handed over before a flush: the
+ *                  pool runs out */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
 

@@ -1,5 +1,6 @@
-/* tests/fake/fake_kernels.h: the kernels of probe/device, for the fake driver. pp_spin is a length of time; those that normalise are the lines of normalize.cuh
- * themselves, run on the CPU, one thread of the grid after another. */
+/* tests/fake/fake_kernels.h: the kernels of probe/device, for the fake driver. pp_spin is a length of time;
+ * those that normalise are the lines of normalize.cuh themselves, run on the CPU, one thread of the grid
+ * after another. */
 #ifndef FAKE_KERNELS_H
 #define FAKE_KERNELS_H
 
@@ -19,7 +20,9 @@ struct fake_kernel {
     const char *name;
     size_t value_bytes; /* 0: pp_spin */
 };
-static const struct fake_kernel fake_kernels[] = {{"pp_spin", 0}, {"pp_normalize_f32", 4}, {"pp_normalize_f16", 2}};
+static const struct fake_kernel fake_kernels[] = {{"pp_spin", 0},
+                                                  {"pp_normalize_f32", 4},
+                                                  {"pp_normalize_f16", 2}};
 
 static inline const struct fake_kernel *fake_kernel_named(const char *name)
 {
@@ -37,11 +40,15 @@ struct fake_normalize_args {
 
 static inline struct fake_normalize_args fake_normalize_args(void **args)
 {
-    return (struct fake_normalize_args){.in = (void *)(uintptr_t) *(unsigned long long *)args[0], .out = (void *)(uintptr_t) *(unsigned long long *)args[1],
-                                        .table = (void *)(uintptr_t) *(unsigned long long *)args[2], .plane = *(unsigned *)args[3], .images = *(unsigned *)args[4]};
+    return (struct fake_normalize_args){.in = (void *)(uintptr_t) * (unsigned long long *)args[0],
+                                        .out = (void *)(uintptr_t) * (unsigned long long *)args[1],
+                                        .table = (void *)(uintptr_t) * (unsigned long long *)args[2],
+                                        .plane = *(unsigned *)args[3],
+                                        .images = *(unsigned *)args[4]};
 }
 
-static inline void fake_normalize(const struct fake_kernel *k, const struct fake_normalize_args *a, struct fake_index grid, struct fake_index block)
+static inline void fake_normalize(const struct fake_kernel *k, const struct fake_normalize_args *a,
+                                  struct fake_index grid, struct fake_index block)
 {
     gridDim = grid;
     blockDim = block;

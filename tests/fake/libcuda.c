@@ -35,7 +35,7 @@ static struct {
     double gbps, pageable_gbps, combined_gbps;
     size_t host_limit, device_limit, host_used, device_used;
     uint64_t sync_ns, launch_ns;
-    int wrong; /* kernels that normalise err */
+    int wrong;                                       /* kernels that normalise err */
     uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
     struct fault fault[MAX_FAULTS];
     int n_faults;
@@ -96,7 +96,8 @@ static void configure(const char *words)
             fake.launch_ns = (uint64_t)(v * 1e3);
         else if (sscanf(word, "wrong=%lf", &v) == 1)
             fake.wrong = (int)v;
-        else if (sscanf(word, "lose=%u:%d", &fake.lose_at, &fake.lose_rc) == 2 || sscanf(word, "once=%u:%d", &fake.once_at, &fake.lose_rc) == 2)
+        else if (sscanf(word, "lose=%u:%d", &fake.lose_at, &fake.lose_rc) == 2 ||
+                 sscanf(word, "once=%u:%d", &fake.once_at, &fake.lose_rc) == 2)
             continue;
         else if (strncmp(word, "fail=", 5) == 0)
             read_fault(word + 5);
@@ -188,18 +189,23 @@ static int begin(struct call *c, const char *name)
 static int end(const struct call *c, int rc)
 {
     if (fake.observer)
-        fake.observer(&(struct fake_activity){.kind = FAKE_API, .start_ns = c->start_ns, .end_ns = pp_now_ns(), .name = c->name, .correlation = c->correlation, .result = rc});
+        fake.observer(&(struct fake_activity){.kind = FAKE_API,
+                                              .start_ns = c->start_ns,
+                                              .end_ns = pp_now_ns(),
+                                              .name = c->name,
+                                              .correlation = c->correlation,
+                                              .result = rc});
     return rc;
 }
 
-#define CALL(name)                       \
-    struct call call;                    \
-    int rc = begin(&call, #name);        \
-    if (rc)                              \
-        return end(&call, rc)
-#define NEEDS_CONTEXT                    \
-    if (!has_context)                    \
-        return end(&call, 201)
+#define CALL(name) \
+    struct call call; \
+    int rc = begin(&call, #name); \
+    if (rc) \
+    return end(&call, rc)
+#define NEEDS_CONTEXT \
+    if (!has_context) \
+    return end(&call, 201)
 #define DONE return end(&call, 0)
 
 static struct thing *make(enum thing_kind kind, size_t size, unsigned flags)
@@ -250,9 +256,15 @@ EXPORT int cuGetErrorString(int rc, const char **text)
     static const struct {
         int rc;
         const char *text;
-    } words[] = {{0, "no error"}, {2, "out of memory"}, {3, "initialization error"}, {100, "no CUDA-capable device is detected"}, {201, "invalid device context"},
-                 {222, "the provided PTX was compiled with an unsupported toolchain."}, {700, "an illegal memory access was encountered"},
-                 {719, "unspecified launch failure"}, {803, "system has unsupported display driver / cuda driver combination"}};
+    } words[] = {{0, "no error"},
+                 {2, "out of memory"},
+                 {3, "initialization error"},
+                 {100, "no CUDA-capable device is detected"},
+                 {201, "invalid device context"},
+                 {222, "the provided PTX was compiled with an unsupported toolchain."},
+                 {700, "an illegal memory access was encountered"},
+                 {719, "unspecified launch failure"},
+                 {803, "system has unsupported display driver / cuda driver combination"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (words[i].rc == rc) {
             *text = words[i].text;
@@ -339,7 +351,8 @@ EXPORT int cuMemHostAlloc(void **out, size_t size, unsigned flags)
 static struct thing *holder(const void *p, enum thing_kind kind)
 {
     for (int i = 0; i < MAX_THINGS; i++)
-        if (things[i].kind == kind && (const char *)p >= (char *)memory_of[i] && (const char *)p < (char *)memory_of[i] + things[i].size)
+        if (things[i].kind == kind && (const char *)p >= (char *)memory_of[i] &&
+            (const char *)p < (char *)memory_of[i] + things[i].size)
             return &things[i];
     return NULL;
 }
@@ -399,13 +412,16 @@ static uint64_t blocking_streams_done(void)
     return done;
 }
 
-static int copy(const struct call *call, pp_cu_pointer to, const void *from, size_t size, struct thing *stream)
+static int copy(const struct call *call, pp_cu_pointer to, const void *from, size_t size,
+                struct thing *stream)
 {
     const struct thing *src = holder(from, HOST_MEMORY);
     struct thing *dst = holder((void *)(uintptr_t)to, DEVICE_MEMORY);
     if (!dst || (size_t)((char *)(uintptr_t)to - (char *)memory_of[dst - things]) + size > dst->size)
         return 1;
-    double gbps = !src ? fake.pageable_gbps : src->flags & PP_CU_HOST_WRITE_COMBINED ? fake.combined_gbps : fake.gbps;
+    double gbps = !src                                     ? fake.pageable_gbps
+                  : src->flags & PP_CU_HOST_WRITE_COMBINED ? fake.combined_gbps
+                                                           : fake.gbps;
     pthread_mutex_lock(&lock);
     uint64_t from_ns = later(pp_now_ns(), fake.link_free_ns);
     from_ns = later(from_ns, stream ? stream->at_ns : blocking_streams_done());
@@ -416,8 +432,14 @@ static int copy(const struct call *call, pp_cu_pointer to, const void *from, siz
     pthread_mutex_unlock(&lock);
     memcpy((void *)(uintptr_t)to, from, size);
     if (fake.observer)
-        fake.observer(&(struct fake_activity){.kind = FAKE_COPY, .start_ns = from_ns, .end_ns = done, .bytes = size, .pinned = src != NULL, .asynchronous = stream != NULL,
-                                              .correlation = call->correlation, .stream = stream ? (uint32_t)(stream - things) + 13 : 7});
+        fake.observer(&(struct fake_activity){.kind = FAKE_COPY,
+                                              .start_ns = from_ns,
+                                              .end_ns = done,
+                                              .bytes = size,
+                                              .pinned = src != NULL,
+                                              .asynchronous = stream != NULL,
+                                              .correlation = call->correlation,
+                                              .stream = stream ? (uint32_t)(stream - things) + 13 : 7});
     if (!src || !stream)
         pp_sleep_until_ns(done);
     return 0;
@@ -487,7 +509,8 @@ EXPORT int cuEventRecord(pp_cu_event event, pp_cu_stream stream)
     CALL(cuEventRecord);
     NEEDS_CONTEXT;
     pthread_mutex_lock(&lock);
-    ((struct thing *)event)->at_ns = later(stream ? ((struct thing *)stream)->at_ns : fake.legacy_done_ns, pp_now_ns());
+    ((struct thing *)event)->at_ns = later(stream ? ((struct thing *)stream)->at_ns : fake.legacy_done_ns,
+                                           pp_now_ns());
     pthread_mutex_unlock(&lock);
     DONE;
 }
@@ -560,12 +583,15 @@ static int is_on_device(const void *p, size_t size)
     return t && (size_t)((const char *)p - (char *)memory_of[t - things]) + size <= t->size;
 }
 
-/* Does the work now and says how long a device with 500 GB/s takes for it; 0 when an address is not its own. Lock held. */
-static uint64_t normalize(const struct fake_kernel *k, void **args, struct fake_index grid, struct fake_index block)
+/* Does the work now and says how long a device with 500 GB/s takes for it; 0 when an address is not its own.
+ * Lock held. */
+static uint64_t normalize(const struct fake_kernel *k, void **args, struct fake_index grid,
+                          struct fake_index block)
 {
     struct fake_normalize_args a = fake_normalize_args(args);
     size_t n = (size_t)a.plane * a.images * 3;
-    if (!is_on_device(a.in, n) || !is_on_device(a.out, n * k->value_bytes) || !is_on_device(a.table, 768 * k->value_bytes))
+    if (!is_on_device(a.in, n) || !is_on_device(a.out, n * k->value_bytes) ||
+        !is_on_device(a.table, 768 * k->value_bytes))
         return 0;
     fake_normalize(k, &a, grid, block);
     fake.last_normalized = a.out;
@@ -574,16 +600,17 @@ static uint64_t normalize(const struct fake_kernel *k, void **args, struct fake_
     return 1000 + n * (1 + k->value_bytes) / 500;
 }
 
-EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, pp_cu_stream stream,
-                          void **args, void **extra)
+EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                          unsigned bz, unsigned shared_bytes, pp_cu_stream stream, void **args, void **extra)
 {
     CALL(cuLaunchKernel);
     NEEDS_CONTEXT;
     const struct fake_kernel *k = (const struct fake_kernel *)f;
     struct thing *s = (struct thing *)stream;
     pthread_mutex_lock(&lock);
-    uint64_t ns = k->value_bytes ? normalize(k, args, (struct fake_index){gx, gy}, (struct fake_index){bx, by})
-                                 : (*(unsigned long long *)args[0] + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;
+    uint64_t ns = k->value_bytes
+                      ? normalize(k, args, (struct fake_index){gx, gy}, (struct fake_index){bx, by})
+                      : (*(unsigned long long *)args[0] + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;
     uint64_t *done = s ? &s->at_ns : &fake.legacy_done_ns;
     uint64_t from = later(pp_now_ns() + fake.launch_ns, *done);
     if (!s)
@@ -595,7 +622,11 @@ EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned g
     if (k->value_bytes && !ns)
         return end(&call, 700);
     if (fake.observer)
-        fake.observer(&(struct fake_activity){.kind = FAKE_KERNEL, .start_ns = from, .end_ns = to, .name = k->name, .correlation = call.correlation,
+        fake.observer(&(struct fake_activity){.kind = FAKE_KERNEL,
+                                              .start_ns = from,
+                                              .end_ns = to,
+                                              .name = k->name,
+                                              .correlation = call.correlation,
                                               .stream = s ? (uint32_t)(s - things) + 13 : 7});
     DONE;
 }

@@ -123,7 +123,9 @@ static uint64_t their_time(uint64_t monotonic_ns)
     if (fake.clock)
         return monotonic_ns;
     double jump = fake.enabled_ns && monotonic_ns > fake.enabled_ns + JUMPS_AFTER_NS ? fake.jump_ns : 0;
-    return monotonic_ns + (uint64_t)(int64_t)(fake.skew_ns + jump + (double)(int64_t)(monotonic_ns - fake.began_ns) * fake.drift_ppm * 1e-6);
+    return monotonic_ns +
+           (uint64_t)(int64_t)(fake.skew_ns + jump +
+                               (double)(int64_t)(monotonic_ns - fake.began_ns) * fake.drift_ppm * 1e-6);
 }
 
 static void hand_over(uint8_t *buffer, size_t size, size_t used)
@@ -188,9 +190,19 @@ static void put_api(const struct fake_activity *a, uint64_t start, uint64_t end)
 {
     struct pp_cupti_api *r = room(PP_CUPTI_DRIVER);
     if (r) {
-        *r = (struct pp_cupti_api){PP_CUPTI_DRIVER, number_of(a->name), start, end, (uint32_t)getpid(), fake.thread_type ? (uint32_t)syscall(SYS_gettid) : (uint32_t)pthread_self(), a->correlation, (uint32_t)a->result};
+        *r = (struct pp_cupti_api){PP_CUPTI_DRIVER,
+                                   number_of(a->name),
+                                   start,
+                                   end,
+                                   (uint32_t)getpid(),
+                                   fake.thread_type ? (uint32_t)syscall(SYS_gettid)
+                                                    : (uint32_t)pthread_self(),
+                                   a->correlation,
+                                   (uint32_t)a->result};
     }
-    int type = strcmp(a->name, "cuEventSynchronize") == 0 ? 1 : strcmp(a->name, "cuCtxSynchronize") == 0 ? 4 : 0;
+    int type = strcmp(a->name, "cuEventSynchronize") == 0 ? 1
+               : strcmp(a->name, "cuCtxSynchronize") == 0 ? 4
+                                                          : 0;
     struct pp_cupti_sync *s = type ? room(PP_CUPTI_SYNCHRONIZATION) : NULL;
     if (s) {
         s->type = (uint32_t)type;
@@ -213,7 +225,18 @@ static void on_activity(const struct fake_activity *a)
     } else if (a->kind == FAKE_COPY) {
         struct pp_cupti_memcpy *m = room(PP_CUPTI_MEMCPY);
         if (m)
-            *m = (struct pp_cupti_memcpy){PP_CUPTI_MEMCPY, 1, a->pinned ? 2 : 1, 3, (uint8_t)a->asynchronous, a->bytes, start, end, 0, 1, a->stream, a->correlation};
+            *m = (struct pp_cupti_memcpy){PP_CUPTI_MEMCPY,
+                                          1,
+                                          a->pinned ? 2 : 1,
+                                          3,
+                                          (uint8_t)a->asynchronous,
+                                          a->bytes,
+                                          start,
+                                          end,
+                                          0,
+                                          1,
+                                          a->stream,
+                                          a->correlation};
     } else {
         struct pp_cupti_kernel *k = room(PP_CUPTI_KERNEL);
         if (k) {
@@ -244,7 +267,10 @@ EXPORT int cuptiGetTimestamp(uint64_t *ns)
 
 EXPORT int cuptiGetResultString(int rc, const char **text)
 {
-    *text = rc == 39 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : rc == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : rc == 15 ? "CUPTI_ERROR_NOT_INITIALIZED" : NULL;
+    *text = rc == 39   ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+            : rc == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+            : rc == 15 ? "CUPTI_ERROR_NOT_INITIALIZED"
+                       : NULL;
     return *text ? 0 : 1;
 }
 

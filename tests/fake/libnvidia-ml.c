@@ -1,5 +1,6 @@
-/* NVML without a GPU: one device, 0000:3b:00.0 (the first of the fake driver), with steady readings. PP_FAKE_NVML=mig: a device without utilisation and PCIe
- * counters; PP_FAKE_NVML=fail: nvmlInit fails. Build: a shared library with the soname libnvidia-ml.so.1. */
+/* NVML without a GPU: one device, 0000:3b:00.0 (the first of the fake driver), with steady readings.
+ * PP_FAKE_NVML=mig: a device without utilisation and PCIe counters; PP_FAKE_NVML=fail: nvmlInit fails. Build:
+ * a shared library with the soname libnvidia-ml.so.1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,10 @@ EXPORT int nvmlShutdown(void)
 
 EXPORT const char *nvmlErrorString(int rc)
 {
-    return rc == DRIVER_NOT_LOADED ? "Driver Not Loaded" : rc == NOT_FOUND ? "Not Found" : rc == NOT_SUPPORTED ? "Not Supported" : "Unknown Error";
+    return rc == DRIVER_NOT_LOADED ? "Driver Not Loaded"
+           : rc == NOT_FOUND       ? "Not Found"
+           : rc == NOT_SUPPORTED   ? "Not Supported"
+                                   : "Unknown Error";
 }
 
 EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned size)

@@ -1,7 +1,8 @@
 /* A small mutation driver for machines without libFuzzer: fuzz_NAME [--seconds S] [--seed N] [FILE ...].
  *
- * Takes a seed input, changes it in a few places (bits, bytes, numbers at their limits, cut, pieces moved or doubled) and hands it over, each in an
- * allocation of its exact size. FILEs are run as they are. Before each input its bytes lie in fuzz-last.bin in $TMPDIR, for when it crashes. */
+ * Takes a seed input, changes it in a few places (bits, bytes, numbers at their limits, cut, pieces moved or
+ * doubled) and hands it over, each in an allocation of its exact size. FILEs are run as they are. Before each
+ * input its bytes lie in fuzz-last.bin in $TMPDIR, for when it crashes. */
 #include "tests/fuzz/fuzz.h"
 
 #include "probe/base/clock.h"
@@ -34,7 +35,9 @@ static struct last *open_last(void)
     const char *dir = getenv("TMPDIR");
     snprintf(path, sizeof(path), "%s/fuzz-last.bin", dir && *dir ? dir : "/tmp");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    void *p = fd >= 0 && ftruncate(fd, sizeof(struct last)) == 0 ? mmap(NULL, sizeof(struct last), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *p = fd >= 0 && ftruncate(fd, sizeof(struct last)) == 0
+                  ? mmap(NULL, sizeof(struct last), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                  : MAP_FAILED;
     if (fd >= 0)
         close(fd);
     return p == MAP_FAILED ? NULL : p;
@@ -42,7 +45,9 @@ static struct last *open_last(void)
 
 static void put_number(struct pp_rng *r, uint8_t *at, size_t room)
 {
-    static const uint64_t odd[] = {0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, INT64_MAX, 1ull << 63, UINT64_MAX};
+    static const uint64_t odd[] = {0,          1,          2,           0x7f,      0x80,       0xff,
+                                   0x100,      0x7fff,     0x8000,      0xffff,    0x10000,    0x7fffffff,
+                                   0x80000000, 0xffffffff, 0x100000000, INT64_MAX, 1ull << 63, UINT64_MAX};
     uint64_t v = odd[pp_rng_below(r, sizeof(odd) / sizeof(odd[0]))];
     size_t width = (size_t)1 << pp_rng_below(r, 4);
     memcpy(at, &v, width < room ? width : room);
@@ -65,7 +70,10 @@ static size_t mutate(struct pp_rng *r, uint8_t *d, size_t size)
         case 2:
         case 3: put_number(r, d + at, size - at); break;
         case 4: size = pp_rng_below(r, 4) ? size : pp_rng_below(r, size + 1); break;
-        case 5: memmove(d + at, d + other, len < size - (at > other ? at : other) ? len : size - (at > other ? at : other)); break;
+        case 5:
+            memmove(d + at, d + other,
+                    len < size - (at > other ? at : other) ? len : size - (at > other ? at : other));
+            break;
         case 6:
             if (size + len <= INPUT_MAX && at + len <= size) {
                 memmove(d + at + len, d + at, size - at);

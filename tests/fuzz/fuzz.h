@@ -1,4 +1,5 @@
-/* fuzz.h: what a fuzz target gives, and what drives it: libFuzzer where it was linked (make fuzz CC=clang), else driver.c. */
+/* fuzz.h: what a fuzz target gives, and what drives it: libFuzzer where it was linked (make fuzz CC=clang),
+ * else driver.c. */
 #ifndef PP_TESTS_FUZZ_H
 #define PP_TESTS_FUZZ_H
 

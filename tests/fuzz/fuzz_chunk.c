@@ -33,8 +33,16 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         return 0;
     for (unsigned k = 0; k < N; k++)
         spans[k] = (struct pp_span){
-            .start_ns = 1000000u + k * 977u, .dur_ns = (k * 7919u) % 977u, .phase = (uint8_t)(3 + k % 3), .batch = k / 64, .sample = i & 1 ? k * 31u : PP_NO_SAMPLE,
-            .bytes = i & 2 ? k * 1000u : 0, .cpu_ns = i & 2 ? k : 0, .flags = (uint16_t)(i & 2 ? PP_SPAN_HAS_CPU : 0), .epoch = (uint16_t)(k / 100), .name = (uint16_t)(i & 1),
+            .start_ns = 1000000u + k * 977u,
+            .dur_ns = (k * 7919u) % 977u,
+            .phase = (uint8_t)(3 + k % 3),
+            .batch = k / 64,
+            .sample = i & 1 ? k * 31u : PP_NO_SAMPLE,
+            .bytes = i & 2 ? k * 1000u : 0,
+            .cpu_ns = i & 2 ? k : 0,
+            .flags = (uint16_t)(i & 2 ? PP_SPAN_HAS_CPU : 0),
+            .epoch = (uint16_t)(k / 100),
+            .name = (uint16_t)(i & 1),
         };
     struct pp_chunk_codec *c = pp_chunk_codec_new();
     const uint8_t *body = pp_chunk_encode(c, spans, i < 2 ? 5 + i : N, i >= 4, size);

@@ -10,7 +10,10 @@ static void export_all(const struct pp_source *source)
 {
     struct pp_err err = {.code = PP_OK};
     for (size_t i = 0; pp_exporters[i]; i++)
-        if (pp_export(source, pp_exporters[i], &(struct pp_export_opts){.out = scratch_path("out"), .force = 1}, NULL, &err) != PP_OK && !err.text[0])
+        if (pp_export(source, pp_exporters[i],
+                      &(struct pp_export_opts){.out = scratch_path("out"), .force = 1}, NULL,
+                      &err) != PP_OK &&
+            !err.text[0])
             abort(); /* a refusal is a sentence */
 }
 

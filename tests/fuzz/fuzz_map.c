@@ -1,5 +1,6 @@
-/* Fuzz target: a map of `pipeprobe exec --map`, and names looked up in it. The bytes up to the first zero are the map, those behind it a name; without one
- * the map's own lines are looked up, which comes nearer to its patterns. */
+/* Fuzz target: a map of `pipeprobe exec --map`, and names looked up in it. The bytes up to the first zero are
+ * the map, those behind it a name; without one the map's own lines are looked up, which comes nearer to its
+ * patterns. */
 #include "tests/fuzz/fuzz.h"
 
 #include "collectors/namemap.h"
@@ -54,7 +55,8 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
     static const char *const maps[] = {
         "# comment\ndecode*=decode\n  load [0-9]  =  read\r\nDALI:*Reader* = read\n\"a = b #1\" = transform\nepoch* = ignore\n",
         "Optimizer.step#* = step\nstd::sort = collate\nscope\\:name = h2d\n:plain = data_wait\n*torch*:fwd = step\n[a:b]:[!x-z]?* = read\n",
-        "decode = deocde\n", "= read\n\"open = read\n",
+        "decode = deocde\n",
+        "= read\n\"open = read\n",
     };
     if (i >= sizeof(maps) / sizeof(maps[0]))
         return 0;

@@ -1,5 +1,5 @@
-/* Fuzz target: what a killed run left beside its file. The input is the session file (its first 4 KiB matter) and one ring file; the SQLite file they
- * belong to is sound. */
+/* Fuzz target: what a killed run left beside its file. The input is the session file (its first 4 KiB matter)
+ * and one ring file; the SQLite file they belong to is sound. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 

@@ -65,14 +65,23 @@ static void record(struct pp_session *session, struct pp_store *s)
     char id[24];
     snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(session));
     pp_store_meta_text(s, "run", "session_id", id);
-    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_TRAINER, .name = "trainer", .pid = 1, .tid = 1});
+    pp_store_thread(s, &(struct pp_store_thread){
+                           .id = 0, .lane = PP_LANE_TRAINER, .name = "trainer", .pid = 1, .tid = 1});
     pp_store_name(s, pp_name_intern(session, "custom"), "custom");
-    pp_store_error(s, &(struct pp_store_error){.t_ns = 1, .thread = 0, .batch = 1, .sample = 2, .path = "a.jpg", .kind = "corrupt", .action = "skipped", .reason = "cut short"});
+    pp_store_error(s, &(struct pp_store_error){.t_ns = 1,
+                                               .thread = 0,
+                                               .batch = 1,
+                                               .sample = 2,
+                                               .path = "a.jpg",
+                                               .kind = "corrupt",
+                                               .action = "skipped",
+                                               .reason = "cut short"});
     pp_store_counter(s, 5, "rss_bytes", 1e6);
     pp_store_loss(s, "spans", 3, "the ring was full");
     pp_lap_start(t);
     for (uint32_t i = 0; i < 12; i++)
-        pp_lap_end(t, i & 1 ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT, &(struct pp_lap){.batch = i / 2, .sample = 4, .flags = PP_SPAN_COUNT});
+        pp_lap_end(t, i & 1 ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT,
+                   &(struct pp_lap){.batch = i / 2, .sample = 4, .flags = PP_SPAN_COUNT});
     pp_span_begin(t, PP_PHASE_CHECKPOINT, NULL);
 }
 
@@ -101,7 +110,8 @@ void scratch_run(const char *path, int finished)
         struct pp_store *s;
         struct pp_span spans[16];
         snprintf(rings, sizeof(rings), "%s.rings", path);
-        if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, NULL) || pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16}, &session, NULL))
+        if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, NULL) ||
+            pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16}, &session, NULL))
             _exit(1);
         record(session, s);
         size_t n = ring_peek(session, 0, spans, finished ? 16 : 6);

@@ -1,4 +1,5 @@
-/* epoch_client RUN.sqlite FAULT: a data loader of somebody's own, recorded through libpipeprobe, whose epochs go wrong in one way:
+/* epoch_client RUN.sqlite FAULT: a data loader of somebody's own, recorded through libpipeprobe, whose epochs
+ * go wrong in one way:
  *
  *   fine        every epoch has a shuffle of its own
  *   forgotten   every epoch has the same shuffle (set_epoch was forgotten)
@@ -60,7 +61,8 @@ static unsigned batches_of(unsigned epoch)
 }
 
 /* Calls fn for each batch in turn: its number over the run, its epoch, its samples. */
-static void each_batch(void (*fn)(void *ctx, unsigned number, unsigned epoch, const unsigned *samples), void *ctx)
+static void each_batch(void (*fn)(void *ctx, unsigned number, unsigned epoch, const unsigned *samples),
+                       void *ctx)
 {
     unsigned number = 0;
     for (unsigned e = 0; e < EPOCHS; e++)
@@ -126,7 +128,8 @@ int main(int argc, char **argv)
     struct pp_err err;
     pthread_t thread[WORKERS];
     if (argc != 3) {
-        fprintf(stderr, "usage: epoch_client RUN.sqlite fine|forgotten|sequential|again|left-out|no-epochs\n");
+        fprintf(stderr,
+                "usage: epoch_client RUN.sqlite fine|forgotten|sequential|again|left-out|no-epochs\n");
         return 2;
     }
     fault = argv[2];

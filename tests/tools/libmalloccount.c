@@ -1,6 +1,7 @@
-/* libmalloccount.so: preloaded, counts calls that ask the allocator for memory and writes two numbers into the file named by
- * MALLOC_COUNT_FILE at exit: all calls, and those of the loader's worker threads. Two runs of different length then tell the allocations
- * per image, start-up cancelled out. Workers are known by their name at the time of the call, which a thread may set late. */
+/* libmalloccount.so: preloaded, counts calls that ask the allocator for memory and writes two numbers into
+ * the file named by MALLOC_COUNT_FILE at exit: all calls, and those of the loader's worker threads. Two runs
+ * of different length then tell the allocations per image, start-up cancelled out. Workers are known by their
+ * name at the time of the call, which a thread may set late. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -68,7 +69,8 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 
 __attribute__((destructor)) static void write_count(void)
 {
-    unsigned long all = atomic_load(&calls), workers = atomic_load(&worker_calls); /* before fopen, which allocates */
+    unsigned long all = atomic_load(&calls),
+                  workers = atomic_load(&worker_calls); /* before fopen, which allocates */
     const char *path = getenv("MALLOC_COUNT_FILE");
     FILE *f = path ? fopen(path, "w") : NULL;
     if (f) {

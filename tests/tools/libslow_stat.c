@@ -1,5 +1,6 @@
-/* libslow_stat.so, for LD_PRELOAD: every look-up of a name (stat, statx, access, open) takes $SLOW_STAT_MS longer and is counted; at exit the count goes
- * to the file $SLOW_STAT_COUNT. It makes any machine a mount with slow look-ups, for programs that go through the C library. */
+/* libslow_stat.so, for LD_PRELOAD: every look-up of a name (stat, statx, access, open) takes $SLOW_STAT_MS
+ * longer and is counted; at exit the count goes to the file $SLOW_STAT_COUNT. It makes any machine a mount
+ * with slow look-ups, for programs that go through the C library. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -22,10 +23,22 @@ static void look_up(void)
 
 #define REAL(name) ((typeof(&name))dlsym(RTLD_NEXT, #name))
 
-int stat(const char *path, struct stat *info) { return look_up(), REAL(stat)(path, info); }
-int lstat(const char *path, struct stat *info) { return look_up(), REAL(lstat)(path, info); }
-int access(const char *path, int mode) { return look_up(), REAL(access)(path, mode); }
-int faccessat(int dir, const char *path, int mode, int flags) { return look_up(), REAL(faccessat)(dir, path, mode, flags); }
+int stat(const char *path, struct stat *info)
+{
+    return look_up(), REAL(stat)(path, info);
+}
+int lstat(const char *path, struct stat *info)
+{
+    return look_up(), REAL(lstat)(path, info);
+}
+int access(const char *path, int mode)
+{
+    return look_up(), REAL(access)(path, mode);
+}
+int faccessat(int dir, const char *path, int mode, int flags)
+{
+    return look_up(), REAL(faccessat)(dir, path, mode, flags);
+}
 
 int fstatat(int dir, const char *path, struct stat *info, int flags)
 {

@@ -1,4 +1,5 @@
-/* long_recording FILE SPANS: a recording of that many spans, as a long run of eight workers leaves it, without the run. */
+/* long_recording FILE SPANS: a recording of that many spans, as a long run of eight workers leaves it,
+ * without the run. */
 #include "collectors/store/writer.h"
 
 #include <stdio.h>
@@ -21,11 +22,20 @@ static uint32_t next_random(struct recording *r)
     return r->random >> 8;
 }
 
-static int put(struct recording *r, uint32_t thread, pp_phase phase, uint64_t start, uint64_t dur, uint32_t batch, uint64_t sample)
+static int put(struct recording *r, uint32_t thread, pp_phase phase, uint64_t start, uint64_t dur,
+               uint32_t batch, uint64_t sample)
 {
     int count = thread < FIRST_WORKER;
-    struct pp_span s = {.start_ns = start, .dur_ns = dur, .phase = (uint8_t)phase, .batch = batch, .sample = sample, .cpu_ns = dur / 2, .run_delay_ns = dur / 16,
-                        .epoch = (uint16_t)(batch / 4000), .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (count ? PP_SPAN_COUNT : 0) | (batch < 32 ? PP_SPAN_WARMUP : 0)};
+    struct pp_span s = {.start_ns = start,
+                        .dur_ns = dur,
+                        .phase = (uint8_t)phase,
+                        .batch = batch,
+                        .sample = sample,
+                        .cpu_ns = dur / 2,
+                        .run_delay_ns = dur / 16,
+                        .epoch = (uint16_t)(batch / 4000),
+                        .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (count ? PP_SPAN_COUNT : 0) |
+                                 (batch < 32 ? PP_SPAN_WARMUP : 0)};
     r->spans++;
     return pp_store_append(r->store, thread, &s, 1) == PP_OK;
 }
@@ -36,7 +46,8 @@ static int put_batch(struct recording *r, uint32_t batch)
     int ok = 1;
     for (uint32_t i = 0; i < BATCH; i++) {
         uint32_t thread = FIRST_WORKER + i % WORKERS;
-        uint64_t start = t - 30 * MS + i / WORKERS * each, read = each / 8 + next_random(r) % (each / 4), decode = each / 4, transform = each / 8, sample = (uint64_t)batch * BATCH + i;
+        uint64_t start = t - 30 * MS + i / WORKERS * each, read = each / 8 + next_random(r) % (each / 4),
+                 decode = each / 4, transform = each / 8, sample = (uint64_t)batch * BATCH + i;
         ok &= put(r, thread, PP_PHASE_READ, start, read, batch, sample);
         ok &= put(r, thread, PP_PHASE_DECODE, start + read, decode, batch, sample);
         ok &= put(r, thread, PP_PHASE_TRANSFORM, start + read + decode, transform, batch, sample);
@@ -65,7 +76,15 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < FIRST_WORKER + WORKERS; i++) {
         char name[32];
         snprintf(name, sizeof(name), "pp-worker-%u", i - FIRST_WORKER);
-        struct pp_store_thread t = {.id = i, .lane = i == TRAINER ? PP_LANE_TRAINER : i == COPY ? PP_LANE_COPY : PP_LANE_WORKER, .name = i == TRAINER ? "pp-trainer" : i == COPY ? "pp-copy" : name, .pid = 1, .tid = i + 1};
+        struct pp_store_thread t = {.id = i,
+                                    .lane = i == TRAINER ? PP_LANE_TRAINER
+                                            : i == COPY  ? PP_LANE_COPY
+                                                         : PP_LANE_WORKER,
+                                    .name = i == TRAINER ? "pp-trainer"
+                                            : i == COPY  ? "pp-copy"
+                                                         : name,
+                                    .pid = 1,
+                                    .tid = i + 1};
         pp_store_thread(r.store, &t);
     }
     pp_store_meta_num(r.store, "environment", "usable_cpus", WORKERS, NULL);

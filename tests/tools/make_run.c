@@ -1,9 +1,10 @@
-/* make_run FILE [--batches N] [--device host|fake] [--pageable] [--lossy] [--overlap] [--spans N]: a recorded run without a pipeline,
- * written through the store's own writer: two workers, a copy lane, a trainer, queue counters, one error. Every time in it is a simple
- * function of the batch, so that a test can say what an export of it has to hold.
+/* make_run FILE [--batches N] [--device host|fake] [--pageable] [--lossy] [--overlap] [--spans N]: a recorded
+ * run without a pipeline, written through the store's own writer: two workers, a copy lane, a trainer, queue
+ * counters, one error. Every time in it is a simple function of the batch, so that a test can say what an
+ * export of it has to hold.
  *
- * batch b starts at T0 + b ms. Worker b % 2: read 0..200 us, decode ..500, transform ..700, collate ..800 (us, after the batch's start);
- * copy lane: h2d 800..900; trainer: data_wait 0..900, step 900..1000. */
+ * batch b starts at T0 + b ms. Worker b % 2: read 0..200 us, decode ..500, transform ..700, collate ..800
+ * (us, after the batch's start); copy lane: h2d 800..900; trainer: data_wait 0..900, step 900..1000. */
 #include "collectors/store/writer.h"
 
 #include <stdio.h>
@@ -49,13 +50,19 @@ static void flush(struct maker *m, unsigned thread)
     m->n[thread] = 0;
 }
 
-static struct pp_span *add(struct maker *m, unsigned thread, pp_phase phase, uint64_t start_ns, uint64_t end_ns, uint64_t batch)
+static struct pp_span *add(struct maker *m, unsigned thread, pp_phase phase, uint64_t start_ns,
+                           uint64_t end_ns, uint64_t batch)
 {
     if (m->n[thread] == sizeof(m->pending[0]) / sizeof(m->pending[0][0]))
         flush(m, thread);
     struct pp_span *s = &m->pending[thread][m->n[thread]++];
-    *s = (struct pp_span){.start_ns = start_ns, .dur_ns = end_ns - start_ns, .phase = (uint8_t)phase, .batch = (uint32_t)batch,
-                          .sample = PP_NO_SAMPLE, .cpu_ns = (end_ns - start_ns) / 2, .flags = PP_SPAN_HAS_CPU};
+    *s = (struct pp_span){.start_ns = start_ns,
+                          .dur_ns = end_ns - start_ns,
+                          .phase = (uint8_t)phase,
+                          .batch = (uint32_t)batch,
+                          .sample = PP_NO_SAMPLE,
+                          .cpu_ns = (end_ns - start_ns) / 2,
+                          .flags = PP_SPAN_HAS_CPU};
     return s;
 }
 
@@ -72,7 +79,8 @@ static void add_batch(struct maker *m, const struct options *o, uint64_t b)
     add(m, worker, PP_PHASE_DECODE, t + 200 * US, t + 500 * US, b)->sample = b * 32;
     add(m, worker, PP_PHASE_TRANSFORM, t + 500 * US, t + 700 * US, b)->sample = b * 32;
     add(m, worker, PP_PHASE_COLLATE, t + 700 * US, t + 800 * US, b);
-    s = add(m, COPY, PP_PHASE_H2D, t + 800 * US, t + (o->overlap ? 1900 : 900) * US, b); /* overlapping: the next begins at 1800 */
+    s = add(m, COPY, PP_PHASE_H2D, t + 800 * US, t + (o->overlap ? 1900 : 900) * US,
+            b); /* overlapping: the next begins at 1800 */
     s->bytes = BATCH_BYTES;
     s->sample = 32;
     s->flags |= PP_SPAN_COUNT;
@@ -88,24 +96,34 @@ static void describe(struct maker *m, const struct options *o)
 {
     struct pp_store *s = m->store;
     keep(m, pp_store_meta_text(s, "run", "tool", "pipeprobe"));
-    keep(m, pp_store_meta_text(s, "run", "command_line", "pipeprobe run \"a \\ b\"")); /* what a careless exporter would spoil */
+    keep(m, pp_store_meta_text(s, "run", "command_line",
+                               "pipeprobe run \"a \\ b\"")); /* what a careless exporter would spoil */
     keep(m, pp_store_meta_num(s, "run", "started_mono_ns", (double)T0, "ns"));
     keep(m, pp_store_meta_num(s, "run", "started_utc_ns", 1.7e18, "ns"));
     keep(m, pp_store_meta_text(s, "config", "device_kind", o->device));
-    keep(m, pp_store_meta_text(s, "config", "device_name", strcmp(o->device, "fake") == 0 ? "fake device" : "host stand-in"));
+    keep(m, pp_store_meta_text(s, "config", "device_name",
+                               strcmp(o->device, "fake") == 0 ? "fake device" : "host stand-in"));
     keep(m, pp_store_meta_num(s, "config", "pinned", !o->pageable, NULL));
     keep(m, pp_store_meta_text(s, "environment", "cpu_model", "none"));
     for (unsigned i = 0; i < THREADS; i++)
         keep(m, pp_store_thread(s, &threads[i]));
-    keep(m, pp_store_error(s, &(struct pp_store_error){.t_ns = T0 + 250 * US, .thread = WORKER_0, .batch = 0, .sample = 7, .path = "a/\"b\", c.jpg",
-                                                       .kind = "corrupt", .action = "skipped", .reason = "the bytes end in the middle"}));
+    keep(m, pp_store_error(s, &(struct pp_store_error){.t_ns = T0 + 250 * US,
+                                                       .thread = WORKER_0,
+                                                       .batch = 0,
+                                                       .sample = 7,
+                                                       .path = "a/\"b\", c.jpg",
+                                                       .kind = "corrupt",
+                                                       .action = "skipped",
+                                                       .reason = "the bytes end in the middle"}));
     if (o->lossy)
         keep(m, pp_store_loss(s, "spans", 12, "the ring of pp-worker-1 was full"));
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: make_run FILE [--batches N] [--spans N] [--device host|fake] [--pageable] [--lossy] [--overlap]\n");
+    fprintf(
+        stderr,
+        "usage: make_run FILE [--batches N] [--spans N] [--device host|fake] [--pageable] [--lossy] [--overlap]\n");
     return 2;
 }
 
@@ -140,8 +158,10 @@ int main(int argc, char **argv)
     struct options o;
     if (!parse(&o, argc, argv))
         return usage();
-    /* The plain rows are left out of large files: nothing here reads them, and they take longer than all the rest. */
-    m.status = pp_store_create(&(struct pp_store_opts){.path = o.path, .force = 1, .max_rows = 100000}, &m.store, &m.err);
+    /* The plain rows are left out of large files: nothing here reads them, and they take longer than all the
+     * rest. */
+    m.status = pp_store_create(&(struct pp_store_opts){.path = o.path, .force = 1, .max_rows = 100000},
+                               &m.store, &m.err);
     if (m.status == PP_OK)
         describe(&m, &o);
     for (uint64_t b = 0; b < o.batches && m.status == PP_OK; b++)

@@ -1,4 +1,5 @@
-/* measure -o FILE COMMAND...: runs COMMAND and writes what the kernel counted for it and its children as one JSON line into FILE. */
+/* measure -o FILE COMMAND...: runs COMMAND and writes what the kernel counted for it and its children as one
+ * JSON line into FILE. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
         return 4;
     }
     fprintf(f, "{\"wall_s\": %.3f, \"cpu_s\": %.3f, \"peak_rss_bytes\": %lld}\n",
-            (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9, seconds(used.ru_utime) + seconds(used.ru_stime),
+            (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9,
+            seconds(used.ru_utime) + seconds(used.ru_stime),
             (long long)used.ru_maxrss * 1024); /* Linux counts it in KiB */
     fclose(f);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,10 +1,13 @@
-/* A loader annotated with NVTX, for the tests of `pipeprobe exec`: nvtx_client MODE... runs each mode in turn.
- *   train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
+/* A loader annotated with NVTX, for the tests of `pipeprobe exec`: nvtx_client MODE... runs each mode in
+ * turn. train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
  *   fork=N      N forked children, ten ranges each         spawn=N   the same in a new program
- *   push=N      N ranges, as fast as they go               names     a thread name, a domain, registered strings, a mark
- *   sleep=MS    waits                                      trap      exits 42 on SIGTERM and SIGUSR1, 43 on SIGINT
+ *   push=N      N ranges, as fast as they go               names     a thread name, a domain, registered
+ *                                                          strings, a mark
+ *   sleep=MS    waits                                      trap      exits 42 on SIGTERM and SIGUSR1, 43
+ *                                                          on SIGINT
  *   kill=SIG    sends itself a signal                      exit=N    exits with N
- *   quiet       makes no NVTX call                         cat       copies standard input to standard output */
+ *   quiet       makes no NVTX call                         cat       copies standard input to standard
+ *                                                          output */
 #include "tests/tools/tiny_nvtx.h"
 
 #include <pthread.h>
@@ -116,18 +119,30 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         char *equals = strchr(argv[i], '=');
         long n = equals ? atol(equals + 1) : 0;
-        if (!strncmp(argv[i], "train=", 6)) train(n);
-        else if (!strncmp(argv[i], "fork=", 5)) forks(n);
-        else if (!strncmp(argv[i], "spawn=", 6)) spawns(argv[0], n);
-        else if (!strncmp(argv[i], "push=", 5)) push(n);
-        else if (!strncmp(argv[i], "sleep=", 6)) sleep_ms(n);
-        else if (!strncmp(argv[i], "kill=", 5)) kill(getpid(), (int)n);
-        else if (!strncmp(argv[i], "exit=", 5)) exit((int)n);
-        else if (!strcmp(argv[i], "names")) names();
-        else if (!strcmp(argv[i], "cat")) cat();
-        else if (!strcmp(argv[i], "attached")) printf("%d\n", attached);
-        else if (!strcmp(argv[i], "trap")) signal(SIGTERM, on_signal), signal(SIGUSR1, on_signal), signal(SIGINT, on_signal);
-        else if (strcmp(argv[i], "quiet") != 0) return 99;
+        if (!strncmp(argv[i], "train=", 6))
+            train(n);
+        else if (!strncmp(argv[i], "fork=", 5))
+            forks(n);
+        else if (!strncmp(argv[i], "spawn=", 6))
+            spawns(argv[0], n);
+        else if (!strncmp(argv[i], "push=", 5))
+            push(n);
+        else if (!strncmp(argv[i], "sleep=", 6))
+            sleep_ms(n);
+        else if (!strncmp(argv[i], "kill=", 5))
+            kill(getpid(), (int)n);
+        else if (!strncmp(argv[i], "exit=", 5))
+            exit((int)n);
+        else if (!strcmp(argv[i], "names"))
+            names();
+        else if (!strcmp(argv[i], "cat"))
+            cat();
+        else if (!strcmp(argv[i], "attached"))
+            printf("%d\n", attached);
+        else if (!strcmp(argv[i], "trap"))
+            signal(SIGTERM, on_signal), signal(SIGUSR1, on_signal), signal(SIGINT, on_signal);
+        else if (strcmp(argv[i], "quiet") != 0)
+            return 99;
     }
     return 0;
 }

@@ -1,4 +1,5 @@
-/* The same calls through NVIDIA's own header, where it is found: what nvtx_client plays must be what the header does. */
+/* The same calls through NVIDIA's own header, where it is found: what nvtx_client plays must be what the
+ * header does. */
 #if defined(PP_HAVE_NVTX) && PP_HAVE_NVTX
 #include <nvtx3/nvToolsExt.h>
 
@@ -6,7 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MUST(x) do { if (!(x)) { fprintf(stderr, "line %d: %s\n", __LINE__, #x); return 1; } } while (0)
+#define MUST(x) \
+    do { \
+        if (!(x)) { \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #x); \
+            return 1; \
+        } \
+    } while (0)
 
 int main(void)
 {
@@ -21,9 +28,15 @@ int main(void)
     nvtxDomainNameCategoryA(d, 3, "category");
     nvtxNameOsThreadA((uint32_t)gettid(), "named");
     MUST(d && s);
-    nvtxEventAttributes_t a = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .category = 3, .colorType = NVTX_COLOR_ARGB,
-                               .color = 0xff00ff00, .payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64, .payload.ullValue = 17,
-                               .messageType = NVTX_MESSAGE_TYPE_REGISTERED, .message.registered = s};
+    nvtxEventAttributes_t a = {.version = NVTX_VERSION,
+                               .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                               .category = 3,
+                               .colorType = NVTX_COLOR_ARGB,
+                               .color = 0xff00ff00,
+                               .payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64,
+                               .payload.ullValue = 17,
+                               .messageType = NVTX_MESSAGE_TYPE_REGISTERED,
+                               .message.registered = s};
     MUST(nvtxDomainRangePushEx(d, &a) == 0);
     MUST(nvtxDomainRangePop(d) == 0);
     nvtxRangeId_t id = nvtxDomainRangeStartEx(d, &a);

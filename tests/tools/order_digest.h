@@ -13,7 +13,8 @@ static int order_digest_parse(const char *line, struct pp_sampler_opts *opts, ui
 {
     char kind[32];
     int k = 0;
-    if (sscanf(line, "%31s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d", kind, &opts->n, &opts->seed, epoch, &opts->world_size, &opts->rank, &opts->drop_last) != 7)
+    if (sscanf(line, "%31s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d", kind, &opts->n,
+               &opts->seed, epoch, &opts->world_size, &opts->rank, &opts->drop_last) != 7)
         return 0;
     while (k < PP_SAMPLER_KIND_COUNT && strcmp(kind, pp_sampler_kind_name((enum pp_sampler_kind)k)) != 0)
         k++;
@@ -38,8 +39,11 @@ static pp_status order_digest_answer(const char *line, char *answer, size_t size
         uint64_t len = pp_sampler_len(s);
         for (uint64_t p = 0; p < len; p++)
             digest = (digest ^ pp_order_at(o, p)) * 0x100000001b3u;
-        size_t at = (size_t)snprintf(answer, size, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %016" PRIx64, pp_sampler_kind_name(opts.kind),
-                                     opts.n, opts.seed, epoch, opts.world_size, opts.rank, opts.drop_last, len, digest);
+        size_t at = (size_t)snprintf(answer, size,
+                                     "%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                                     " %d %" PRIu64 " %016" PRIx64,
+                                     pp_sampler_kind_name(opts.kind), opts.n, opts.seed, epoch,
+                                     opts.world_size, opts.rank, opts.drop_last, len, digest);
         for (uint64_t p = 0; p < len && p < 8; p++)
             at += (size_t)snprintf(answer + at, size - at, " %" PRIu64, pp_order_at(o, p));
     }

@@ -1,4 +1,5 @@
-/* Up to max of what a ring holds and has not been read, in one go: what the drain does piece by piece. What was read stays in the ring until pp_ring_release. */
+/* Up to max of what a ring holds and has not been read, in one go: what the drain does piece by piece. What
+ * was read stays in the ring until pp_ring_release. */
 #ifndef PP_TESTS_RING_PEEK_H
 #define PP_TESTS_RING_PEEK_H
 

@@ -1,8 +1,11 @@
-/* slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S] [-o count=FILE]: DIR once more at MOUNT, read-only, with the slowness of
- * a remote mount: what a look-up or attribute, an open and a read take, and how fast the link is that all reads share. Listing a directory is fast and tells
- * what is a directory, as NFS does. On SIGTERM it unmounts and writes to FILE how often it was asked: "lookups N", "opens N", "reads N", "listings N".
+/* slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S] [-o count=FILE]: DIR once more
+ * at MOUNT, read-only, with the slowness of a remote mount: what a look-up or attribute, an open and a read
+ * take, and how fast the link is that all reads share. Listing a directory is fast and tells what is a
+ * directory, as NFS does. On SIGTERM it unmounts and writes to FILE how often it was asked: "lookups N",
+ * "opens N", "reads N", "listings N".
  *
- * The slowness is real to whoever reads: the kernel waits for this process as it waits for a server. Nothing is kept in the page cache between two opens. */
+ * The slowness is real to whoever reads: the kernel waits for this process as it waits for a server. Nothing
+ * is kept in the page cache between two opens. */
 #define FUSE_USE_VERSION 31
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +29,12 @@ static struct {
 static atomic_ulong lookups, opens, reads, listings;
 
 static const struct fuse_opt options[] = {
-    {"lookup_ms=%u", offsetof(typeof(fs), lookup_ms), 0}, {"open_ms=%u", offsetof(typeof(fs), open_ms), 0}, {"read_ms=%u", offsetof(typeof(fs), read_ms), 0},
-    {"bandwidth=%lu", offsetof(typeof(fs), bandwidth), 0}, {"count=%s", offsetof(typeof(fs), count), 0},  FUSE_OPT_END,
+    {"lookup_ms=%u", offsetof(typeof(fs), lookup_ms), 0},
+    {"open_ms=%u", offsetof(typeof(fs), open_ms), 0},
+    {"read_ms=%u", offsetof(typeof(fs), read_ms), 0},
+    {"bandwidth=%lu", offsetof(typeof(fs), bandwidth), 0},
+    {"count=%s", offsetof(typeof(fs), count), 0},
+    FUSE_OPT_END,
 };
 
 static void wait_ns(unsigned long ns)
@@ -67,7 +74,8 @@ static int slow_getattr(const char *path, struct stat *info, struct fuse_file_in
     return fstatat(fs.root_fd, below_root(path), info, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
 }
 
-static int slow_readdir(const char *path, void *to, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *fi, enum fuse_readdir_flags flags)
+static int slow_readdir(const char *path, void *to, fuse_fill_dir_t fill, off_t offset,
+                        struct fuse_file_info *fi, enum fuse_readdir_flags flags)
 {
     (void)offset, (void)fi, (void)flags;
     listings++;
@@ -116,7 +124,12 @@ static void *slow_init(struct fuse_conn_info *conn, struct fuse_config *config)
     return NULL;
 }
 
-static const struct fuse_operations operations = {.init = slow_init, .getattr = slow_getattr, .readdir = slow_readdir, .open = slow_open, .read = slow_read, .release = slow_release};
+static const struct fuse_operations operations = {.init = slow_init,
+                                                  .getattr = slow_getattr,
+                                                  .readdir = slow_readdir,
+                                                  .open = slow_open,
+                                                  .read = slow_read,
+                                                  .release = slow_release};
 
 /* The first operand is ours, the second the mount point. */
 static int take_source(void *data, const char *arg, int key, struct fuse_args *out)
@@ -132,7 +145,10 @@ int main(int argc, char **argv)
 {
     struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
     if (fuse_opt_parse(&args, &fs, options, take_source) != 0 || !fs.source)
-        return fputs("usage: slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S,count=FILE]\n", stderr), 2;
+        return fputs(
+                   "usage: slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S,count=FILE]\n",
+                   stderr),
+               2;
     fs.root_fd = open(fs.source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fs.root_fd < 0)
         return perror(fs.source), 2;

@@ -1,7 +1,9 @@
-/* transform_dump SPEC DTYPE EXIF_ROTATE SEED OUT FILE...: what the loader makes of each file, for comparison with PIL and torchvision.
+/* transform_dump SPEC DTYPE EXIF_ROTATE SEED OUT FILE...: what the loader makes of each file, for comparison
+ * with PIL and torchvision.
  *
- * Per file one line on stdout: "ok WIDTH HEIGHT CROP_X CROP_Y CROP_W CROP_H BOX_X BOX_Y BOX_W BOX_H OUT_W OUT_H OFF_X OFF_Y FLIP" (box: in
- * source coordinates) or "STATUS SENTENCE". OUT receives, per ok file, the whole decoded image as RGB and then the transformed sample. */
+ * Per file one line on stdout: "ok WIDTH HEIGHT CROP_X CROP_Y CROP_W CROP_H BOX_X BOX_Y BOX_W BOX_H OUT_W
+ * OUT_H OFF_X OFF_Y FLIP" (box: in source coordinates) or "STATUS SENTENCE". OUT receives, per ok file, the
+ * whole decoded image as RGB and then the transformed sample. */
 #include "probe/loader/transform.h"
 
 #include <stdio.h>
@@ -37,7 +39,8 @@ struct tools {
     struct pp_scratch *scratch;
 };
 
-static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, uint64_t seed, uint64_t sample, FILE *out, struct pp_err *err)
+static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, uint64_t seed, uint64_t sample,
+                      FILE *out, struct pp_err *err)
 {
     struct pp_image_info info;
     struct pp_pixels pixels;
@@ -45,7 +48,8 @@ static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, u
     pp_status status = pp_decoder_open(t->decoder, data, size, &info, err);
     if (status != PP_OK)
         return status;
-    if ((status = pp_decoder_region(t->decoder, (struct pp_rect){0, 0, info.width, info.height}, &pixels, err)) != PP_OK)
+    if ((status = pp_decoder_region(t->decoder, (struct pp_rect){0, 0, info.width, info.height}, &pixels,
+                                    err)) != PP_OK)
         return status;
     write_rgb(out, &pixels);
     void *result = malloc(pp_transform_bytes(t->transform));
@@ -54,7 +58,9 @@ static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, u
         status = pp_transform_apply(t->transform, &plan, &pixels, t->scratch, result, err);
     if (status == PP_OK) {
         fwrite(result, 1, pp_transform_bytes(t->transform), out);
-        printf("ok %d %d %d %d %d %d %g %g %g %g %d %d %d %d %d\n", info.width, info.height, plan.crop.x, plan.crop.y, plan.crop.width, plan.crop.height, plan.crop.x + plan.x0, plan.crop.y + plan.y0, plan.w, plan.h, plan.out_w, plan.out_h, plan.off_x, plan.off_y, plan.flip);
+        printf("ok %d %d %d %d %d %d %g %g %g %g %d %d %d %d %d\n", info.width, info.height, plan.crop.x,
+               plan.crop.y, plan.crop.width, plan.crop.height, plan.crop.x + plan.x0, plan.crop.y + plan.y0,
+               plan.w, plan.h, plan.out_w, plan.out_h, plan.off_x, plan.off_y, plan.flip);
     }
     free(result);
     return status;
@@ -66,16 +72,21 @@ int main(int argc, char **argv)
     struct pp_err err = {0};
     if (argc < 7)
         return 2;
-    enum pp_dtype dtype = strcmp(argv[2], "u8") == 0 ? PP_DTYPE_U8 : strcmp(argv[2], "f16") == 0 ? PP_DTYPE_F16 : PP_DTYPE_F32;
+    enum pp_dtype dtype = strcmp(argv[2], "u8") == 0    ? PP_DTYPE_U8
+                          : strcmp(argv[2], "f16") == 0 ? PP_DTYPE_F16
+                                                        : PP_DTYPE_F32;
     FILE *out = fopen(argv[5], "wb");
-    if (!out || pp_transform_parse(argv[1], dtype, &t.transform, &err) != PP_OK || pp_decoder_create(atoi(argv[3]), &t.decoder, &err) != PP_OK || pp_scratch_create(&t.scratch, &err) != PP_OK) {
+    if (!out || pp_transform_parse(argv[1], dtype, &t.transform, &err) != PP_OK ||
+        pp_decoder_create(atoi(argv[3]), &t.decoder, &err) != PP_OK ||
+        pp_scratch_create(&t.scratch, &err) != PP_OK) {
         fprintf(stderr, "transform_dump: %s\n", err.text);
         return 2;
     }
     for (int i = 6; i < argc; i++) {
         size_t size = 0;
         uint8_t *data = read_all(argv[i], &size);
-        pp_status status = data ? dump(&t, data, size, strtoull(argv[4], NULL, 10), (uint64_t)i, out, &err) : PP_E_NOT_FOUND;
+        pp_status status = data ? dump(&t, data, size, strtoull(argv[4], NULL, 10), (uint64_t)i, out, &err)
+                                : PP_E_NOT_FOUND;
         if (status != PP_OK)
             printf("%s %s\n", pp_status_name(status), err.text);
         free(data);

@@ -1,5 +1,5 @@
-/* The dashboard on a recorded run (made_run.h), without a terminal: the model it shows, keys as if typed, a frame as text. One copy per test
- * program; setup and teardown belong to its group. */
+/* The dashboard on a recorded run (made_run.h), without a terminal: the model it shows, keys as if typed, a
+ * frame as text. One copy per test program; setup and teardown belong to its group. */
 #ifndef PP_TESTS_DASH_FIXTURE_H
 #define PP_TESTS_DASH_FIXTURE_H
 
@@ -10,15 +10,31 @@
 static struct made_run *run;
 static struct pp_live *live;
 static struct pp_live_snapshot snap;
-static const struct pp_report_fix fix = {.knob = "workers", .to = "8", .text = "Use more workers.", .gain = 0.09, .low = 0.05, .high = 0.11, .samples_per_s = 173};
+static const struct pp_report_fix fix = {.knob = "workers",
+                                         .to = "8",
+                                         .text = "Use more workers.",
+                                         .gain = 0.09,
+                                         .low = 0.05,
+                                         .high = 0.11,
+                                         .samples_per_s = 173};
 static struct pp_report report = {
     .outcome = "finished",
-    .verdict = {
-        .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .level = "moderately", .confidence = 0.87, .exposed_share = 0.084, .fixes = &fix, .n_fixes = 1,
-        .headline = "STORAGE-BOUND (latency)",
-        .sentence = "STORAGE-BOUND (latency), 87 % sure: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
-        .next_step = "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
-    },
+    .verdict =
+        {
+            .l0 = "input-bound",
+            .l1 = "storage",
+            .l2 = "latency",
+            .level = "moderately",
+            .confidence = 0.87,
+            .exposed_share = 0.084,
+            .fixes = &fix,
+            .n_fixes = 1,
+            .headline = "STORAGE-BOUND (latency)",
+            .sentence =
+                "STORAGE-BOUND (latency), 87 % sure: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
+            .next_step =
+                "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+        },
 };
 static struct pp_dash_model model = {.path = "runs/run.sqlite", .snap = &snap, .report = &report};
 
@@ -56,7 +72,8 @@ static inline int teardown(void **state)
 }
 
 /* The frame of this size; the caller frees it. */
-static inline char *print(int rows, int cols, enum pp_glyph_set glyphs, int color, const struct pp_dash_state *s)
+static inline char *print(int rows, int cols, enum pp_glyph_set glyphs, int color,
+                          const struct pp_dash_state *s)
 {
     struct pp_grid g = {0};
     char *out = NULL;

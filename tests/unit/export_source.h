@@ -1,4 +1,5 @@
-/* The made-up run of fake_run.h as a source of the export walker, with names and counters beside; and an export of it into a file. */
+/* The made-up run of fake_run.h as a source of the export walker, with names and counters beside; and an
+ * export of it into a file. */
 #ifndef PP_TESTS_EXPORT_SOURCE_H
 #define PP_TESTS_EXPORT_SOURCE_H
 
@@ -13,21 +14,38 @@ enum { FAKE_NAMES = 300, FAKE_COUNTERS = 8 };
 struct fake_export {
     struct fake_run *run;
     const char *name[FAKE_NAMES];
-    struct { uint64_t t_ns; const char *name; double value; } counter[FAKE_COUNTERS];
+    struct {
+        uint64_t t_ns;
+        const char *name;
+        double value;
+    } counter[FAKE_COUNTERS];
     size_t n_counters;
     const struct pp_gpu_row *gpu;
     size_t n_gpu;
     uint32_t id_offset; /* of threads in chunks: what the file does not declare */
 };
 
-static inline const char *fx_meta(void *ctx, const char *section, const char *key) { return fake_get(((struct fake_export *)ctx)->run, section, key); }
-static inline int fx_num(void *ctx, const char *section, const char *key, double *v) { return fake_get_num(((struct fake_export *)ctx)->run, section, key, v); }
-static inline pp_status fx_each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err)
+static inline const char *fx_meta(void *ctx, const char *section, const char *key)
+{
+    return fake_get(((struct fake_export *)ctx)->run, section, key);
+}
+static inline int fx_num(void *ctx, const char *section, const char *key, double *v)
+{
+    return fake_get_num(((struct fake_export *)ctx)->run, section, key, v);
+}
+static inline pp_status fx_each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx,
+                                     struct pp_err *err)
 {
     return fake_each_meta(((struct fake_export *)ctx)->run, section, fn, fn_ctx, err);
 }
-static inline size_t fx_threads(void *ctx, const struct pp_thread_row **rows) { return fake_threads(((struct fake_export *)ctx)->run, rows); }
-static inline const char *fx_name(void *ctx, uint16_t id) { return id < FAKE_NAMES ? ((struct fake_export *)ctx)->name[id] : NULL; }
+static inline size_t fx_threads(void *ctx, const struct pp_thread_row **rows)
+{
+    return fake_threads(((struct fake_export *)ctx)->run, rows);
+}
+static inline const char *fx_name(void *ctx, uint16_t id)
+{
+    return id < FAKE_NAMES ? ((struct fake_export *)ctx)->name[id] : NULL;
+}
 
 struct fx_shift {
     pp_spans_fn *fn;
@@ -41,10 +59,12 @@ static inline int fx_shifted(void *ctx, uint32_t thread, const struct pp_span *s
     return s->fn(s->ctx, thread + s->by, spans, n);
 }
 
-static inline pp_status fx_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static inline pp_status fx_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn,
+                                      void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     struct fake_export *f = ctx;
-    return fake_each_chunk(f->run, wanted, fx_shifted, &(struct fx_shift){fn, fn_ctx, f->id_offset}, bad_chunks, err);
+    return fake_each_chunk(f->run, wanted, fx_shifted, &(struct fx_shift){fn, fn_ctx, f->id_offset},
+                           bad_chunks, err);
 }
 static inline pp_status fx_each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
 {
@@ -71,9 +91,18 @@ static inline pp_status fx_each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, st
 
 static inline struct pp_source fx_source(struct fake_export *f)
 {
-    return (struct pp_source){.ctx = f, .path = "recorded run", .meta = fx_meta, .meta_num = fx_num, .each_meta = fx_each_meta,
-                                     .threads = fx_threads, .name = fx_name, .each_chunk = fx_each_chunk, .each_error = fx_each_error,
-                                     .each_counter = fx_each_counter, .each_gpu = fx_each_gpu, .each_loss = fx_each_loss};
+    return (struct pp_source){.ctx = f,
+                              .path = "recorded run",
+                              .meta = fx_meta,
+                              .meta_num = fx_num,
+                              .each_meta = fx_each_meta,
+                              .threads = fx_threads,
+                              .name = fx_name,
+                              .each_chunk = fx_each_chunk,
+                              .each_error = fx_each_error,
+                              .each_counter = fx_each_counter,
+                              .each_gpu = fx_each_gpu,
+                              .each_loss = fx_each_loss};
 }
 
 /* ---- a small run with one of everything ---- */
@@ -83,9 +112,11 @@ static inline struct pp_source fx_source(struct fake_export *f)
 #define FX_NO UINT32_MAX
 enum { FX_WORKER, FX_COPY, FX_TRAINER };
 
-static inline struct pp_span *fx_span(struct fake_export *f, uint32_t thread, pp_phase phase, uint64_t start_us, uint64_t end_us, uint32_t batch)
+static inline struct pp_span *fx_span(struct fake_export *f, uint32_t thread, pp_phase phase,
+                                      uint64_t start_us, uint64_t end_us, uint32_t batch)
 {
-    struct pp_span *s = fake_span(f->run, thread, phase, FX_T0 + start_us * FX_US, (end_us - start_us) * FX_US);
+    struct pp_span *s = fake_span(f->run, thread, phase, FX_T0 + start_us * FX_US,
+                                  (end_us - start_us) * FX_US);
     s->batch = batch;
     return s;
 }
@@ -124,16 +155,22 @@ static inline void fx_batch(struct fake_export *f, uint32_t b)
 /* What CUPTI told of two GPUs: copies, a kernel, the calls they were made by, a wait, its own overhead. */
 static inline void fx_gpu(struct fake_export *f)
 {
-    /* kind, name, source, target, start, length, bytes, batch, correlation, device, context, stream, thread, asynchronous, result */
+    /* kind, name, source, target, start, length, bytes, batch, correlation, device, context, stream, thread,
+     * asynchronous, result */
     static const struct pp_gpu_row rows[] = {
-        {"api", "cuMemcpyHtoDAsync_v2", NULL, NULL, FX_T0 + 310 * FX_US, 5000, 0, 0, 21, FX_NO, FX_NO, FX_NO, 4301, -1, 0},
-        {"memcpy", NULL, "pageable", "device", FX_T0 + 320 * FX_US, 60000, 4096, 0, 21, 1, 3, 13, FX_NO, 1, -1},
+        {"api", "cuMemcpyHtoDAsync_v2", NULL, NULL, FX_T0 + 310 * FX_US, 5000, 0, 0, 21, FX_NO, FX_NO, FX_NO,
+         4301, -1, 0},
+        {"memcpy", NULL, "pageable", "device", FX_T0 + 320 * FX_US, 60000, 4096, 0, 21, 1, 3, 13, FX_NO, 1,
+         -1},
         {"memcpy", NULL, "device", "pinned", FX_T0 + 330 * FX_US, 0, 7, 0, 22, 1, 3, 13, FX_NO, 1, -1},
         {"memset", NULL, NULL, NULL, FX_T0 + 340 * FX_US, 100, 64, 0, 23, 1, 3, 13, FX_NO, -1, -1},
-        {"api", "cuLaunchKernel", NULL, NULL, FX_T0 + 410 * FX_US, 3000, 0, 0, 24, FX_NO, FX_NO, FX_NO, 4302, -1, 719},
+        {"api", "cuLaunchKernel", NULL, NULL, FX_T0 + 410 * FX_US, 3000, 0, 0, 24, FX_NO, FX_NO, FX_NO, 4302,
+         -1, 719},
         {"kernel", "pp_spin", NULL, NULL, FX_T0 + 415 * FX_US, 500000, 0, 0, 24, 0, 3, 14, FX_NO, -1, -1},
-        {"sync", "context synchronize", NULL, NULL, FX_T0 + 920 * FX_US, 50000, 0, 0, 25, FX_NO, 3, FX_NO, FX_NO, -1, -1},
-        {"overhead", "CUPTI buffer flush", NULL, NULL, FX_T0 + 930 * FX_US, 50000, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
+        {"sync", "context synchronize", NULL, NULL, FX_T0 + 920 * FX_US, 50000, 0, 0, 25, FX_NO, 3, FX_NO,
+         FX_NO, -1, -1},
+        {"overhead", "CUPTI buffer flush", NULL, NULL, FX_T0 + 930 * FX_US, 50000, 0, FX_NO, FX_NO, FX_NO,
+         FX_NO, FX_NO, FX_NO, -1, -1},
     };
     fake_text(f->run, "config", "device_kind", "cuda");
     fake_text(f->run, "config", "device_name", "a GPU");
@@ -167,7 +204,8 @@ static inline void fx_end(struct fake_export *f)
 
 /* ---- exporting it ---- */
 
-static inline pp_status fx_export(struct fake_export *f, const struct pp_exporter *to, const char *out, int force, struct pp_export_result *r, struct pp_err *err)
+static inline pp_status fx_export(struct fake_export *f, const struct pp_exporter *to, const char *out,
+                                  int force, struct pp_export_result *r, struct pp_err *err)
 {
     struct pp_source source = fx_source(f);
     return pp_export(&source, to, &(struct pp_export_opts){.out = out, .force = force}, r, err);

@@ -1,4 +1,5 @@
-/* A run made up in memory, behind the reader's calls: tests say what each thread did, and the model is computed from that. */
+/* A run made up in memory, behind the reader's calls: tests say what each thread did, and the model is
+ * computed from that. */
 #ifndef PP_TESTS_FAKE_RUN_H
 #define PP_TESTS_FAKE_RUN_H
 
@@ -25,10 +26,17 @@ struct fake_run {
     size_t n_meta;
     struct pp_error_row error[FAKE_ROWS];
     struct pp_queue_row queue[FAKE_ROWS];
-    struct { const char *what, *why; uint64_t count; } loss[FAKE_ROWS];
+    struct {
+        const char *what, *why;
+        uint64_t count;
+    } loss[FAKE_ROWS];
     size_t n_errors, n_queues, n_losses, n_proofs;
     struct pp_proof_row proof[2];
-    struct { uint64_t t_ns; const char *name; double value; } *counter;
+    struct {
+        uint64_t t_ns;
+        const char *name;
+        double value;
+    } * counter;
     size_t n_counters, counter_room;
     uint64_t bad_chunks;
 };
@@ -38,7 +46,8 @@ static inline void fake_text(struct fake_run *f, const char *section, const char
     f->meta[f->n_meta++] = (struct fake_meta){section, key, value, NULL, 0};
 }
 
-static inline void fake_num(struct fake_run *f, const char *section, const char *key, const char *value, const char *unit)
+static inline void fake_num(struct fake_run *f, const char *section, const char *key, const char *value,
+                            const char *unit)
 {
     f->meta[f->n_meta++] = (struct fake_meta){section, key, value, unit, 1};
 }
@@ -47,11 +56,13 @@ static inline uint32_t fake_thread(struct fake_run *f, pp_lane lane, const char 
 {
     uint32_t id = (uint32_t)f->n_threads++;
     snprintf(f->name[id], sizeof(f->name[id]), "%s", name);
-    f->thread[id] = (struct pp_thread_row){.id = id, .lane = lane, .name = f->name[id], .pid = 1, .tid = 1 + id};
+    f->thread[id] = (struct pp_thread_row){
+        .id = id, .lane = lane, .name = f->name[id], .pid = 1, .tid = 1 + id};
     return id;
 }
 
-static inline struct pp_span *fake_span(struct fake_run *f, uint32_t thread, pp_phase phase, uint64_t start_ns, uint64_t dur_ns)
+static inline struct pp_span *fake_span(struct fake_run *f, uint32_t thread, pp_phase phase,
+                                        uint64_t start_ns, uint64_t dur_ns)
 {
     if (f->n_spans[thread] == f->room[thread]) {
         f->room[thread] = f->room[thread] ? 2 * f->room[thread] : 64;
@@ -59,7 +70,11 @@ static inline struct pp_span *fake_span(struct fake_run *f, uint32_t thread, pp_
     }
     struct pp_span *s = &f->span[thread][f->n_spans[thread]++];
     f->thread[thread].recorded++;
-    *s = (struct pp_span){.start_ns = start_ns, .dur_ns = dur_ns, .phase = (uint8_t)phase, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    *s = (struct pp_span){.start_ns = start_ns,
+                          .dur_ns = dur_ns,
+                          .phase = (uint8_t)phase,
+                          .sample = PP_NO_SAMPLE,
+                          .batch = PP_NO_BATCH};
     return s;
 }
 
@@ -84,7 +99,8 @@ static inline void fake_free(struct fake_run *f)
 
 /* ---- the source ---- */
 
-static inline const struct fake_meta *fake_find(const struct fake_run *f, const char *section, const char *key)
+static inline const struct fake_meta *fake_find(const struct fake_run *f, const char *section,
+                                                const char *key)
 {
     for (size_t i = 0; i < f->n_meta; i++)
         if (strcmp(f->meta[i].section, section) == 0 && strcmp(f->meta[i].key, key) == 0)
@@ -106,7 +122,8 @@ static inline int fake_get_num(void *ctx, const char *section, const char *key, 
     return m && m->numeric;
 }
 
-static inline pp_status fake_each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err)
+static inline pp_status fake_each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx,
+                                       struct pp_err *err)
 {
     const struct fake_run *f = ctx;
     for (size_t i = 0; i < f->n_meta; i++)
@@ -143,7 +160,8 @@ static inline struct pp_span fake_columns(const struct pp_span *s, unsigned colu
 }
 
 /* n spans of one thread, as much of them as is wanted; chunks outside the time are left out. */
-static inline int fake_hand_on(const struct pp_wanted *wanted, uint32_t thread, const struct pp_span *spans, size_t n, pp_spans_fn *fn, void *fn_ctx)
+static inline int fake_hand_on(const struct pp_wanted *wanted, uint32_t thread, const struct pp_span *spans,
+                               size_t n, pp_spans_fn *fn, void *fn_ctx)
 {
     struct pp_span some[FAKE_CHUNK];
     uint64_t first = UINT64_MAX, last = 0;
@@ -160,7 +178,8 @@ static inline int fake_hand_on(const struct pp_wanted *wanted, uint32_t thread, 
 }
 
 /* Chunks of all threads take turns, as the drain writes them. */
-static inline pp_status fake_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
+static inline pp_status fake_each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn,
+                                        void *fn_ctx, uint64_t *bad_chunks, struct pp_err *err)
 {
     struct fake_run *f = ctx;
     size_t at[FAKE_THREADS] = {0};
@@ -223,9 +242,18 @@ static inline pp_status fake_each_counter(void *ctx, pp_counter_fn *fn, void *fn
 static inline struct pp_source fake_source(struct fake_run *f)
 {
     return (struct pp_source){
-        .path = "run.sqlite", .ctx = f, .meta = fake_get, .meta_num = fake_get_num, .each_meta = fake_each_meta, .threads = fake_threads,
-        .each_chunk = fake_each_chunk, .each_error = fake_each_error, .each_queue = fake_each_queue, .each_loss = fake_each_loss,
-        .each_proof = fake_each_proof, .each_counter = fake_each_counter,
+        .path = "run.sqlite",
+        .ctx = f,
+        .meta = fake_get,
+        .meta_num = fake_get_num,
+        .each_meta = fake_each_meta,
+        .threads = fake_threads,
+        .each_chunk = fake_each_chunk,
+        .each_error = fake_each_error,
+        .each_queue = fake_each_queue,
+        .each_loss = fake_each_loss,
+        .each_proof = fake_each_proof,
+        .each_counter = fake_each_counter,
     };
 }
 
@@ -243,10 +271,11 @@ struct fake_stage {
 
 struct fake_pipeline {
     int workers, batches, warmup, batch_size, batches_per_epoch; /* 0: one epoch */
-    uint64_t wait_ns, step_ns, sync_ns;  /* of the trainer, per batch */
-    uint64_t h2d_ns;                     /* of the copy lane, at the start of each wait; the rest of its time it waits */
-    struct fake_stage stage[6];          /* every worker repeats these over the whole run; up to the first without a phase */
-    int no_resources;                    /* spans without CPU and run delay */
+    uint64_t wait_ns, step_ns, sync_ns;                          /* of the trainer, per batch */
+    uint64_t h2d_ns; /* of the copy lane, at the start of each wait; the rest of its time it waits */
+    struct fake_stage
+        stage[6];     /* every worker repeats these over the whole run; up to the first without a phase */
+    int no_resources; /* spans without CPU and run delay */
 };
 
 static inline void fake_resources(struct pp_span *s, const struct fake_stage *g, int off)
@@ -261,15 +290,23 @@ static inline void fake_resources(struct pp_span *s, const struct fake_stage *g,
 static inline struct fake_run *fake_pipeline(const struct fake_pipeline *p)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"), copy = fake_thread(f, PP_LANE_COPY, "pp-copy");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"),
+             copy = fake_thread(f, PP_LANE_COPY, "pp-copy");
     uint64_t t = FAKE_T0 + 100 * FAKE_MS, end;
     fake_span(f, trainer, PP_PHASE_STARTUP, FAKE_T0, 100 * FAKE_MS);
     for (int b = 0; b < p->batches; b++) {
-        uint16_t flags = PP_SPAN_COUNT | (b < p->warmup ? PP_SPAN_WARMUP : 0), epoch = (uint16_t)(p->batches_per_epoch ? b / p->batches_per_epoch : 0);
-        const struct { pp_phase phase; uint64_t ns; } part[] = {{PP_PHASE_DATA_WAIT, p->wait_ns}, {PP_PHASE_STEP, p->step_ns}, {PP_PHASE_DEVICE_SYNC, p->sync_ns}};
+        uint16_t flags = PP_SPAN_COUNT | (b < p->warmup ? PP_SPAN_WARMUP : 0),
+                 epoch = (uint16_t)(p->batches_per_epoch ? b / p->batches_per_epoch : 0);
+        const struct {
+            pp_phase phase;
+            uint64_t ns;
+        } part[] = {{PP_PHASE_DATA_WAIT, p->wait_ns},
+                    {PP_PHASE_STEP, p->step_ns},
+                    {PP_PHASE_DEVICE_SYNC, p->sync_ns}};
         struct pp_span *h2d = fake_span(f, copy, PP_PHASE_H2D, t, p->h2d_ns);
         h2d->batch = (uint32_t)b;
-        fake_span(f, copy, PP_PHASE_GET_WAIT, t + p->h2d_ns, p->wait_ns + p->step_ns + p->sync_ns - p->h2d_ns);
+        fake_span(f, copy, PP_PHASE_GET_WAIT, t + p->h2d_ns,
+                  p->wait_ns + p->step_ns + p->sync_ns - p->h2d_ns);
         for (int k = 0; k < 3; k++) {
             if (k == 2 && part[k].ns == 0)
                 continue;

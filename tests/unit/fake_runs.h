@@ -1,4 +1,5 @@
-/* Runs made up for tests of comparisons: what a loader at 1,000 samples/s looks like, with noise, and ways to make it worse. */
+/* Runs made up for tests of comparisons: what a loader at 1,000 samples/s looks like, with noise, and ways to
+ * make it worse. */
 #ifndef FAKE_RUNS_H
 #define FAKE_RUNS_H
 
@@ -21,7 +22,8 @@ static inline double fake_normal(struct pp_rng *r)
     return sum;
 }
 
-/* slow: 1.1 is 10 % more time per batch, spent decoding. noise: relative standard deviation of each timing. */
+/* slow: 1.1 is 10 % more time per batch, spent decoding. noise: relative standard deviation of each timing.
+ */
 static inline void fake_run(struct pp_run *r, const char *path, double slow, double noise, struct pp_rng *rng)
 {
     double t = 0.032 * slow * (1 + noise * fake_normal(rng)), step = 0.02;
@@ -45,8 +47,9 @@ static inline void fake_run(struct pp_run *r, const char *path, double slow, dou
     r->part_s[PP_LANE_WORKER][PP_PHASE_READ][PP_PART_BLOCKED] = 0.004;
     r->part_s[PP_LANE_WORKER][PP_PHASE_DECODE][PP_PART_CPU] = t - 0.012;
     r->part_s[PP_LANE_WORKER][PP_PHASE_TRANSFORM][PP_PART_CPU] = 0.008;
-    if (!pp_run_set_field(r, "cpu_model", "Test CPU") || !pp_run_set_field(r, "memory_total", "8000000000") || !pp_run_set_field(r, "hostname", path) ||
-        !pp_run_set_field(r, "config.workers", "2") || !pp_run_set_field(r, "config.step", "sleep"))
+    if (!pp_run_set_field(r, "cpu_model", "Test CPU") || !pp_run_set_field(r, "memory_total", "8000000000") ||
+        !pp_run_set_field(r, "hostname", path) || !pp_run_set_field(r, "config.workers", "2") ||
+        !pp_run_set_field(r, "config.step", "sleep"))
         abort();
 }
 
@@ -65,7 +68,8 @@ static inline struct pp_runs fake_side(const char *name, size_t n, double slow, 
     return runs;
 }
 
-/* Run k of both sides on a machine that is by chance faster or slower just then: what two runs made side by side share. spread: of its log. */
+/* Run k of both sides on a machine that is by chance faster or slower just then: what two runs made side by
+ * side share. spread: of its log. */
 static inline void fake_drift(struct pp_runs *base, struct pp_runs *head, double spread, uint64_t seed)
 {
     for (size_t i = 0; i < base->n && i < head->n; i++) {

@@ -1,4 +1,5 @@
-/* A text against the one kept in tests/golden. PP_GOLDEN_UPDATE=1 (make golden) keeps the new one instead, for review. */
+/* A text against the one kept in tests/golden. PP_GOLDEN_UPDATE=1 (make golden) keeps the new one instead,
+ * for review. */
 #ifndef GOLDEN_H
 #define GOLDEN_H
 

@@ -1,5 +1,5 @@
-/* The injection library in a process of its own: this program run again, doing a scenario (inject_scenarios.h), with a session that this one made; then what is
- * in its rings and process files. */
+/* The injection library in a process of its own: this program run again, doing a scenario
+ * (inject_scenarios.h), with a session that this one made; then what is in its rings and process files. */
 #ifndef PP_TESTS_INJECT_FIXTURE_H
 #define PP_TESTS_INJECT_FIXTURE_H
 
@@ -88,7 +88,8 @@ static inline void read_processes(struct result *r)
         if (strncmp(e->d_name, PP_PROCESS_FILE_PREFIX, strlen(PP_PROCESS_FILE_PREFIX)) == 0) {
             int fd = open(path, O_RDONLY);
             assert_true(r->processes < 64);
-            assert_int_equal(read(fd, &r->process[r->processes], sizeof(r->process[0])), sizeof(r->process[0]));
+            assert_int_equal(read(fd, &r->process[r->processes], sizeof(r->process[0])),
+                             sizeof(r->process[0]));
             r->processes++;
             close(fd);
             unlink(path);
@@ -99,7 +100,8 @@ static inline void read_processes(struct result *r)
     closedir(d);
 }
 
-static inline struct result *run_with(const char *scenario, const char *map, const char *next, size_t ring_spans)
+static inline struct result *run_with(const char *scenario, const char *map, const char *next,
+                                      size_t ring_spans)
 {
     struct pp_err err;
     char path[128];
@@ -108,7 +110,8 @@ static inline struct result *run_with(const char *scenario, const char *map, con
     strcpy(r->dir, "/tmp/pp-inject-XXXXXX");
     assert_non_null(mkdtemp(r->dir));
     pp_err_clear(&err);
-    if (pp_session_open(&(struct pp_session_opts){.dir = r->dir, .ring_spans = ring_spans}, &r->session, &err) != PP_OK)
+    if (pp_session_open(&(struct pp_session_opts){.dir = r->dir, .ring_spans = ring_spans}, &r->session,
+                        &err) != PP_OK)
         fail_msg("%s", err.text);
     if (map) {
         snprintf(path, sizeof(path), "%s/%s", r->dir, PP_MAP_FILE_NAME);
@@ -167,17 +170,18 @@ static inline const struct seen *find(const struct result *r, const char *name)
 
 static inline int inside(const struct seen *inner, const struct seen *outer)
 {
-    return inner->span.start_ns >= outer->span.start_ns && inner->span.start_ns + inner->span.dur_ns <= outer->span.start_ns + outer->span.dur_ns;
+    return inner->span.start_ns >= outer->span.start_ns &&
+           inner->span.start_ns + inner->span.dur_ns <= outer->span.start_ns + outer->span.dur_ns;
 }
 
 /* The main of such a program: a scenario when it was run again for one, its tests otherwise. */
-#define INJECT_MAIN(tests)                                      \
-    int main(int argc, char **argv)                             \
-    {                                                           \
-        if (argc == 3 && strcmp(argv[1], "--scenario") == 0)    \
-            return run_scenario(argv[2]);                       \
-        find_myself();                                          \
-        return cmocka_run_group_tests(tests, NULL, NULL);       \
+#define INJECT_MAIN(tests) \
+    int main(int argc, char **argv) \
+    { \
+        if (argc == 3 && strcmp(argv[1], "--scenario") == 0) \
+            return run_scenario(argv[2]); \
+        find_myself(); \
+        return cmocka_run_group_tests(tests, NULL, NULL); \
     }
 
 #endif

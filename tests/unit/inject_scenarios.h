@@ -1,5 +1,6 @@
-/* What a program annotated with NVTX does, scenario by scenario. Each runs in a process of its own (inject_fixture.h), into which the library under test is
- * loaded the way NVIDIA's header loads it; what must hold inside of it is checked there, and ends it with 1. */
+/* What a program annotated with NVTX does, scenario by scenario. Each runs in a process of its own
+ * (inject_fixture.h), into which the library under test is loaded the way NVIDIA's header loads it; what must
+ * hold inside of it is checked there, and ends it with 1. */
 #ifndef PP_TESTS_INJECT_SCENARIOS_H
 #define PP_TESTS_INJECT_SCENARIOS_H
 
@@ -18,7 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MUST(x) do { if (!(x)) { fprintf(stderr, "scenario: line %d: %s\n", __LINE__, #x); _exit(1); } } while (0)
+#define MUST(x) \
+    do { \
+        if (!(x)) { \
+            fprintf(stderr, "scenario: line %d: %s\n", __LINE__, #x); \
+            _exit(1); \
+        } \
+    } while (0)
 
 static uint32_t my_tid(void)
 {
@@ -64,7 +71,8 @@ static void every_call(void)
 static void payloads(void)
 {
     struct nvtx_attributes a = tiny_text("p");
-#define WITH(type, field, value) a.payload_type = type, a.payload.u64 = 0, a.payload.field = value, tiny_push_ex(&a), tiny_pop()
+#define WITH(type, field, value) \
+    a.payload_type = type, a.payload.u64 = 0, a.payload.field = value, tiny_push_ex(&a), tiny_pop()
     WITH(NVTX_PAYLOAD_U64, u64, 7);
     WITH(NVTX_PAYLOAD_I64, i64, 8);
     WITH(NVTX_PAYLOAD_DOUBLE, d, 9);
@@ -158,7 +166,8 @@ static void forks_among_threads(void)
             snprintf(name, sizeof(name), "child %d", i);
             tiny_push(name);
             tiny_pop();
-            syscall(SYS_exit_group, 0); /* past the thread sanitizer, which would miss the joins of the parent's threads */
+            syscall(SYS_exit_group,
+                    0); /* past the thread sanitizer, which would miss the joins of the parent's threads */
         }
         MUST(waitpid(pid, &status, 0) == pid && status == 0);
     }
@@ -306,7 +315,8 @@ static void signals(void)
     struct sigaction sa = {.sa_handler = on_alarm};
     struct itimerval often = {.it_interval.tv_usec = 50, .it_value.tv_usec = 50}, never = {0};
     char name[32];
-    on_alarm(SIGALRM); /* the thread's ring and the name are made here: memory is not to be had in a handler */
+    on_alarm(
+        SIGALRM); /* the thread's ring and the name are made here: memory is not to be had in a handler */
     sigaction(SIGALRM, &sa, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     for (int i = 0; i < 30000; i++) {
@@ -330,7 +340,8 @@ static void keeps_errno(void)
 
 static void two_clients(void)
 {
-    nvtx_initialize *init = (nvtx_initialize *)dlsym(dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY), "InitializeInjectionNvtx2");
+    nvtx_initialize *init = (nvtx_initialize *)dlsym(dlopen(getenv("NVTX_INJECTION64_PATH"), RTLD_LAZY),
+                                                     "InitializeInjectionNvtx2");
     MUST(init);
     MUST(!init(NULL));
     /* another shared object with NVTX v2, whose table is shorter */
@@ -375,10 +386,24 @@ static const struct {
     void (*run)(void);
     int attach;
 } scenarios[] = {
-    {"every_call", every_call, 1}, {"payloads", payloads, 1}, {"threads", threads, 1}, {"forks", forks, 1},
-    {"forks_among_threads", forks_among_threads, 1}, {"killed", killed, 1}, {"unfinished", unfinished, 1}, {"many_names", many_names, 1},
-    {"deep", deep, 1}, {"many_open", many_open, 1}, {"without_a_ring", without_a_ring, 1}, {"mapped", mapped, 1}, {"lanes", lanes, 1}, {"signals", signals, 1},
-    {"keeps_errno", keeps_errno, 1}, {"two_clients", two_clients, 1}, {"chained", chained, 1}, {"without_a_session", without_a_session, 0},
+    {"every_call", every_call, 1},
+    {"payloads", payloads, 1},
+    {"threads", threads, 1},
+    {"forks", forks, 1},
+    {"forks_among_threads", forks_among_threads, 1},
+    {"killed", killed, 1},
+    {"unfinished", unfinished, 1},
+    {"many_names", many_names, 1},
+    {"deep", deep, 1},
+    {"many_open", many_open, 1},
+    {"without_a_ring", without_a_ring, 1},
+    {"mapped", mapped, 1},
+    {"lanes", lanes, 1},
+    {"signals", signals, 1},
+    {"keeps_errno", keeps_errno, 1},
+    {"two_clients", two_clients, 1},
+    {"chained", chained, 1},
+    {"without_a_session", without_a_session, 0},
 };
 
 static inline int run_scenario(const char *name)

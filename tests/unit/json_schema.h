@@ -1,4 +1,5 @@
-/* A document against its published schema: the part of JSON Schema that ours use. Fails the test with the path of what does not fit. */
+/* A document against its published schema: the part of JSON Schema that ours use. Fails the test with the
+ * path of what does not fit. */
 #ifndef JSON_SCHEMA_H
 #define JSON_SCHEMA_H
 
@@ -53,7 +54,8 @@ static inline void schema_check(const json_t *root, const json_t *schema, json_t
         schema = json_object_get(json_object_get(root, "$defs"), strrchr(ref, '/') + 1);
         assert_non_null(schema);
     }
-    json_t *type = json_object_get(schema, "type"), *allowed = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
+    json_t *type = json_object_get(schema, "type"), *allowed = json_object_get(schema, "enum"),
+           *constant = json_object_get(schema, "const");
     json_t *low = json_object_get(schema, "minimum"), *high = json_object_get(schema, "maximum");
     json_t *properties = json_object_get(schema, "properties"), *items = json_object_get(schema, "items");
     if (!type && !allowed && !constant)
@@ -64,20 +66,23 @@ static inline void schema_check(const json_t *root, const json_t *schema, json_t
         fail_msg("%s is none of the listed values", path);
     if (constant && !json_equal(constant, value))
         fail_msg("%s is not the constant", path);
-    if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) || (high && json_number_value(value) > json_number_value(high))))
+    if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) ||
+                                  (high && json_number_value(value) > json_number_value(high))))
         fail_msg("%s is out of range", path);
-    json_array_foreach(json_object_get(schema, "required"), i, name)
-        if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
-            fail_msg("%s lacks %s", path, json_string_value(name));
+    json_array_foreach(json_object_get(schema, "required"), i,
+                       name) if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
+        fail_msg("%s lacks %s", path, json_string_value(name));
     if (json_is_object(value) && properties)
-        json_object_foreach(value, key, part) {
+        json_object_foreach(value, key, part)
+        {
             snprintf(sub, sizeof(sub), "%.180s.%.60s", path, key);
             if (!json_object_get(properties, key))
                 fail_msg("%s is not in the schema", sub);
             schema_check(root, json_object_get(properties, key), part, sub);
         }
     if (json_is_array(value) && items)
-        json_array_foreach(value, i, part) {
+        json_array_foreach(value, i, part)
+        {
             snprintf(sub, sizeof(sub), "%.180s[%zu]", path, i);
             schema_check(root, items, part, sub);
         }

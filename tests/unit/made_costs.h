@@ -1,4 +1,5 @@
-/* Costs made by hand, as a recording of two workers would give them, and what the replay and the signals say of them. Link nothing; include in one test file. */
+/* Costs made by hand, as a recording of two workers would give them, and what the replay and the signals say
+ * of them. Link nothing; include in one test file. */
 #ifndef PP_TEST_MADE_COSTS_H
 #define PP_TEST_MADE_COSTS_H
 
@@ -19,19 +20,47 @@ static inline void near(double got, double wanted, double tolerance)
         fail_msg("%.9g is not within %.3g of %.9g", got, tolerance, wanted);
 }
 
-/* Two workers, 10 ms reads and 1 ms of CPU a sample, batches of 8, a step of 5 ms: what each case varies. rate: what that makes. */
+/* Two workers, 10 ms reads and 1 ms of CPU a sample, batches of 8, a step of 5 ms: what each case varies.
+ * rate: what that makes. */
 static inline struct pp_costs made(void)
 {
-    struct pp_costs c = {.n = SAMPLES, .room = SAMPLES, .batch_size = 8, .step_blocked_ns = 5e6, .copy_blocked_ns = 1e5, .workers = 2, .prefetch = 2,
-                         .copy_buffers = 2, .in_order = 1, .usable_cpus = 4, .cpus = 4, .online_cpus = 4, .has_resources = 1, .samples_per_s = 2 / 0.011,
-                         .throttled_share = NAN, .outside_cpus = NAN, .process_cpus = NAN, .major_faults_per_s = NAN, .memory_available = 1e9, .dataset_samples = SAMPLES, .window_ns = 11e9};
+    struct pp_costs c = {.n = SAMPLES,
+                         .room = SAMPLES,
+                         .batch_size = 8,
+                         .step_blocked_ns = 5e6,
+                         .copy_blocked_ns = 1e5,
+                         .workers = 2,
+                         .prefetch = 2,
+                         .copy_buffers = 2,
+                         .in_order = 1,
+                         .usable_cpus = 4,
+                         .cpus = 4,
+                         .online_cpus = 4,
+                         .has_resources = 1,
+                         .samples_per_s = 2 / 0.011,
+                         .throttled_share = NAN,
+                         .outside_cpus = NAN,
+                         .process_cpus = NAN,
+                         .major_faults_per_s = NAN,
+                         .memory_available = 1e9,
+                         .dataset_samples = SAMPLES,
+                         .window_ns = 11e9};
     c.samples = calloc(SAMPLES, sizeof(*c.samples));
     for (uint64_t i = 0; i < SAMPLES; i++) {
         struct pp_cost_sample *x = &c.samples[i];
         uint64_t start = i / 2 * 11 * FAKE_MS + i % 2 * 3 * FAKE_MS;
-        *x = (struct pp_cost_sample){.sample = i * 769 % SAMPLES, .read_blocked = 10e6f, .decode_cpu = 0.8e6f, .transform_cpu = 0.2e6f, .batch = (uint32_t)(i / 8),
-                                     .worker = (uint32_t)(i % 2), .bytes = (uint32_t)(10000 + i * 7919 % 20000), .done = 1, .hit = 1, .hit_known = 1,
-                                     .read_start_ns = start, .read_end_ns = start + 10 * FAKE_MS};
+        *x = (struct pp_cost_sample){.sample = i * 769 % SAMPLES,
+                                     .read_blocked = 10e6f,
+                                     .decode_cpu = 0.8e6f,
+                                     .transform_cpu = 0.2e6f,
+                                     .batch = (uint32_t)(i / 8),
+                                     .worker = (uint32_t)(i % 2),
+                                     .bytes = (uint32_t)(10000 + i * 7919 % 20000),
+                                     .done = 1,
+                                     .hit = 1,
+                                     .hit_known = 1,
+                                     .read_start_ns = start,
+                                     .read_end_ns = start + 10 * FAKE_MS};
         c.cpu_ns += 1e6;
     }
     return c;

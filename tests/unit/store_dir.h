@@ -1,4 +1,5 @@
-/* A directory for one test, in memory where there is such, and the file of a run in it: its name, its making, and what SQLite says of it. */
+/* A directory for one test, in memory where there is such, and the file of a run in it: its name, its making,
+ * and what SQLite says of it. */
 #ifndef PP_TESTS_STORE_DIR_H
 #define PP_TESTS_STORE_DIR_H
 
@@ -19,7 +20,8 @@ static char dir[64], path[96], rings[112];
 
 static inline int setup(void **state)
 {
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX" : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
+    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX"
+                                              : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
     if (!mkdtemp(dir))
         return -1;
     snprintf(path, sizeof(path), "%s/run.sqlite", dir);
@@ -78,7 +80,9 @@ static inline double query(const char *sql)
 static inline void assert_integrity(void)
 {
     sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(&db, SQLITE_OPEN_READWRITE, "PRAGMA integrity_check"); /* writing, for a log may have to be replayed */
+    sqlite3_stmt *st = ask_first_row(
+        &db, SQLITE_OPEN_READWRITE,
+        "PRAGMA integrity_check"); /* writing, for a log may have to be replayed */
     assert_string_equal((const char *)sqlite3_column_text(st, 0), "ok");
     sqlite3_finalize(st);
     sqlite3_close(db);

@@ -20,15 +20,24 @@ static inline struct pp_reader *open_reader(void)
     return r;
 }
 
-/* n laps of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans make a batch. */
+/* n laps of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans
+ * make a batch. */
 static inline void fill(struct pp_span *s, uint64_t from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t k = from + i;
         static const uint8_t phases[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_STEP};
         s[i] = (struct pp_span){
-            .start_ns = 100000000000u + k * 1000000, .dur_ns = 1000000, .sample = k / 4, .bytes = 10, .cpu_ns = 600000, .run_delay_ns = 100000,
-            .batch = (uint32_t)(k / 16), .epoch = 1, .phase = phases[k % 4], .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY,
+            .start_ns = 100000000000u + k * 1000000,
+            .dur_ns = 1000000,
+            .sample = k / 4,
+            .bytes = 10,
+            .cpu_ns = 600000,
+            .run_delay_ns = 100000,
+            .batch = (uint32_t)(k / 16),
+            .epoch = 1,
+            .phase = phases[k % 4],
+            .flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY,
         };
     }
 }

@@ -36,7 +36,8 @@ static void one_cpu_is_shared(void **state)
     pp_agents_free(&a);
 }
 
-/* 0 runs alone for 10, then beside 1 at half speed: 0 has 5 left, done at 20; 1 has then had 5 of 8, done at 23. */
+/* 0 runs alone for 10, then beside 1 at half speed: 0 has 5 left, done at 20; 1 has then had 5 of 8, done
+ * at 23. */
 static void who_wakes_up_takes_a_share(void **state)
 {
     (void)state;
@@ -50,12 +51,15 @@ static void who_wakes_up_takes_a_share(void **state)
     pp_agents_free(&a);
 }
 
-/* 1 of 2 CPUs is ours, and somebody else wants both: threads share by heads (2 CPUs among 3), groups in halves. */
+/* 1 of 2 CPUs is ours, and somebody else wants both: threads share by heads (2 CPUs among 3), groups in
+ * halves. */
 static void others_take_theirs(void **state)
 {
     (void)state;
-    assert_true(fabs(pp_cpus_rate(&(struct pp_cpus){.ours = 2, .machine = 2, .others = 2}, 1) - 2 / 3.0) < 1e-12);
-    assert_true(fabs(pp_cpus_rate(&(struct pp_cpus){.ours = 2, .machine = 2, .groups = 1}, 4) - 0.25) < 1e-12);
+    assert_true(fabs(pp_cpus_rate(&(struct pp_cpus){.ours = 2, .machine = 2, .others = 2}, 1) - 2 / 3.0) <
+                1e-12);
+    assert_true(fabs(pp_cpus_rate(&(struct pp_cpus){.ours = 2, .machine = 2, .groups = 1}, 4) - 0.25) <
+                1e-12);
     assert_true(fabs(pp_cpus_rate(&(struct pp_cpus){.ours = 0.5, .machine = 2}, 1) - 0.5) < 1e-12);
 }
 
@@ -93,8 +97,9 @@ static void nothing_to_do_ends_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_cpu_is_shared), cmocka_unit_test(who_wakes_up_takes_a_share), cmocka_unit_test(others_take_theirs),
-        cmocka_unit_test(a_thousand_sleepers_end_in_order), cmocka_unit_test(nothing_to_do_ends_at_once),
+        cmocka_unit_test(one_cpu_is_shared),          cmocka_unit_test(who_wakes_up_takes_a_share),
+        cmocka_unit_test(others_take_theirs),         cmocka_unit_test(a_thousand_sleepers_end_in_order),
+        cmocka_unit_test(nothing_to_do_ends_at_once),
     };
     return cmocka_run_group_tests_name("agents", tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static struct pp_recorder *open_collected(void)
     return r;
 }
 
-/* ---- what the file says --------------------------------------------------------------------------------------------------------- */
+/* ---- what the file says ---- */
 
 struct seen {
     uint64_t n, unfinished, per_phase[PP_PHASE_COUNT], samples_sum;
@@ -115,7 +115,7 @@ static void check_database(void)
     sqlite3_close(db);
 }
 
-/* ---- recording ------------------------------------------------------------------------------------------------------------------- */
+/* ---- recording ---- */
 
 /* Every process and thread records the same, so that the sum tells whether anything is missing or doubled. */
 static void record(struct pp_recorder *r, const char *name)
@@ -138,12 +138,13 @@ static void test_spans(void **state)
     assert_int_equal(name, pp_name(r, "augment"));
     assert_int_equal(pp_name(r, ""), 0);
     pp_span_end(t, 0, 0); /* nothing is open */
-    pp_span_begin(t, PP_PHASE_STEP, &(struct pp_lap){.batch = 4, .sample = 8, .flags = PP_SPAN_COUNT, .epoch = 2});
+    pp_span_begin(t, PP_PHASE_STEP,
+                  &(struct pp_lap){.batch = 4, .sample = 8, .flags = PP_SPAN_COUNT, .epoch = 2});
     pp_span_begin(t, PP_PHASE_TRANSFORM, &(struct pp_lap){.batch = 4, .sample = 77, .name = name});
     pp_span_end(t, 4096, PP_SPAN_ERROR);
     pp_span_end(t, 0, 0);
     pp_span_begin(t, PP_PHASE_CHECKPOINT, NULL);
-    pp_thread_retire(t); /* ends it */
+    pp_thread_retire(t);                   /* ends it */
     pp_span_begin(t, PP_PHASE_READ, NULL); /* silent from here on */
     pp_span_end(t, 0, 0);
     struct pp_err err;
@@ -162,7 +163,8 @@ static void test_spans(void **state)
     assert_int_equal(outer->batch, 4);
     assert_int_equal(outer->epoch, 2);
     assert_int_equal(outer->flags, PP_SPAN_COUNT);
-    assert_true(outer->start_ns <= inner->start_ns && outer->start_ns + outer->dur_ns >= inner->start_ns + inner->dur_ns);
+    assert_true(outer->start_ns <= inner->start_ns &&
+                outer->start_ns + outer->dur_ns >= inner->start_ns + inner->dur_ns);
     assert_int_equal(cut->phase, PP_PHASE_CHECKPOINT);
     assert_int_equal(cut->flags, PP_SPAN_UNFINISHED);
     assert_int_equal(cut->sample, PP_NO_SAMPLE);
@@ -256,7 +258,8 @@ static void test_refusals(void **state)
     struct pp_recorder *r = open_run(&(struct pp_open_opts){.collector = "", .replace = 1});
     record(r, "w");
     pp_close(r, NULL);
-    refuses(path, &no_collector, PP_E_EXISTS, "pipeprobe report"); /* what the last one recorded still waits in its rings */
+    refuses(path, &no_collector, PP_E_EXISTS,
+            "pipeprobe report"); /* what the last one recorded still waits in its rings */
     struct seen s;
     look(&s, NULL);
     assert_int_equal(s.n, SPANS);
@@ -278,7 +281,7 @@ static void test_collector_that_cannot_run(void **state)
     }
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static void *record_thread(void *arg)
 {
@@ -406,7 +409,7 @@ static void test_all_open_at_once(void **state)
     assert_int_equal(s.n, N * SPANS);
 }
 
-/* ---- ends that nobody planned ------------------------------------------------------------------------------------------------------ */
+/* ---- ends that nobody planned ---- */
 
 static void record_until_killed(const struct pp_open_opts *opts)
 {
@@ -512,9 +515,18 @@ static void test_killed_collector(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_spans), TEST(test_resources), TEST(test_deep_nesting_is_counted), TEST(test_off_is_null), TEST(test_refusals), TEST(test_collector_that_cannot_run),
-        TEST(test_processes), TEST(test_child_outlives_the_opener), TEST(test_all_open_at_once), TEST(test_killed_without_a_collector),
-        TEST(test_killed_with_a_collector), TEST(test_killed_collector),
+        TEST(test_spans),
+        TEST(test_resources),
+        TEST(test_deep_nesting_is_counted),
+        TEST(test_off_is_null),
+        TEST(test_refusals),
+        TEST(test_collector_that_cannot_run),
+        TEST(test_processes),
+        TEST(test_child_outlives_the_opener),
+        TEST(test_all_open_at_once),
+        TEST(test_killed_without_a_collector),
+        TEST(test_killed_with_a_collector),
+        TEST(test_killed_collector),
     };
     char self[3000];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

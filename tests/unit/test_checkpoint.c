@@ -1,4 +1,5 @@
-/* The log of a database goes into it while others commit: by a thread of its own, by the committing one where that cannot be, and by SQLite when both are gone. */
+/* The log of a database goes into it while others commit: by a thread of its own, by the committing one where
+ * that cannot be, and by SQLite when both are gone. */
 #include "store_dir.h"
 
 #include "collectors/store/checkpoint.h"
@@ -15,8 +16,11 @@ static int log_setup(void **state)
 {
     if (setup(state))
         return -1;
-    return sqlite3_open(path, &db) != SQLITE_OK
-        || sqlite3_exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(x)", NULL, NULL, NULL) != SQLITE_OK;
+    return sqlite3_open(path, &db) != SQLITE_OK ||
+           sqlite3_exec(
+               db,
+               "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(x)",
+               NULL, NULL, NULL) != SQLITE_OK;
 }
 
 static int log_teardown(void **state)
@@ -44,7 +48,8 @@ static void commit_pages(int n)
 
 static struct pp_checkpoint *watch(const char *where, int most)
 {
-    struct pp_checkpoint *c = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = db, .path = where, .from = FROM, .most = most});
+    struct pp_checkpoint *c = pp_checkpoint_new(
+        &(struct pp_checkpoint_opts){.db = db, .path = where, .from = FROM, .most = most});
     assert_non_null(c);
     return c;
 }
@@ -57,7 +62,8 @@ static void test_thread_moves_the_log(void **state)
     commit_pages(FROM / 2);
     assert_int_equal(size_of(""), before); /* too little */
     commit_pages(4 * FROM);
-    for (uint64_t stop = pp_now_ns() + 20000000000u; size_of("") < before + 4 * FROM * PAGE && pp_now_ns() < stop;)
+    for (uint64_t stop = pp_now_ns() + 20000000000u;
+         size_of("") < before + 4 * FROM * PAGE && pp_now_ns() < stop;)
         pp_sleep_until_ns(pp_now_ns() + 1000000);
     assert_true(size_of("") >= before + 4 * FROM * PAGE);
     pp_checkpoint_free(c); /* it has said all it will say */
@@ -78,7 +84,8 @@ static void test_cpu_time_is_told(void **state)
     pp_checkpoint_free(NULL);
 }
 
-/* A thread that finds no database there: the committing one does it, from the commit on at which that is known. */
+/* A thread that finds no database there: the committing one does it, from the commit on at which that is
+ * known. */
 static void test_without_a_thread_the_commit_does_it(void **state)
 {
     char nowhere[128];
@@ -100,7 +107,8 @@ static void test_a_log_at_its_bound(void **state)
     struct pp_checkpoint *c = watch(path, 4 * FROM);
     for (int i = 0; i < 200; i++)
         commit_pages(FROM);
-    /* A checkpoint that meets the other's does nothing, so the bound is passed by a few commits, not by all. */
+    /* A checkpoint that meets the other's does nothing, so the bound is passed by a few commits, not by all.
+     */
     assert_true(size_of("-wal") < 100 * FROM * PAGE);
     pp_checkpoint_free(c);
 }
@@ -116,7 +124,10 @@ static void test_sqlite_does_it_again_afterwards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOG_TEST(test_thread_moves_the_log), LOG_TEST(test_cpu_time_is_told), LOG_TEST(test_without_a_thread_the_commit_does_it), LOG_TEST(test_a_log_at_its_bound),
+        LOG_TEST(test_thread_moves_the_log),
+        LOG_TEST(test_cpu_time_is_told),
+        LOG_TEST(test_without_a_thread_the_commit_does_it),
+        LOG_TEST(test_a_log_at_its_bound),
         LOG_TEST(test_sqlite_does_it_again_afterwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

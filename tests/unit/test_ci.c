@@ -1,4 +1,5 @@
-/* Baselines: what is written comes back, damage is told, a failing disk leaves the old one. History: values and series. The order of runs. */
+/* Baselines: what is written comes back, damage is told, a failing disk leaves the old one. History: values
+ * and series. The order of runs. */
 #include "fake_runs.h"
 #include "json_schema.h"
 
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 static char dir[] = "/tmp/pp-test-ci-XXXXXX", path[64];
-static const struct pp_baseline_about about = {.label = "v1 \"x\"", .created_utc = "2026-01-02T03:04:05Z", .version = "0.1.0"};
+static const struct pp_baseline_about about = {.label = "v1 \"x\"",
+                                               .created_utc = "2026-01-02T03:04:05Z",
+                                               .version = "0.1.0"};
 
 static int make_dir(void **state)
 {
@@ -110,14 +113,21 @@ static void damaged_baselines_are_told(void **state)
         {"{\"schema\":\"pipeprobe.report/1\"}", "pipeprobe.report/1", PP_E_UNSUPPORTED},
         {"{\"schema\":\"pipeprobe.baseline/2\"}", "pipeprobe.baseline/2", PP_E_VERSION},
         {"{\"schema\":\"pipeprobe.baseline/1\"}", "label, fields or runs", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"label\":\"\",\"fields\":{},\"runs\":[]}", "holds no runs", PP_E_EMPTY},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"label\":7,\"fields\":{},\"runs\":[]}", "label", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"label\":\"\",\"fields\":{},\"runs\":[]}", "holds no runs",
+         PP_E_EMPTY},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"label\":7,\"fields\":{},\"runs\":[]}", "label",
+         PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[3]}", "no metrics", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":\"fast\"}}]}", "no number", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{\"kernel\":6},\"runs\":[{\"metrics\":{}}]}", "no text", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"l0\":5}]}", "verdict", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"parts\":5}]}", "parts", PP_E_CORRUPT},
-        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":1e999}}]}", "no JSON", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":\"fast\"}}]}",
+         "no number", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{\"kernel\":6},\"runs\":[{\"metrics\":{}}]}",
+         "no text", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"l0\":5}]}",
+         "verdict", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"parts\":5}]}",
+         "parts", PP_E_CORRUPT},
+        {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":1e999}}]}",
+         "no JSON", PP_E_CORRUPT},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_runs runs;
@@ -195,15 +205,18 @@ static void both_sides_take_turns(void **state)
         at[s] += i;
         n[s]++;
         if (i % 2)
-            assert_int_equal(n[PP_CI_BASE], n[PP_CI_HEAD]); /* after every pair, so any number of runs is balanced */
+            assert_int_equal(n[PP_CI_BASE],
+                             n[PP_CI_HEAD]); /* after every pair, so any number of runs is balanced */
     }
-    assert_int_equal(at[PP_CI_BASE], at[PP_CI_HEAD]); /* a linear drift of the machine hits both sides alike */
+    assert_int_equal(at[PP_CI_BASE],
+                     at[PP_CI_HEAD]); /* a linear drift of the machine hits both sides alike */
     assert_true(pp_ci_look_share(7, 7, 0) == 1);
     assert_true(pp_ci_look_share(7, 14, 0) + pp_ci_look_share(7, 14, 1) == 1);
-    assert_true(0.01 * pp_ci_look_share(7, 14, 0) > pp_sign_flip_floor(7)); /* seven pairs can show something at the first look */
+    assert_true(0.01 * pp_ci_look_share(7, 14, 0) >
+                pp_sign_flip_floor(7)); /* seven pairs can show something at the first look */
 }
 
-/* ---- history ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- history ---- */
 
 struct seen {
     int n;
@@ -231,12 +244,27 @@ static void history_keeps_values_in_order(void **state)
     for (int i = 0; i < 6; i++) {
         struct pp_history_value v[] = {{"samples_per_s", 100 + i, 7}, {"first_batch_s", 0.5, 7}};
         snprintf(label, sizeof(label), "c%d", i);
-        assert_int_equal(pp_history_add(h, &(struct pp_history_point){.utc_s = 1000 - i, .label = label, .series = i % 2 ? "odd" : "even", .value = v, .n_values = 2}, &err), PP_OK);
+        assert_int_equal(pp_history_add(h,
+                                        &(struct pp_history_point){.utc_s = 1000 - i,
+                                                                   .label = label,
+                                                                   .series = i % 2 ? "odd" : "even",
+                                                                   .value = v,
+                                                                   .n_values = 2},
+                                        &err),
+                         PP_OK);
     }
     struct pp_history_value again[] = {{"samples_per_s", 7, 7}};
-    assert_int_equal(pp_history_add(h, &(struct pp_history_point){.label = "c1", .series = "odd", .value = again, .n_values = 1}, &err), PP_E_EXISTS);
+    assert_int_equal(pp_history_add(h,
+                                    &(struct pp_history_point){
+                                        .label = "c1", .series = "odd", .value = again, .n_values = 1},
+                                    &err),
+                     PP_E_EXISTS);
     struct pp_history_value twice[] = {{"samples_per_s", 7, 7}, {"samples_per_s", 8, 7}};
-    assert_int_not_equal(pp_history_add(h, &(struct pp_history_point){.label = "c9", .series = "odd", .value = twice, .n_values = 2}, &err), PP_OK);
+    assert_int_not_equal(pp_history_add(h,
+                                        &(struct pp_history_point){
+                                            .label = "c9", .series = "odd", .value = twice, .n_values = 2},
+                                        &err),
+                         PP_OK);
     pp_history_close(h);
     assert_int_equal(pp_history_open(name, 0, &h, &err), PP_OK);
     struct seen s = {0};
@@ -256,7 +284,8 @@ static void other_files_are_no_history(void **state)
     struct pp_history *h;
     struct pp_err err;
     char name[96];
-    write_text("this is no database, but long enough to be read as one if nobody looked at its first bytes closely.......");
+    write_text(
+        "this is no database, but long enough to be read as one if nobody looked at its first bytes closely.......");
     assert_int_equal(pp_history_open(path, 1, &h, &err), PP_E_CORRUPT);
     snprintf(name, sizeof(name), "%s/missing/history.sqlite", dir);
     assert_int_equal(pp_history_open(name, 1, &h, &err), PP_E_ACCESS);
@@ -281,9 +310,15 @@ static void series_are_of_one_machine_and_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(baselines_come_back_as_they_were), cmocka_unit_test(baselines_follow_their_schema), cmocka_unit_test(damaged_baselines_are_told),
-        cmocka_unit_test(cut_short_baselines_are_errors), cmocka_unit_test(failing_disks_leave_a_whole_baseline), cmocka_unit_test(both_sides_take_turns),
-        cmocka_unit_test(history_keeps_values_in_order), cmocka_unit_test(other_files_are_no_history), cmocka_unit_test(series_are_of_one_machine_and_work),
+        cmocka_unit_test(baselines_come_back_as_they_were),
+        cmocka_unit_test(baselines_follow_their_schema),
+        cmocka_unit_test(damaged_baselines_are_told),
+        cmocka_unit_test(cut_short_baselines_are_errors),
+        cmocka_unit_test(failing_disks_leave_a_whole_baseline),
+        cmocka_unit_test(both_sides_take_turns),
+        cmocka_unit_test(history_keeps_values_in_order),
+        cmocka_unit_test(other_files_are_no_history),
+        cmocka_unit_test(series_are_of_one_machine_and_work),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

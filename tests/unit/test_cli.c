@@ -1,4 +1,5 @@
-/* The front hall's common parts: --help, usage errors, colour, progress. The child's stderr and stdout are read back through files. */
+/* The front hall's common parts: --help, usage errors, colour, progress. The child's stderr and stdout are
+ * read back through files. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
 #include "tui/cli/mistyped.h"
@@ -14,12 +15,20 @@
 struct fields {
     int64_t workers;
 };
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .arg = "N", .min = 1, .max = 8, .dflt = "1", .group = "Options", .help = "how many"},
+    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .arg = "N", .min = 1, .max = 8, .dflt = "1",
+     .group = "Options", .help = "how many"},
     {.name = NULL},
 };
+/* clang-format on */
 static const struct pp_command cmd = {
-    .name = "try", .summary = "tries", .usage = "try FILE", .opts = opts, .notes = "A note.", .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
+    .name = "try",
+    .summary = "tries",
+    .usage = "try FILE",
+    .opts = opts,
+    .notes = "A note.",
+    .examples = {"pipeprobe try a", "pipeprobe try b -w 2"},
 };
 
 /* Runs pp_cli_parse with stdout and stderr going to text. */
@@ -50,28 +59,42 @@ static void test_parse(void **state)
     struct fields f = {0};
     const char *operands[8];
     char text[4096];
-    char *good[] = {"try", "data", "-w", "3", NULL}, *wrong[] = {"try", "-w", "9", NULL}, *help[] = {"try", "--bad", "--help", NULL}, *after[] = {"try", "--", "--help", NULL};
+    char *good[] = {"try", "data", "-w", "3", NULL}, *wrong[] = {"try", "-w", "9", NULL},
+         *help[] = {"try", "--bad", "--help", NULL}, *after[] = {"try", "--", "--help", NULL};
     assert_int_equal(parse(4, good, &f, operands, text, sizeof(text)), -1);
     assert_string_equal(text, "");
     assert_int_equal(f.workers, 3);
     assert_string_equal(operands[0], "data");
     assert_int_equal(parse(3, wrong, &f, operands, text, sizeof(text)), 2);
     assert_string_equal(text, "pipeprobe try: --workers: 9 is out of range; allowed are 1 to 8\n");
-    assert_int_equal(parse(3, help, &f, operands, text, sizeof(text)), 0); /* whoever asks for help gets it, whatever else is wrong */
-    assert_string_equal(text, "Usage: pipeprobe try FILE\nTries.\n\nOptions:\n  -w, --workers N  how many [1]\n\nA note.\n\nExamples:\n  pipeprobe try a\n  pipeprobe try b -w 2\n");
+    assert_int_equal(parse(3, help, &f, operands, text, sizeof(text)),
+                     0); /* whoever asks for help gets it, whatever else is wrong */
+    assert_string_equal(
+        text,
+        "Usage: pipeprobe try FILE\nTries.\n\nOptions:\n  -w, --workers N  how many [1]\n\nA note.\n\nExamples:\n  pipeprobe try a\n  pipeprobe try b -w 2\n");
     assert_int_equal(parse(3, after, &f, operands, text, sizeof(text)), -1);
     assert_string_equal(operands[0], "--help");
 }
 
-/* A command with advanced options shows the others on one screen and says how many there are; --help-all shows all, grouped. */
+/* A command with advanced options shows the others on one screen and says how many there are; --help-all
+ * shows all, grouped. */
 static void test_short_help(void **state)
 {
     static const struct pp_opt many[] = {
         {.name = "workers", .type = PP_OPT_INT, .arg = "N", .group = "Basics", .help = "how many"},
-        {.name = "window", .type = PP_OPT_INT, .arg = "N", .group = "Rare", .help = "how wide", .advanced = 1},
+        {.name = "window",
+         .type = PP_OPT_INT,
+         .arg = "N",
+         .group = "Rare",
+         .help = "how wide",
+         .advanced = 1},
         {.name = NULL},
     };
-    static const struct pp_command c = {.name = "try", .summary = "tries", .usage = "try FILE", .opts = many, .examples = {"pipeprobe try a"}};
+    static const struct pp_command c = {.name = "try",
+                                        .summary = "tries",
+                                        .usage = "try FILE",
+                                        .opts = many,
+                                        .examples = {"pipeprobe try a"}};
     static const char *const want[] = {
         "Usage: pipeprobe try FILE\nTries.\n\n      --workers N  how many\n1 more options: pipeprobe try --help-all\n\nExamples:\n  pipeprobe try a\n",
         "Usage: pipeprobe try FILE\nTries.\n\nBasics:\n      --workers N  how many\nRare:\n      --window N   how wide\n\nExamples:\n  pipeprobe try a\n",
@@ -90,22 +113,37 @@ static void test_short_help(void **state)
 /* A variable that nobody reads is said, with the nearest that somebody does. */
 static void test_mistyped_variables(void **state)
 {
-    static const struct pp_opt more[] = {{.name = "batch-size", .type = PP_OPT_INT, .help = "how large"}, {.name = NULL}};
+    static const struct pp_opt more[] = {{.name = "batch-size", .type = PP_OPT_INT, .help = "how large"},
+                                         {.name = NULL}};
     static const struct pp_command other = {.name = "more", .opts = more};
     const struct pp_command *const commands[] = {&cmd, &other, NULL};
-    char *environment[] = {"HOME=/root", "PIPEPROBE_WROKERS=8", "PIPEPROBE_WORKERS=8", "PIPEPROBE_BATCH_SIZE=1", "PIPEPROBE_batch_size=1", "PIPEPROBE_BATCHSIZE=", "PIPEPROBE_SESSION=/x",
-                           "PIPEPROBE_=", "PIPEPROBE_HOME=/opt", "PIPEPROBE_SIMD=avx512", "PIPEPROBE_CLOCK=monotonic", "PIPEPROBE_SIMD=", "PIPEPROBE_CLOCK", NULL};
+    char *environment[] = {"HOME=/root",
+                           "PIPEPROBE_WROKERS=8",
+                           "PIPEPROBE_WORKERS=8",
+                           "PIPEPROBE_BATCH_SIZE=1",
+                           "PIPEPROBE_batch_size=1",
+                           "PIPEPROBE_BATCHSIZE=",
+                           "PIPEPROBE_SESSION=/x",
+                           "PIPEPROBE_=",
+                           "PIPEPROBE_HOME=/opt",
+                           "PIPEPROBE_SIMD=avx512",
+                           "PIPEPROBE_CLOCK=monotonic",
+                           "PIPEPROBE_SIMD=",
+                           "PIPEPROBE_CLOCK",
+                           NULL};
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_int_equal(pp_mistyped_variables(commands, environment, out), 6);
     fclose(out);
-    assert_string_equal(text, "pipeprobe: PIPEPROBE_WROKERS is set, and nothing reads it; did you mean PIPEPROBE_WORKERS?\n"
-                              "pipeprobe: PIPEPROBE_batch_size is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
-                              "pipeprobe: PIPEPROBE_BATCHSIZE is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
-                              "pipeprobe: PIPEPROBE_ is set, and nothing reads it\n"
-                              "pipeprobe: PIPEPROBE_HOME is set, and nothing reads it\n"
-                              "pipeprobe: PIPEPROBE_SIMD=avx512 changes nothing; the one value it is read for is portable\n");
+    assert_string_equal(
+        text,
+        "pipeprobe: PIPEPROBE_WROKERS is set, and nothing reads it; did you mean PIPEPROBE_WORKERS?\n"
+        "pipeprobe: PIPEPROBE_batch_size is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
+        "pipeprobe: PIPEPROBE_BATCHSIZE is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
+        "pipeprobe: PIPEPROBE_ is set, and nothing reads it\n"
+        "pipeprobe: PIPEPROBE_HOME is set, and nothing reads it\n"
+        "pipeprobe: PIPEPROBE_SIMD=avx512 changes nothing; the one value it is read for is portable\n");
     free(text);
 }
 
@@ -171,7 +209,12 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_short_help), cmocka_unit_test(test_mistyped_variables), cmocka_unit_test(test_help_all), cmocka_unit_test(test_color), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_short_help),
+        cmocka_unit_test(test_mistyped_variables),
+        cmocka_unit_test(test_help_all),
+        cmocka_unit_test(test_color),
+        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The collective step: ranks meet, and whatever becomes of one of them the others go on. Ranks are threads with a place each, or processes where one has to die. */
+/* The collective step: ranks meet, and whatever becomes of one of them the others go on. Ranks are threads
+ * with a place each, or processes where one has to die. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/loader/collective.h"
@@ -35,9 +36,14 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
-static pp_status try_join(uint32_t rank, uint32_t world_size, uint64_t limit_ns, struct pp_collective **out, struct pp_err *err)
+static pp_status try_join(uint32_t rank, uint32_t world_size, uint64_t limit_ns, struct pp_collective **out,
+                          struct pp_err *err)
 {
-    return pp_collective_join(&(struct pp_collective_opts){.path = file, .rank = rank, .world_size = world_size, .limit_ns = limit_ns}, out, err);
+    return pp_collective_join(&(struct pp_collective_opts){.path = file,
+                                                           .rank = rank,
+                                                           .world_size = world_size,
+                                                           .limit_ns = limit_ns},
+                              out, err);
 }
 
 static struct pp_collective *join(uint32_t rank, uint32_t world_size, uint64_t limit_ns)
@@ -136,8 +142,8 @@ static void test_who_came_last_and_what_the_others_took(void **state)
     send(&k, hands);
     assert_int_equal(k.early, 0);
     assert_true(k.last[3] >= 18);
-    assert_true(hands[0].others_ns >= 19 * 20 * MS);                       /* what rank 3 takes */
-    assert_true(hands[3].others_ns < hands[0].others_ns);                  /* what the others take without it */
+    assert_true(hands[0].others_ns >= 19 * 20 * MS);      /* what rank 3 takes */
+    assert_true(hands[3].others_ns < hands[0].others_ns); /* what the others take without it */
 }
 
 static int stop_at_once(void *ctx)
@@ -209,7 +215,8 @@ static void test_the_others_go_on_together(void **state)
     struct pp_meeting met;
     waitpid(begin_mortal(2, 3, -1), NULL, 0);
     int looks = 0;
-    assert_int_equal(pp_collective_gather(a, stop_at_once, &looks), PP_E_INTERRUPTED); /* b is not ready; a has seen rank 2 die */
+    assert_int_equal(pp_collective_gather(a, stop_at_once, &looks),
+                     PP_E_INTERRUPTED); /* b is not ready; a has seen rank 2 die */
     assert_int_equal(pp_collective_gather(b, NULL, NULL), PP_OK);
     assert_false(pp_collective_is_alone(a));
     assert_false(pp_collective_is_alone(b));
@@ -226,7 +233,9 @@ static void test_a_rank_that_does_not_begin(void **state)
     uint64_t begun = pp_now_ns();
     assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
     assert_true(pp_now_ns() - begun >= 120 * MS);
-    news_say(a, "rank 1 of 3 did not begin within 120 ms, rank 2 of 3 did not begin within 120 ms; rank 0 goes on alone");
+    news_say(
+        a,
+        "rank 1 of 3 did not begin within 120 ms, rank 2 of 3 did not begin within 120 ms; rank 0 goes on alone");
     refused(1, 3, PP_E_EXISTS, "began too late");
     pp_collective_leave(a);
 }

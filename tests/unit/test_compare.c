@@ -6,14 +6,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static pp_status try_compare(struct pp_runs *base, struct pp_runs *head, const struct pp_compare_opts *opts, struct pp_compare *c, struct pp_err *err)
+static pp_status try_compare(struct pp_runs *base, struct pp_runs *head, const struct pp_compare_opts *opts,
+                             struct pp_compare *c, struct pp_err *err)
 {
     struct pp_compare_opts quick;
     fake_quick(&quick);
-    return pp_compare_build(&(struct pp_compare_side){"base", base}, &(struct pp_compare_side){"head", head}, opts ? opts : &quick, c, err);
+    return pp_compare_build(&(struct pp_compare_side){"base", base}, &(struct pp_compare_side){"head", head},
+                            opts ? opts : &quick, c, err);
 }
 
-static struct pp_compare compare(struct pp_runs *base, struct pp_runs *head, const struct pp_compare_opts *opts)
+static struct pp_compare compare(struct pp_runs *base, struct pp_runs *head,
+                                 const struct pp_compare_opts *opts)
 {
     struct pp_compare c;
     struct pp_err err;
@@ -62,11 +65,13 @@ static void answers_follow_the_effect(void **state)
         {1.05, 0.030, PP_INCONCLUSIVE, PP_INCONCLUSIVE, 0, 3},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct pp_runs base = fake_side("base", 7, 1, rows[i].noise, 4), head = fake_side("head", 7, rows[i].slow, rows[i].noise, 5);
+        struct pp_runs base = fake_side("base", 7, 1, rows[i].noise, 4),
+                       head = fake_side("head", 7, rows[i].slow, rows[i].noise, 5);
         struct pp_compare c = compare(&base, &head, NULL);
         const struct pp_compare_metric *m = &c.metric[PP_CMP_SAMPLES_PER_S];
         if (m->answer != rows[i].rate || c.answer != rows[i].all)
-            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_name(m->answer), m->low, m->high, m->p_all, c.sentence);
+            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_name(m->answer),
+                     m->low, m->high, m->p_all, c.sentence);
         if (rows[i].rate != PP_INCONCLUSIVE) /* between the two, noise decides for each metric */
             assert_int_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].answer, rows[i].rate);
         assert_int_equal(m->improved, rows[i].improved);
@@ -92,7 +97,7 @@ static void too_few_runs_are_inconclusive(void **state)
         if (n < 7)
             contains(m->reason, "need at least 7 runs");
         assert_int_equal(c.metric[PP_CMP_READS].answer, PP_NOT_REGRESSED); /* a count needs no repetition */
-        assert_int_equal(isnan(m->noise_floor) != 0, n == 1); /* unknown, not zero */
+        assert_int_equal(isnan(m->noise_floor) != 0, n == 1);              /* unknown, not zero */
         done(&c, &base, &head);
     }
 }
@@ -185,8 +190,10 @@ static void missing_metrics_are_said(void **state)
     assert_int_equal(c.metric[PP_CMP_OPENS].answer, PP_NOT_MEASURED);
     assert_int_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].answer, PP_INCONCLUSIVE);
     assert_string_equal(c.metric[PP_CMP_OPENS].reason, "measured on neither side");
-    contains(c.metric[PP_CMP_READS].reason, "neither side; BASE: no epoch was completed; give --epochs; HEAD: the recording does not say");
-    assert_string_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].reason, "measured in HEAD only: CPU time was not recorded");
+    contains(c.metric[PP_CMP_READS].reason,
+             "neither side; BASE: no epoch was completed; give --epochs; HEAD: the recording does not say");
+    assert_string_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].reason,
+                        "measured in HEAD only: CPU time was not recorded");
     contains(c.metric[PP_CMP_FIRST_BATCH_S].reason, "7 of 7 runs of BASE and 6 of 7 of HEAD");
     assert_int_equal(pp_compare_exit_code(&c, 0), 3);
     done(&c, &base, &head);
@@ -331,9 +338,13 @@ static void verdict_changes_are_findings(void **state)
         struct pp_compare c = compare(&base, &head, NULL);
         if (c.verdict.changed != rows[i].changed || c.verdict.answer != rows[i].answer)
             fail_msg("row %zu: %s (p %.3g)", i, c.verdict.sentence, c.verdict.p_all);
-        assert_int_equal(pp_compare_exit_code(&c, 0), rows[i].answer == PP_REGRESSED ? 1 : rows[i].answer == PP_INCONCLUSIVE ? 3 : 0);
+        assert_int_equal(pp_compare_exit_code(&c, 0), rows[i].answer == PP_REGRESSED      ? 1
+                                                      : rows[i].answer == PP_INCONCLUSIVE ? 3
+                                                                                          : 0);
         if (rows[i].answer == PP_REGRESSED)
-            contains(c.sentence, "the verdict changed from not-input-bound (7 of 7 runs) to input-bound/storage (7 of 7)");
+            contains(
+                c.sentence,
+                "the verdict changed from not-input-bound (7 of 7 runs) to input-bound/storage (7 of 7)");
         done(&c, &base, &head);
     }
 }
@@ -342,7 +353,8 @@ static void differences_are_attributed(void **state)
 {
     struct pp_runs base = fake_side("base", 7, 1, 0, 1), head = fake_side("head", 7, 1.1, 0, 2);
     struct pp_compare c = compare(&base, &head, NULL);
-    assert_string_equal(c.attribution, "+3.20 ms per batch (32.0 ms -> 35.2 ms), of which decode cpu +3.20 ms");
+    assert_string_equal(c.attribution,
+                        "+3.20 ms per batch (32.0 ms -> 35.2 ms), of which decode cpu +3.20 ms");
     assert_int_equal(c.n_parts, 2);
     done(&c, &base, &head);
     base = fake_side("base", 7, 1, 0, 1), head = fake_side("head", 7, 1, 0, 2);
@@ -366,7 +378,8 @@ static void thresholds_below_the_noise_are_refused(void **state)
     fake_quick(&o);
     o.refuse_below_noise = 1;
     for (int large = 0; large < 2; large++) {
-        struct pp_runs base = fake_side("base", 7, 1, 0.06, 1), head = fake_side("head", 7, large ? 2 : 0.97, 0.06, 2);
+        struct pp_runs base = fake_side("base", 7, 1, 0.06, 1),
+                       head = fake_side("head", 7, large ? 2 : 0.97, 0.06, 2);
         struct pp_compare c = compare(&base, &head, &o);
         const struct pp_compare_metric *m = &c.metric[PP_CMP_CPU_S_PER_SAMPLE];
         assert_true(m->noise_floor > m->threshold);
@@ -396,28 +409,34 @@ static void looks_share_alpha(void **state)
     done(&ten, &base, &head);
 }
 
-/* A machine whose speed drifts by 15 % between pairs: side against side nobody can tell, pair against pair the drift is gone. */
+/* A machine whose speed drifts by 15 % between pairs: side against side nobody can tell, pair against pair
+ * the drift is gone. */
 static void what_pairs_share_is_no_noise(void **state)
 {
     static const struct {
         double slow;
         enum pp_answer runs, pairs;
         int improved;
-    } rows[] = {{1, PP_INCONCLUSIVE, PP_NOT_REGRESSED, 0}, {1.1, PP_INCONCLUSIVE, PP_REGRESSED, 0}, {0.9, PP_NOT_REGRESSED, PP_NOT_REGRESSED, 1}};
+    } rows[] = {{1, PP_INCONCLUSIVE, PP_NOT_REGRESSED, 0},
+                {1.1, PP_INCONCLUSIVE, PP_REGRESSED, 0},
+                {0.9, PP_NOT_REGRESSED, PP_NOT_REGRESSED, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         for (int paired = 0; paired < 2; paired++) {
             struct pp_compare_opts o;
-            struct pp_runs base = fake_side("base", 7, 1, 0.01, 4), head = fake_side("head", 7, rows[i].slow, 0.01, 5);
+            struct pp_runs base = fake_side("base", 7, 1, 0.01, 4),
+                           head = fake_side("head", 7, rows[i].slow, 0.01, 5);
             fake_drift(&base, &head, 0.15, 6);
             fake_quick(&o);
             o.paired = paired;
             struct pp_compare c = compare(&base, &head, &o);
             const struct pp_compare_metric *m = &c.metric[PP_CMP_CPU_S_PER_SAMPLE];
             if (m->answer != (paired ? rows[i].pairs : rows[i].runs))
-                fail_msg("row %zu, %s: %s (%.4f .. %.4f, p %.2g)", i, paired ? "pairs" : "runs", pp_answer_name(m->answer), m->low, m->high, m->p_all);
+                fail_msg("row %zu, %s: %s (%.4f .. %.4f, p %.2g)", i, paired ? "pairs" : "runs",
+                         pp_answer_name(m->answer), m->low, m->high, m->p_all);
             assert_int_equal(m->improved, paired && rows[i].improved);
             if (paired) {
-                assert_true(fabs(m->ratio - rows[i].slow) < 0.017); /* three standard errors of 1 % noise in seven pairs */
+                assert_true(fabs(m->ratio - rows[i].slow) <
+                            0.017); /* three standard errors of 1 % noise in seven pairs */
                 assert_true(m->low < m->ratio && m->ratio < m->high);
                 assert_true(m->noise_floor < 0.02);
                 for (size_t k = 0; k < 7; k++)
@@ -463,7 +482,9 @@ static void verdict_changes_in_pairs_are_findings(void **state)
         o.paired = 1;
         struct pp_compare c = compare(&base, &head, &o);
         assert_int_equal(c.verdict.changed, from == 0);
-        assert_int_equal(c.verdict.answer, from == 0 ? PP_REGRESSED : from <= 3 ? PP_INCONCLUSIVE : PP_NOT_REGRESSED);
+        assert_int_equal(c.verdict.answer, from == 0   ? PP_REGRESSED
+                                           : from <= 3 ? PP_INCONCLUSIVE
+                                                       : PP_NOT_REGRESSED);
         done(&c, &base, &head);
     }
 }
@@ -484,7 +505,8 @@ static void options_are_checked(void **state)
     pp_runs_free(&base);
 }
 
-/* How often the whole comparison is wrong, at 2 % noise and n = 7. tests/bench/bench_ci.c measures the same with more draws and on real runs. */
+/* How often the whole comparison is wrong, at 2 % noise and n = 7. tests/bench/bench_ci.c measures the same
+ * with more draws and on real runs. */
 static void gate_is_right(void **state)
 {
     enum { TRIALS = 200 };
@@ -493,7 +515,9 @@ static void gate_is_right(void **state)
         struct pp_compare_opts o;
         fake_quick(&o);
         o.resamples = 400;
-        struct pp_runs base = fake_side("base", 7, 1, 0.02, 10 + 3 * t), same = fake_side("head", 7, 1, 0.02, 11 + 3 * t), slow = fake_side("head", 7, 1.1, 0.02, 12 + 3 * t);
+        struct pp_runs base = fake_side("base", 7, 1, 0.02, 10 + 3 * t),
+                       same = fake_side("head", 7, 1, 0.02, 11 + 3 * t),
+                       slow = fake_side("head", 7, 1.1, 0.02, 12 + 3 * t);
         struct pp_compare c = compare(&base, &same, &o);
         alarms += c.answer == PP_REGRESSED;
         pp_compare_free(&c);
@@ -502,7 +526,8 @@ static void gate_is_right(void **state)
         done(&c, &base, &slow);
         pp_runs_free(&same);
     }
-    print_message("# 2 %% noise, n = 7: false alarms %d of %d, a 10 %% slow-down found %d of %d\n", alarms, TRIALS, found, TRIALS);
+    print_message("# 2 %% noise, n = 7: false alarms %d of %d, a 10 %% slow-down found %d of %d\n", alarms,
+                  TRIALS, found, TRIALS);
     assert_in_range(alarms, 0, TRIALS / 100);
     assert_in_range(found, TRIALS * 95 / 100, TRIALS);
 }
@@ -510,12 +535,24 @@ static void gate_is_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_metric_has_a_row_that_makes_sense), cmocka_unit_test(answers_follow_the_effect), cmocka_unit_test(too_few_runs_are_inconclusive),
-        cmocka_unit_test(counts_are_exact), cmocka_unit_test(counts_that_vary_are_tested_like_timings), cmocka_unit_test(small_shares_and_waits_do_not_triple),
-        cmocka_unit_test(missing_metrics_are_said), cmocka_unit_test(ungated_metrics_do_not_decide), cmocka_unit_test(other_samples_are_refused),
-        cmocka_unit_test(other_environments_are_refused), cmocka_unit_test(verdict_changes_are_findings), cmocka_unit_test(differences_are_attributed),
-        cmocka_unit_test(thresholds_below_the_noise_are_refused), cmocka_unit_test(looks_share_alpha), cmocka_unit_test(what_pairs_share_is_no_noise),
-        cmocka_unit_test(pairs_need_as_many_on_each_side_and_seven), cmocka_unit_test(verdict_changes_in_pairs_are_findings), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(every_metric_has_a_row_that_makes_sense),
+        cmocka_unit_test(answers_follow_the_effect),
+        cmocka_unit_test(too_few_runs_are_inconclusive),
+        cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(counts_that_vary_are_tested_like_timings),
+        cmocka_unit_test(small_shares_and_waits_do_not_triple),
+        cmocka_unit_test(missing_metrics_are_said),
+        cmocka_unit_test(ungated_metrics_do_not_decide),
+        cmocka_unit_test(other_samples_are_refused),
+        cmocka_unit_test(other_environments_are_refused),
+        cmocka_unit_test(verdict_changes_are_findings),
+        cmocka_unit_test(differences_are_attributed),
+        cmocka_unit_test(thresholds_below_the_noise_are_refused),
+        cmocka_unit_test(looks_share_alpha),
+        cmocka_unit_test(what_pairs_share_is_no_noise),
+        cmocka_unit_test(pairs_need_as_many_on_each_side_and_seven),
+        cmocka_unit_test(verdict_changes_in_pairs_are_findings),
+        cmocka_unit_test(options_are_checked),
         cmocka_unit_test(gate_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

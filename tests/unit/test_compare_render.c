@@ -1,5 +1,5 @@
-/* What is printed: golden documents of comparisons made up, the JSON against its published schema, CI formats against their own rules,
- * and that all forms say the same. */
+/* What is printed: golden documents of comparisons made up, the JSON against its published schema, CI formats
+ * against their own rules, and that all forms say the same. */
 #include "fake_runs.h"
 #include "golden.h"
 #include "json_schema.h"
@@ -7,8 +7,8 @@
 #include "report/ci/outputs.h"
 #include "report/compare/render.h"
 
-/* A comparison with something of everything: a regression, a change of class, an outlier, a count, a metric on one side only, options and
- * environment that differ. */
+/* A comparison with something of everything: a regression, a change of class, an outlier, a count, a metric
+ * on one side only, options and environment that differ. */
 static struct pp_compare eventful(struct pp_runs *base, struct pp_runs *head)
 {
     static const char *const allow[] = {"kernel", NULL};
@@ -24,12 +24,15 @@ static struct pp_compare eventful(struct pp_runs *base, struct pp_runs *head)
         head->run[i].metric[PP_CMP_READS] = 1004;
         base->run[i].metric[PP_CMP_ERRORS] = NAN;
         base->run[i].metric[PP_CMP_OPENS] = head->run[i].metric[PP_CMP_OPENS] = NAN;
-        if (!pp_run_set_field(&base->run[i], "kernel", "6.1") || !pp_run_set_field(&head->run[i], "kernel", "6.2") || !pp_run_set_field(&head->run[i], "config.workers", "1<2>|3"))
+        if (!pp_run_set_field(&base->run[i], "kernel", "6.1") ||
+            !pp_run_set_field(&head->run[i], "kernel", "6.2") ||
+            !pp_run_set_field(&head->run[i], "config.workers", "1<2>|3"))
             abort();
     }
     fake_quick(&o);
     o.allow = allow;
-    if (pp_compare_build(&(struct pp_compare_side){"runs/main", base}, &(struct pp_compare_side){"runs/branch|<x>", head}, &o, &c, &err) != PP_OK)
+    if (pp_compare_build(&(struct pp_compare_side){"runs/main", base},
+                         &(struct pp_compare_side){"runs/branch|<x>", head}, &o, &c, &err) != PP_OK)
         fail_msg("%s", err.text);
     return c;
 }
@@ -42,7 +45,8 @@ static struct pp_compare quiet(struct pp_runs *base, struct pp_runs *head)
     *base = fake_side("base", 7, 1, 0.004, 1);
     *head = fake_side("head", 7, 0.9, 0.004, 2);
     fake_quick(&o);
-    if (pp_compare_build(&(struct pp_compare_side){"baseline.json", base}, &(struct pp_compare_side){"runs", head}, &o, &c, &err) != PP_OK)
+    if (pp_compare_build(&(struct pp_compare_side){"baseline.json", base},
+                         &(struct pp_compare_side){"runs", head}, &o, &c, &err) != PP_OK)
         fail_msg("%s", err.text);
     return c;
 }
@@ -59,7 +63,8 @@ static struct pp_compare side_by_side(struct pp_runs *base, struct pp_runs *head
     fake_quick(&o);
     o.paired = 1;
     o.look_share = 0.2;
-    if (pp_compare_build(&(struct pp_compare_side){"old/pipeprobe run data", base}, &(struct pp_compare_side){"this run", head}, &o, &c, &err) != PP_OK)
+    if (pp_compare_build(&(struct pp_compare_side){"old/pipeprobe run data", base},
+                         &(struct pp_compare_side){"this run", head}, &o, &c, &err) != PP_OK)
         fail_msg("%s", err.text);
     return c;
 }
@@ -106,8 +111,13 @@ static void golden_documents(void **state)
     static const struct {
         enum form form;
         const char *name;
-    } rows[] = {{TEXT, "compare.txt"}, {MARKDOWN, "compare.md"}, {JSON, "compare.json"}, {JUNIT, "compare-junit.xml"}, {OPENMETRICS, "compare-openmetrics.txt"},
-                {BENCHMARK, "compare-benchmark.json"}, {ANNOTATIONS, "compare-annotations.txt"}};
+    } rows[] = {{TEXT, "compare.txt"},
+                {MARKDOWN, "compare.md"},
+                {JSON, "compare.json"},
+                {JUNIT, "compare-junit.xml"},
+                {OPENMETRICS, "compare-openmetrics.txt"},
+                {BENCHMARK, "compare-benchmark.json"},
+                {ANNOTATIONS, "compare-annotations.txt"}};
     struct pp_runs base, head;
     struct pp_compare c = eventful(&base, &head);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -145,7 +155,9 @@ static void json_follows_its_schema(void **state)
     struct pp_compare (*const make[])(struct pp_runs *, struct pp_runs *) = {eventful, quiet, side_by_side};
     for (int i = 0; i < 3; i++) {
         struct pp_compare c = make[i](&base, &head);
-        json_t *doc = parsed(&c, JSON), *of_first = json_object_get(json_array_get(json_object_get(doc, "metrics"), 0), "pair_log_times_worse");
+        json_t *doc = parsed(&c, JSON),
+               *of_first = json_object_get(json_array_get(json_object_get(doc, "metrics"), 0),
+                                           "pair_log_times_worse");
         schema_check_file("docs/compare.schema.json", doc);
         assert_int_equal(json_array_size(of_first), i == 2 ? 14 : 0);
         json_decref(doc);
@@ -167,7 +179,8 @@ static void all_forms_say_the_same(void **state)
     struct pp_runs base, head;
     struct pp_compare c = eventful(&base, &head);
     json_t *doc = parsed(&c, JSON), *metrics = json_object_get(doc, "metrics");
-    char *text = form_text(&c, TEXT), *md = form_text(&c, MARKDOWN), *xml = form_text(&c, JUNIT), line[256], value[32];
+    char *text = form_text(&c, TEXT), *md = form_text(&c, MARKDOWN), *xml = form_text(&c, JUNIT), line[256],
+         value[32];
     assert_int_equal(json_array_size(metrics), PP_CMP_COUNT_OF_METRICS);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c.metric[i];
@@ -181,11 +194,13 @@ static void all_forms_say_the_same(void **state)
         is_number(json_object_get(j, "p_all"), m->p_all);
         for (size_t k = 0; k < c.n_head; k++)
             is_number(json_array_get(json_object_get(j, "head"), k), m->head[k]);
-        snprintf(line, sizeof(line), "<testcase classname=\"pipeprobe\" name=\"%s\"%s", row->key, m->answer == PP_NOT_REGRESSED ? "/>" : ">");
+        snprintf(line, sizeof(line), "<testcase classname=\"pipeprobe\" name=\"%s\"%s", row->key,
+                 m->answer == PP_NOT_REGRESSED ? "/>" : ">");
         assert_non_null(strstr(xml, line));
         if (m->answer == PP_NOT_MEASURED)
             continue;
-        snprintf(line, sizeof(line), "\n%-20s %9s", row->title, pp_cmp_value_text(value, sizeof(value), row, m->base_median));
+        snprintf(line, sizeof(line), "\n%-20s %9s", row->title,
+                 pp_cmp_value_text(value, sizeof(value), row, m->base_median));
         assert_non_null(strstr(text, line));
         snprintf(line, sizeof(line), "\n| %s | %s |", row->title, value);
         assert_non_null(strstr(md, line));
@@ -244,7 +259,9 @@ static void benchmark_is_smaller_is_better(void **state)
     struct pp_compare c = quiet(&base, &head);
     json_t *doc = parsed(&c, BENCHMARK), *first = json_array_get(doc, 0);
     assert_string_equal(json_string_value(json_object_get(first, "unit")), "s/sample");
-    assert_true(fabs(json_number_value(json_object_get(first, "value")) * c.metric[PP_CMP_SAMPLES_PER_S].head_median - 1) < 1e-12);
+    assert_true(
+        fabs(json_number_value(json_object_get(first, "value")) * c.metric[PP_CMP_SAMPLES_PER_S].head_median -
+             1) < 1e-12);
     json_decref(doc);
     done(&c, &base, &head);
 }
@@ -265,9 +282,14 @@ static void write_failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_documents), cmocka_unit_test(json_follows_its_schema), cmocka_unit_test(all_forms_say_the_same),
-        cmocka_unit_test(text_fits_80_columns), cmocka_unit_test(strict_fails_what_is_inconclusive), cmocka_unit_test(annotations_are_one_line_each),
-        cmocka_unit_test(benchmark_is_smaller_is_better), cmocka_unit_test(write_failures_are_told),
+        cmocka_unit_test(golden_documents),
+        cmocka_unit_test(json_follows_its_schema),
+        cmocka_unit_test(all_forms_say_the_same),
+        cmocka_unit_test(text_fits_80_columns),
+        cmocka_unit_test(strict_fails_what_is_inconclusive),
+        cmocka_unit_test(annotations_are_one_line_each),
+        cmocka_unit_test(benchmark_is_smaller_is_better),
+        cmocka_unit_test(write_failures_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The CUDA device against the fake driver: what it copies and when, and that every call that can fail is looked at. */
+/* The CUDA device against the fake driver: what it copies and when, and that every call that can fail is
+ * looked at. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
@@ -66,7 +67,8 @@ static void bytes_arrive(void **state)
     for (int pageable = 0; pageable < 2; pageable++) {
         for (int sync = 0; sync < 2; sync++) {
             reset("");
-            struct pp_device *d = open_cuda((struct pp_device_opts){.pageable = pageable, .sync_copies = sync});
+            struct pp_device *d = open_cuda(
+                (struct pp_device_opts){.pageable = pageable, .sync_copies = sync});
             assert_int_equal(pp_device_alloc(d, 3 * MIB, (void **)&p, NULL), PP_OK);
             for (size_t i = 0; i < 3 * MIB; i++)
                 assert_int_equal(p[i], 0);
@@ -86,7 +88,8 @@ static void bytes_arrive(void **state)
     }
 }
 
-/* Times are bounds from below, which a loaded machine cannot break; that starting does not wait is seen by comparing with what it would wait for. */
+/* Times are bounds from below, which a loaded machine cannot break; that starting does not wait is seen by
+ * comparing with what it would wait for. */
 static void a_pinned_copy_does_not_block_and_a_pageable_one_does(void **state)
 {
     void *p;
@@ -177,12 +180,20 @@ static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype 
         for (size_t i = 0; i < sizeof(pixels); i++)
             pixels[i] = (uint8_t)(i * (k + 3) * 2654435761u >> 13);
         pp_transform_draw(b->whole, 64, 64, 1, 0, k, &plan);
-        const struct pp_pixels p = {.data = pixels + ((size_t)plan.crop.y * 64 + (size_t)plan.crop.x) * 3, .width = plan.crop.width, .height = plan.crop.height, .stride = 64 * 3};
-        assert_int_equal(pp_transform_apply(b->whole, &plan, &p, scratch, b->expected + k * b->expected_size, NULL), PP_OK);
-        assert_int_equal(pp_transform_apply(b->bytes, &plan, &p, scratch, b->wire + k * b->wire_size, NULL), PP_OK);
+        const struct pp_pixels p = {.data = pixels + ((size_t)plan.crop.y * 64 + (size_t)plan.crop.x) * 3,
+                                    .width = plan.crop.width,
+                                    .height = plan.crop.height,
+                                    .stride = 64 * 3};
+        assert_int_equal(pp_transform_apply(b->whole, &plan, &p, scratch, b->expected + k * b->expected_size,
+                                            NULL),
+                         PP_OK);
+        assert_int_equal(pp_transform_apply(b->bytes, &plan, &p, scratch, b->wire + k * b->wire_size, NULL),
+                         PP_OK);
     }
     pp_scratch_destroy(scratch);
-    b->normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_width(b->whole) * (size_t)pp_transform_height(b->whole), .value_bytes = pp_dtype_size(dtype),
+    b->normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_width(b->whole) *
+                                                         (size_t)pp_transform_height(b->whole),
+                                                .value_bytes = pp_dtype_size(dtype),
                                                 .table = pp_transform_values(b->whole)};
 }
 
@@ -196,7 +207,9 @@ static void free_both_ways(struct both_ways *b)
 
 static void normalising_on_the_device_gives_the_cpus_bits(void **state)
 {
-    static const char *const specs[] = {"rrc:37,hflip,normalize=imagenet", "center:80x90,normalize=0.1,0.2,0.3/0.5,0.25,2", "resize:37x37,normalize=none"};
+    static const char *const specs[] = {"rrc:37,hflip,normalize=imagenet",
+                                        "center:80x90,normalize=0.1,0.2,0.3/0.5,0.25,2",
+                                        "resize:37x37,normalize=none"};
     for (size_t i = 0; i < 3; i++) {
         for (int dtype = PP_DTYPE_F32; dtype <= PP_DTYPE_F16; dtype++) {
             for (int sync = 0; sync < 2; sync++) {
@@ -205,7 +218,8 @@ static void normalising_on_the_device_gives_the_cpus_bits(void **state)
                 uint64_t ticket;
                 reset("");
                 make_both_ways(&b, specs[i], (enum pp_dtype)dtype);
-                struct pp_device *d = open_cuda((struct pp_device_opts){.sync_copies = sync, .normalize = &b.normalize});
+                struct pp_device *d = open_cuda(
+                    (struct pp_device_opts){.sync_copies = sync, .normalize = &b.normalize});
                 assert_int_equal(pp_device_alloc(d, PICTURES * b.wire_size, &slot, NULL), PP_OK);
                 memcpy(slot, b.wire, PICTURES * b.wire_size);
                 for (size_t n = 1; n <= PICTURES; n++) {
@@ -229,8 +243,12 @@ static void a_device_that_normalises_wrongly_is_refused(void **state)
     struct pp_err err;
     make_both_ways(&b, "rrc:37,normalize=imagenet", PP_DTYPE_F32);
     reset("wrong=1");
-    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .normalize = &b.normalize}, &d, &err), PP_E_UNSUPPORTED);
-    assert_string_equal(err.text, "normalising on this device gives other values than the CPU; leave out --wire, and report it");
+    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .normalize = &b.normalize}, &d,
+                                    &err),
+                     PP_E_UNSUPPORTED);
+    assert_string_equal(
+        err.text,
+        "normalising on this device gives other values than the CPU; leave out --wire, and report it");
     assert_int_equal(leaks(), 0);
     free_both_ways(&b);
 }
@@ -256,11 +274,14 @@ static const struct {
     {"version=8000", NULL, "too old: it is for CUDA 8.0, and 9.0 is needed", PP_E_UNSUPPORTED},
     {"fail=cuInit:1:803", NULL, "of different versions", PP_E_UNSUPPORTED},
     {"fail=cuInit:1:999", NULL, "an error it has no words for", PP_E_SYSTEM},
-    {"fail=cuDevicePrimaryCtxRetain:1:2", NULL, "making a context on Fake GPU 0 failed: the driver says \"out of memory\" (CUDA error 2)", PP_E_NO_MEMORY},
+    {"fail=cuDevicePrimaryCtxRetain:1:2", NULL,
+     "making a context on Fake GPU 0 failed: the driver says \"out of memory\" (CUDA error 2)",
+     PP_E_NO_MEMORY},
     {"fail=cuModuleLoadData:1:222", NULL, "loading the step's kernel", PP_E_UNSUPPORTED},
 };
 
-/* Asked for by name an unusable device is a sentence; under "auto" the host takes its place and hands the sentence on. */
+/* Asked for by name an unusable device is a sentence; under "auto" the host takes its place and hands the
+ * sentence on. */
 static void an_unusable_device_says_why(void **state)
 {
     for (size_t i = 0; i < sizeof(unusable) / sizeof(unusable[0]); i++) {
@@ -270,7 +291,8 @@ static void an_unusable_device_says_why(void **state)
         reset(unusable[i].fake);
         if (unusable[i].visible)
             setenv("CUDA_VISIBLE_DEVICES", unusable[i].visible, 1);
-        assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda"}, &d, &err), unusable[i].status);
+        assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda"}, &d, &err),
+                         unusable[i].status);
         assert_null(d);
         if (!strstr(err.text, unusable[i].says))
             fail_msg("%s: %s", unusable[i].says, err.text);
@@ -318,8 +340,10 @@ static void too_large_slots_say_what_to_try(void **state)
     reset("host-mib=8;device-mib=1");
     struct pp_device *d = open_cuda((struct pp_device_opts){0});
     assert_int_equal(pp_device_alloc(d, 9 * MIB, &p, &err), PP_E_NO_MEMORY);
-    assert_string_equal(err.text, "page-locking 9 MiB for batch slots failed: the driver says \"out of memory\" (CUDA error 2); "
-                                  "try a smaller --batch-size or --prefetch, or --pageable");
+    assert_string_equal(
+        err.text,
+        "page-locking 9 MiB for batch slots failed: the driver says \"out of memory\" (CUDA error 2); "
+        "try a smaller --batch-size or --prefetch, or --pageable");
     assert_int_equal(pp_device_alloc(d, 8 * MIB, &p, &err), PP_OK);
     assert_int_equal(pp_device_copy_start(d, p, 2 * MIB, &ticket, &err), PP_E_NO_MEMORY);
     assert_non_null(strstr(err.text, "--copy-buffers"));
@@ -337,9 +361,10 @@ static pp_status live(int sync, const struct pp_device_normalize *normalize, str
     pp_status st = pp_device_open(&opts, &d, err);
     if (st != PP_OK)
         return st;
-    if ((st = pp_device_alloc(d, MIB, &p, err)) == PP_OK && (st = pp_device_step_start(d, 1000, err)) == PP_OK &&
-        (st = pp_device_copy_start(d, p, MIB / 3 * 3, &ticket, err)) == PP_OK && (st = pp_device_copy_wait(d, ticket, err)) == PP_OK &&
-        (st = pp_device_step_wait(d, err)) == PP_OK)
+    if ((st = pp_device_alloc(d, MIB, &p, err)) == PP_OK &&
+        (st = pp_device_step_start(d, 1000, err)) == PP_OK &&
+        (st = pp_device_copy_start(d, p, MIB / 3 * 3, &ticket, err)) == PP_OK &&
+        (st = pp_device_copy_wait(d, ticket, err)) == PP_OK && (st = pp_device_step_wait(d, err)) == PP_OK)
         st = pp_device_sync(d, err);
     if (p)
         pp_device_free(d, p, MIB);
@@ -350,22 +375,29 @@ static pp_status live(int sync, const struct pp_device_normalize *normalize, str
 /* What may fail without ending anything: names, and giving back. */
 static int harmless(const char *call)
 {
-    static const char *const names[] = {"cuDriverGetVersion", "cuGetErrorString", "cuDeviceGetName", "cuDeviceGetPCIBusId", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRelease_v2",
-                                        "cuMemFreeHost", "cuMemFree_v2", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuModuleUnload"};
+    static const char *const names[] = {"cuDriverGetVersion",   "cuGetErrorString",
+                                        "cuDeviceGetName",      "cuDeviceGetPCIBusId",
+                                        "cuDeviceGetAttribute", "cuDevicePrimaryCtxRelease_v2",
+                                        "cuMemFreeHost",        "cuMemFree_v2",
+                                        "cuStreamDestroy_v2",   "cuEventDestroy_v2",
+                                        "cuModuleUnload"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!strcmp(call, names[i]))
             return 1;
     return 0;
 }
 
-/* Every call of the driver fails from its nth time on, for every n it is made: each time one sentence with the driver's words, and no crash. */
+/* Every call of the driver fails from its nth time on, for every n it is made: each time one sentence with
+ * the driver's words, and no crash. */
 static void every_failing_call_is_noticed(void **state)
 {
 #define NAME(name, args) #name,
     static const char *const names[] = {PP_CU_CALLS(NAME)};
 #undef NAME
     static const float table[768] = {0};
-    static const struct pp_device_normalize normalize = {.plane = 5 * 23 * 19, .value_bytes = 4, .table = table};
+    static const struct pp_device_normalize normalize = {.plane = 5 * 23 * 19,
+                                                         .value_bytes = 4,
+                                                         .table = table};
     size_t tried = 0;
     for (int way = 0; way < 4; way++) {
         int sync = way & 1;
@@ -385,9 +417,11 @@ static void every_failing_call_is_noticed(void **state)
                 pp_err_clear(&err);
                 pp_status st = live(sync, bytes, &err);
                 /* the last ones are made by giving back, when all has been copied */
-                if (st == PP_OK && nth + 2 >= n && (!strcmp(names[i], "cuCtxSetCurrent") || !strcmp(names[i], "cuCtxSynchronize")))
+                if (st == PP_OK && nth + 2 >= n &&
+                    (!strcmp(names[i], "cuCtxSetCurrent") || !strcmp(names[i], "cuCtxSynchronize")))
                     continue;
-                if (st != PP_E_SYSTEM || !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)"))
+                if (st != PP_E_SYSTEM ||
+                    !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)"))
                     fail_msg("%s, call %u of %u: status %d, %s", names[i], nth, n, st, err.text);
                 tried++;
             }

@@ -1,5 +1,6 @@
-/* A recorded run in which the Nth call of the driver fails, for every N there is: alone, and with every call after it, as when a device is lost. Each time one
- * sentence with the driver's words comes back, and the recording that was begun is whole and can be read. */
+/* A recorded run in which the Nth call of the driver fails, for every N there is: alone, and with every call
+ * after it, as when a device is lost. Each time one sentence with the driver's words comes back, and the
+ * recording that was begun is whole and can be read. */
 #include "collectors/drain.h"
 #include "collectors/gpu.h"
 #include "collectors/store/reader.h"
@@ -37,10 +38,19 @@ struct recording {
 /* Nothing of the recording calls the driver: it always begins. */
 static void begin_recording(struct recording *r, struct pp_device *device)
 {
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &r->store, NULL), PP_OK);
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 1024, .resources = 1}, &r->session, NULL), PP_OK);
-    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store, .poll_ns = 1000000}, &r->drain, NULL), PP_OK);
-    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = device, .activity = 1}, &r->gpu, NULL), PP_OK);
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &r->store, NULL),
+                     PP_OK);
+    assert_int_equal(
+        pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 1024, .resources = 1},
+                        &r->session, NULL),
+        PP_OK);
+    assert_int_equal(
+        pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store, .poll_ns = 1000000},
+                       &r->drain, NULL),
+        PP_OK);
+    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = device, .activity = 1},
+                                  &r->gpu, NULL),
+                     PP_OK);
 }
 
 static void end_recording(struct recording *r, pp_status st)
@@ -58,15 +68,31 @@ static void end_recording(struct recording *r, pp_status st)
 /* *recorded: the device could be opened, so there is a file. */
 static pp_status one_run(int sync, int *recorded, struct pp_err *err)
 {
-    struct pp_device_normalize normalize = {.plane = 32 * 32, .value_bytes = 4, .table = pp_transform_values(delivered)};
-    struct pp_loader_opts opts = {.dataset = dataset, .sampler = sampler, .transform = bytes, .workers = 1, .prefetch = 1, .batch_size = BATCH_SIZE, .in_order = 1,
-                                  .max_steps = BATCHES, .copy_buffers = 2, .world_size = 1, .step = PP_STEP_DEVICE, .step_ns = 20000, .sync_every_step = sync};
+    struct pp_device_normalize normalize = {.plane = 32 * 32,
+                                            .value_bytes = 4,
+                                            .table = pp_transform_values(delivered)};
+    struct pp_loader_opts opts = {.dataset = dataset,
+                                  .sampler = sampler,
+                                  .transform = bytes,
+                                  .workers = 1,
+                                  .prefetch = 1,
+                                  .batch_size = BATCH_SIZE,
+                                  .in_order = 1,
+                                  .max_steps = BATCHES,
+                                  .copy_buffers = 2,
+                                  .world_size = 1,
+                                  .step = PP_STEP_DEVICE,
+                                  .step_ns = 20000,
+                                  .sync_every_step = sync};
     struct recording r = {0};
     struct pp_loader_result result;
     struct pp_loader *l;
     pp_err_clear(err);
     *recorded = 0;
-    pp_status st = pp_device_open(&(struct pp_device_opts){.kind = "cuda", .sync_copies = sync, .normalize = &normalize}, &opts.device, err);
+    pp_status st = pp_device_open(&(struct pp_device_opts){.kind = "cuda",
+                                                           .sync_copies = sync,
+                                                           .normalize = &normalize},
+                                  &opts.device, err);
     if (st != PP_OK)
         return st;
     *recorded = 1;
@@ -122,7 +148,9 @@ static size_t fail_each(const char *how, int sync)
         reset_cuda(words);
         reset_cupti("");
         pp_status st = one_run(sync, &recorded, &err);
-        if (st != PP_OK && !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)") && !strstr(err.text, "driver is too old"))
+        if (st != PP_OK &&
+            !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)") &&
+            !strstr(err.text, "driver is too old"))
             fail_msg("%s: %s", words, err.text);
         if (recorded)
             assert_readable(st);
@@ -150,9 +178,14 @@ static int set_up(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/run.sqlite", dir);
     snprintf(rings, sizeof(rings), "%s.rings", path);
-    return pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=16,size=40x40", .synthetic = 1}, &dataset, &err) != PP_OK ||
-           pp_sampler_create(&(struct pp_sampler_opts){.kind = PP_SAMPLER_SEQUENTIAL, .n = 16, .world_size = 1}, &sampler, &err) != PP_OK ||
-           pp_transform_parse("rrc:32,normalize=imagenet", PP_DTYPE_F32, &delivered, &err) != PP_OK || pp_transform_until_normalize(delivered, &bytes, &err) != PP_OK;
+    return pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=16,size=40x40", .synthetic = 1}, &dataset,
+                           &err) != PP_OK ||
+           pp_sampler_create(&(struct pp_sampler_opts){.kind = PP_SAMPLER_SEQUENTIAL,
+                                                       .n = 16,
+                                                       .world_size = 1},
+                             &sampler, &err) != PP_OK ||
+           pp_transform_parse("rrc:32,normalize=imagenet", PP_DTYPE_F32, &delivered, &err) != PP_OK ||
+           pp_transform_until_normalize(delivered, &bytes, &err) != PP_OK;
 }
 
 static int tear_down(void **state)

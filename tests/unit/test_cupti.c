@@ -1,5 +1,5 @@
-/* CUPTI's records and NVML's counters into a real file, against the fakes: joined to batches, on our clock, with what was lost counted; and every way in
- * which CUPTI can refuse, after which the run goes on. */
+/* CUPTI's records and NVML's counters into a real file, against the fakes: joined to batches, on our clock,
+ * with what was lost counted; and every way in which CUPTI can refuse, after which the run goes on. */
 #include "collectors/cupti/cupti.h"
 #include "collectors/cupti/records.h"
 #include "collectors/gpu.h"
@@ -48,7 +48,8 @@ static void on_row(void *ctx, const struct pp_gpu_row *g)
     struct seen *s = ctx;
     if (!strcmp(g->kind, "memcpy")) {
         s->memcpys++;
-        s->wrong_source += !g->source || strcmp(g->source, expect_pinned ? "pinned" : "pageable") || strcmp(g->target, "device") || g->bytes != BYTES || g->asynchronous != 1;
+        s->wrong_source += !g->source || strcmp(g->source, expect_pinned ? "pinned" : "pageable") ||
+                           strcmp(g->target, "device") || g->bytes != BYTES || g->asynchronous != 1;
     } else if (!strcmp(g->kind, "kernel")) {
         s->kernels++;
         s->wrong_source += !g->name || strcmp(g->name, "pp_spin");
@@ -65,7 +66,8 @@ static void on_row(void *ctx, const struct pp_gpu_row *g)
     if (g->batch >= BATCHES)
         s->without_batch++;
     else
-        s->wrong_time += g->start_ns + tolerance_ns < span_of[g->batch].from || g->start_ns + g->dur_ns > span_of[g->batch].to + tolerance_ns;
+        s->wrong_time += g->start_ns + tolerance_ns < span_of[g->batch].from ||
+                         g->start_ns + g->dur_ns > span_of[g->batch].to + tolerance_ns;
 }
 
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
@@ -94,15 +96,18 @@ static void read_back(const char *path, struct seen *s)
     assert_int_equal(pp_reader_each_gpu(r, on_row, s, &err), PP_OK);
     assert_int_equal(pp_reader_each_counter(r, on_counter, s, &err), PP_OK);
     assert_int_equal(pp_reader_each_loss(r, on_loss, s, &err), PP_OK);
-    snprintf(s->activity, sizeof(s->activity), "%s", (text = pp_reader_meta(r, "gpu", "activity")) ? text : "");
-    snprintf(s->counters, sizeof(s->counters), "%s", (text = pp_reader_meta(r, "gpu", "counters")) ? text : "");
+    snprintf(s->activity, sizeof(s->activity), "%s",
+             (text = pp_reader_meta(r, "gpu", "activity")) ? text : "");
+    snprintf(s->counters, sizeof(s->counters), "%s",
+             (text = pp_reader_meta(r, "gpu", "counters")) ? text : "");
     pp_reader_meta_num(r, "gpu", "records", &s->records);
     pp_reader_meta_num(r, "gpu", "records_dropped", &s->records_dropped);
     pp_reader_meta_num(r, "gpu", "clock_error_ns", &s->clock_error_ns);
     pp_reader_close(r);
 }
 
-/* A run of BATCHES batches on the fake device, recorded and read back. Whatever happens to the recording, the work gets done. */
+/* A run of BATCHES batches on the fake device, recorded and read back. Whatever happens to the recording, the
+ * work gets done. */
 static void record(const char *cuda, const char *cupti, int pageable, int activity, struct seen *s)
 {
     char dir[] = "/tmp/pp-cupti-XXXXXX", path[64];
@@ -117,9 +122,15 @@ static void record(const char *cuda, const char *cupti, int pageable, int activi
     reset_cuda(cuda);
     reset_cupti(cupti);
     expect_pinned = !pageable;
-    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .pageable = pageable}, &d, &err), PP_OK);
+    assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .pageable = pageable}, &d, &err),
+                     PP_OK);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err), PP_OK);
-    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = store, .device = d, .activity = activity, .period_ns = 5000000}, &gpu, &err), PP_OK);
+    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = store,
+                                                        .device = d,
+                                                        .activity = activity,
+                                                        .period_ns = 5000000},
+                                  &gpu, &err),
+                     PP_OK);
     assert_non_null(gpu);
     assert_int_equal(pp_device_alloc(d, BYTES, &p, &err), PP_OK);
     for (unsigned i = 0; i < BATCHES; i++) {
@@ -172,7 +183,9 @@ static void what_the_gpu_did_is_stored_with_its_batch(void **state)
             tolerance_ns = 2000; /* half a bracket around two calls; the goal for the real clock, too */
         record("", rows[i].cupti, rows[i].pageable, 1, &s);
         assert_complete(&s);
-        assert_non_null(strstr(s.activity, strstr(rows[i].cupti, "18") ? "CUPTI of libcupti.so.13, interface 18" : "CUPTI of libcupti.so.13, interface 130001"));
+        assert_non_null(strstr(s.activity, strstr(rows[i].cupti, "18")
+                                               ? "CUPTI of libcupti.so.13, interface 18"
+                                               : "CUPTI of libcupti.so.13, interface 130001"));
         if (!tolerance_ns)
             assert_int_equal(s.clock_error_ns, 0);
         assert_int_equal(s.loss_count, 0);
@@ -200,11 +213,12 @@ static void a_clock_that_is_set_is_in_the_error(void **state)
 
 static void conversion_is_a_line_between_comparisons(void **state)
 {
-    const struct pp_cupti_anchor a = {.t_ns = 1000000, .offset_ns = -5000}, b = {.t_ns = 2000000, .offset_ns = -6000};
+    const struct pp_cupti_anchor a = {.t_ns = 1000000, .offset_ns = -5000},
+                                 b = {.t_ns = 2000000, .offset_ns = -6000};
     assert_int_equal(pp_cupti_to_monotonic(&a, &b, 1005000), 1000000);
     assert_int_equal(pp_cupti_to_monotonic(&a, &b, 1505000), 1500000 - 500);
-    assert_int_equal(pp_cupti_to_monotonic(&a, &b, 905000), 900000);            /* before: the first offset */
-    assert_int_equal(pp_cupti_to_monotonic(&a, &b, 3005000), 3000000 - 1000);   /* after: the second */
+    assert_int_equal(pp_cupti_to_monotonic(&a, &b, 905000), 900000);          /* before: the first offset */
+    assert_int_equal(pp_cupti_to_monotonic(&a, &b, 3005000), 3000000 - 1000); /* after: the second */
     assert_int_equal(pp_cupti_to_monotonic(&a, &a, 1505000), 1500000);
 }
 
@@ -224,7 +238,9 @@ static void what_is_dropped_is_counted(void **state)
     reset_cupti("small=1");
     assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda"}, &d, &err), PP_OK);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err), PP_OK);
-    assert_int_equal(pp_cupti_open(&(struct pp_cupti_opts){.store = store, .driver_version = 13000}, &c, &err), PP_OK);
+    assert_int_equal(pp_cupti_open(&(struct pp_cupti_opts){.store = store, .driver_version = 13000}, &c,
+                                   &err),
+                     PP_OK);
     for (int i = 0; i < 100; i++)
         assert_int_equal(pp_device_sync(d, &err), PP_OK);
     assert_true(dropped() > 50);
@@ -249,11 +265,15 @@ static void a_run_goes_on_when_cupti_refuses(void **state)
     static const struct {
         const char *cupti, *variable, *value, *says;
     } rows[] = {
-        {"enable=39", NULL, NULL, "another profiler owns CUPTI (nsys, ncu or PyTorch's): cuptiActivityEnable said CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"},
+        {"enable=39", NULL, NULL,
+         "another profiler owns CUPTI (nsys, ncu or PyTorch's): cuptiActivityEnable said CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"},
         {"enable=39", "NSYS_PROFILING_SESSION_ID", "7", "another profiler owns CUPTI (Nsight Systems)"},
-        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/x/libtool.so", "another profiler owns CUPTI (/opt/x/libtool.so)"},
-        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/target-linux-x64/libToolsInjection64.so", "another profiler owns CUPTI (Nsight Systems (libToolsInjection64.so))"},
-        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/libcuda-injection.so", "another profiler owns CUPTI (Nsight Compute (libcuda-injection.so))"},
+        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/x/libtool.so",
+         "another profiler owns CUPTI (/opt/x/libtool.so)"},
+        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/target-linux-x64/libToolsInjection64.so",
+         "another profiler owns CUPTI (Nsight Systems (libToolsInjection64.so))"},
+        {"enable=39", "CUDA_INJECTION64_PATH", "/opt/n/libcuda-injection.so",
+         "another profiler owns CUPTI (Nsight Compute (libcuda-injection.so))"},
         {"enable=35", NULL, NULL, "NVreg_RestrictProfilingToAdminUsers"},
         {"enable=15", NULL, NULL, "the driver is older than this CUPTI"},
         {"callbacks=999", NULL, NULL, "cuptiActivityRegisterCallbacks failed: no words for it (999)"},
@@ -292,13 +312,16 @@ static void a_holder_is_known_by_its_library(void **state)
     dlclose(library);
     unlink(path);
     rmdir(dir);
-    if (!strstr(s.activity, "another profiler owns CUPTI (PyTorch's profiler (libkineto.so.1)): cuptiActivityEnable said"))
+    if (!strstr(
+            s.activity,
+            "another profiler owns CUPTI (PyTorch's profiler (libkineto.so.1)): cuptiActivityEnable said"))
         fail_msg("%s", s.activity);
 }
 
 static void a_cupti_that_does_not_fit_is_named(void **state)
 {
-    static const char *const none[] = {"libpp-no-such-cupti.so", NULL}, *const other[] = {"libm.so.6", NULL}, *const ours[] = {"libcupti.so.13", NULL};
+    static const char *const none[] = {"libpp-no-such-cupti.so", NULL}, *const other[] = {"libm.so.6", NULL},
+                             *const ours[] = {"libcupti.so.13", NULL};
     struct pp_cupti_api_table t;
     struct pp_err err;
     reset_cupti("");
@@ -323,7 +346,9 @@ static void counters_a_device_does_not_tell_are_absent(void **state)
     record("", "", 0, 1, &s);
     assert_int_equal(s.utilization, -1);
     assert_true(s.memory_used > 0);
-    assert_string_equal(s.counters, "NVML, which does not tell utilisation and PCIe traffic: Not Supported (a MIG instance has none of its own)");
+    assert_string_equal(
+        s.counters,
+        "NVML, which does not tell utilisation and PCIe traffic: Not Supported (a MIG instance has none of its own)");
     setenv("PP_FAKE_NVML", "fail", 1);
     record("", "", 0, 1, &s);
     assert_string_equal(s.counters, "not recorded: NVML does not know the device: Driver Not Loaded (9)");

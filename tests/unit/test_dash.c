@@ -1,11 +1,11 @@
-/* Golden screens of the dashboard: every view of a recorded run at four sizes, and the pictures in the pages. */
+/* Golden screens of the dashboard: every view of a recorded run at four sizes, and the pictures in the pages.
+ */
 #include "dash_fixture.h"
 #include "golden.h"
 
 #include "tui/dash/verdict.h"
 
 /* ---- golden screens ---- */
-
 
 static void compare(const char *name, const char *text)
 {
@@ -16,17 +16,29 @@ static void compare(const char *name, const char *text)
 
 static struct pp_predicted predicted_by_four_workers(void)
 {
-    return (struct pp_predicted){.set = "workers=4", .measured = 157.9, .p = {.samples_per_s = 205, .low = 190, .high = 214, .gain = 0.298, .gain_low = 0.203, .gain_high = 0.355, .data_wait_share = 0.012}};
+    return (struct pp_predicted){.set = "workers=4",
+                                 .measured = 157.9,
+                                 .p = {.samples_per_s = 205,
+                                       .low = 190,
+                                       .high = 214,
+                                       .gain = 0.298,
+                                       .gain_low = 0.203,
+                                       .gain_high = 0.355,
+                                       .data_wait_share = 0.012}};
 }
 
-/* Every view, at four sizes, in UTF-8 and in the C locale, with colour and without: a file each, the screens one after the other. */
+/* Every view, at four sizes, in UTF-8 and in the C locale, with colour and without: a file each, the screens
+ * one after the other. */
 static void test_golden_sizes(void **state)
 {
-    static const struct { int rows, cols; } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
+    static const struct {
+        int rows, cols;
+    } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
     static const char typed[PP_VIEW_COUNT + 1] = "ogwbeviW?";
     struct pp_predicted answer = predicted_by_four_workers();
     for (int view = 0; view <= PP_VIEW_COUNT; view++) {
-        struct pp_dash_state s = keys(keys(pp_dash_start(), ":33\n"), (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":33\n"),
+                                      (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
         char name[80], *all = NULL;
         size_t size;
         FILE *f = open_memstream(&all, &size);
@@ -38,12 +50,14 @@ static void test_golden_sizes(void **state)
                 assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
             if (!color)
                 assert_null(strchr(text, '\033'));
-            fprintf(f, "==== %dx%d, %s, %s\n%s", cols, rows, utf8 ? "UTF-8" : "C locale", color ? "colour" : "NO_COLOR", text);
+            fprintf(f, "==== %dx%d, %s, %s\n%s", cols, rows, utf8 ? "UTF-8" : "C locale",
+                    color ? "colour" : "NO_COLOR", text);
             free(text);
         }
         model.predicted = NULL;
         fclose(f);
-        snprintf(name, sizeof(name), "view-%s", view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
+        snprintf(name, sizeof(name), "view-%s",
+                 view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
         compare(name, all);
         free(all);
     }
@@ -51,8 +65,13 @@ static void test_golden_sizes(void **state)
 
 static void test_golden_views(void **state)
 {
-    static const struct { const char *name, *typed; } views[] = {
-        {"stall", ":10\n}"}, {"search", "w/worker-2"}, {"filtered", "w\\worker-1\n"}, {"sorted", "wssS"},
+    static const struct {
+        const char *name, *typed;
+    } views[] = {
+        {"stall", ":10\n}"},
+        {"search", "w/worker-2"},
+        {"filtered", "w\\worker-1\n"},
+        {"sorted", "wssS"},
     };
     for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
         struct pp_dash_state s = keys(keys(pp_dash_start(), ":42\n"), views[i].typed);
@@ -60,8 +79,17 @@ static void test_golden_views(void **state)
         compare(views[i].name, text);
         free(text);
     }
-    struct pp_report moment = {.verdict = {.l0 = "input-bound", .l1 = "loader", .level = "highly", .confidence = 0.71, .exposed_share = 0.31, .headline = "LOADER-BOUND", .next_step = "Use more workers: --workers auto picks one per usable CPU.",
-                                           .sentence = "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
+    struct pp_report moment = {
+        .verdict = {
+            .l0 = "input-bound",
+            .l1 = "loader",
+            .level = "highly",
+            .confidence = 0.71,
+            .exposed_share = 0.31,
+            .headline = "LOADER-BOUND",
+            .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+            .sentence =
+                "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
     struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
     model.moment = &moment;
     model.moment_from_ns = MADE_T0 + 19 * MADE_S;
@@ -106,7 +134,8 @@ static void write_all(const char *path, const char *before, size_t n, const char
     assert_int_equal(fclose(out), 0);
 }
 
-/* A page has the line "<!-- screen NAME -->", and under it, after a blank line, the screen as an indented block. */
+/* A page has the line "<!-- screen NAME -->", and under it, after a blank line, the screen as an indented
+ * block. */
 static void compare_picture(const char *page, const char *name, const char *screen)
 {
     char mark[80], *text = read_all(page), *block = NULL, *copy = strdup(screen), *rest = copy, *line;
@@ -126,24 +155,33 @@ static void compare_picture(const char *page, const char *name, const char *scre
     if (getenv("PP_GOLDEN_UPDATE"))
         write_all(page, text, head, block, end);
     else if (strncmp(text + head, block, strlen(block)) != 0 || text + head + strlen(block) != end)
-        fail_msg("%s: screen %s is out of date; PP_GOLDEN_UPDATE=1 renews it; it is now:\n%s", page, name, block);
+        fail_msg("%s: screen %s is out of date; PP_GOLDEN_UPDATE=1 renews it; it is now:\n%s", page, name,
+                 block);
     free(block);
     free(copy);
     free(text);
 }
 
-/* The screens in the pages are of the recorded run of this test, judged for real: what a reader sees is what the program shows. */
+/* The screens in the pages are of the recorded run of this test, judged for real: what a reader sees is what
+ * the program shows. */
 static void test_pictures(void **state)
 {
-    static const struct { const char *page, *name; int rows, cols; const char *typed; } pictures[] = {
-        {"README.md", "overview", 27, 100, ""}, {"docs/TOP.md", "overview", 32, 100, ""}, {"docs/TOP.md", "batch", 13, 100, "b"}, {"docs/TOP.md", "what-if", 22, 100, "W"},
+    static const struct {
+        const char *page, *name;
+        int rows, cols;
+        const char *typed;
+    } pictures[] = {
+        {"README.md", "overview", 27, 100, ""}, {"docs/TOP.md", "overview", 32, 100, ""},
+        {"docs/TOP.md", "batch", 13, 100, "b"}, {"docs/TOP.md", "what-if", 22, 100, "W"},
         {"docs/TOP.md", "small", 10, 40, ""},
     };
     struct pp_report *whole, *moment;
     struct pp_predicted answer;
     struct pp_predictor *p = pp_predictor_start(run->path);
     assert_int_equal(pp_verdict_of_all(run->path, &whole, NULL), PP_OK);
-    assert_int_equal(pp_verdict_of_part(run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_part(run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment,
+                                        NULL),
+                     PP_OK);
     struct pp_dash_model before = model;
     model.report = whole;
     model.moment = moment;
@@ -168,7 +206,9 @@ static void test_pictures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_sizes), cmocka_unit_test(test_golden_views), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_golden_sizes),
+        cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_pictures),
     };
     return cmocka_run_group_tests_name("dash", tests, setup, teardown);
 }

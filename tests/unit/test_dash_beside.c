@@ -18,13 +18,15 @@ static void test_glance_is_the_verdict(void **state)
     assert_int_equal(glance->verdict.n_fixes, whole->verdict.n_fixes);
     for (size_t i = 0; i < whole->verdict.n_fixes; i++) {
         assert_string_equal(glance->verdict.fixes[i].knob, whole->verdict.fixes[i].knob);
-        assert_true(glance->verdict.fixes[i].gain == whole->verdict.fixes[i].gain && isnan(glance->verdict.fixes[i].low) && isfinite(whole->verdict.fixes[i].low));
+        assert_true(glance->verdict.fixes[i].gain == whole->verdict.fixes[i].gain &&
+                    isnan(glance->verdict.fixes[i].low) && isfinite(whole->verdict.fixes[i].low));
     }
     pp_report_free(whole);
     pp_report_free(glance);
 }
 
-/* The two threads beside the display: verdict and prediction come, and an answer says which question it is for. */
+/* The two threads beside the display: verdict and prediction come, and an answer says which question it is
+ * for. */
 static void test_threads_beside(void **state)
 {
     struct pp_verdicts *v = pp_verdicts_start(run->path);
@@ -42,14 +44,19 @@ static void test_threads_beside(void **state)
     assert_true(r->verdict.sentence && r->verdict.sentence[0]);
     assert_string_equal(answer.set, "workers=4");
     if (answer.status == PP_OK)
-        assert_true(answer.p.low <= answer.p.samples_per_s && answer.p.samples_per_s <= answer.p.high && answer.measured > 0);
+        assert_true(answer.p.low <= answer.p.samples_per_s && answer.p.samples_per_s <= answer.p.high &&
+                    answer.measured > 0);
     else
         assert_true(answer.why[0]);
     pp_verdicts_wake(v);
     pp_verdicts_stop(v);
     pp_predictor_stop(p);
-    /* of a part: the seconds that stall, and those before, get different verdicts, and each says which part it is of */
-    static const struct { uint64_t from_s, to_s; const char *level; } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
+    /* of a part: the seconds that stall, and those before, get different verdicts, and each says which part
+     * it is of */
+    static const struct {
+        uint64_t from_s, to_s;
+        const char *level;
+    } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
     v = pp_verdicts_start_parts(run->path);
     assert_null(pp_verdicts_newest(v));
     for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
@@ -73,7 +80,8 @@ static void test_threads_beside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_glance_is_the_verdict), cmocka_unit_test(test_threads_beside),
+        cmocka_unit_test(test_glance_is_the_verdict),
+        cmocka_unit_test(test_threads_beside),
     };
     return cmocka_run_group_tests_name("dash_beside", tests, setup, teardown);
 }

@@ -1,4 +1,5 @@
-/* The dashboard's keys and clicks: the table, the reducer that they move, and the state in words and in JSON. */
+/* The dashboard's keys and clicks: the table, the reducer that they move, and the state in words and in JSON.
+ */
 #include "dash_fixture.h"
 
 #include "tui/dash/click.h"
@@ -46,7 +47,9 @@ static void test_keys_are_documented(void **state)
         rows++;
     assert_int_equal(rows, pp_keys_n);
     for (size_t i = 0; i < pp_keys_n; i++) {
-        snprintf(line, sizeof(line), "\n| `%s`%s%s | %s |\n", pp_keys[i].name, pp_keys[i].alias_name ? ", " : "", pp_keys[i].alias_name ? pp_keys[i].alias_name : "", pp_keys[i].help);
+        snprintf(line, sizeof(line), "\n| `%s`%s%s | %s |\n", pp_keys[i].name,
+                 pp_keys[i].alias_name ? ", " : "", pp_keys[i].alias_name ? pp_keys[i].alias_name : "",
+                 pp_keys[i].help);
         if (!strstr(text, line))
             fail_msg("docs/TOP.md lacks this line:%s", line);
     }
@@ -57,8 +60,12 @@ static void test_keys_are_documented(void **state)
 
 static void test_views(void **state)
 {
-    static const struct { int key; enum pp_view view; } rows[] = {
-        {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS}, {'b', PP_VIEW_BATCH}, {'e', PP_VIEW_ERRORS}, {'v', PP_VIEW_EVENTS}, {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
+    static const struct {
+        int key;
+        enum pp_view view;
+    } rows[] = {
+        {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS},     {'b', PP_VIEW_BATCH},    {'e', PP_VIEW_ERRORS},
+        {'v', PP_VIEW_EVENTS}, {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
     };
     struct pp_dash_state s = pp_dash_start();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -267,7 +274,8 @@ static void test_clicks_everywhere(void **state)
                 for (int col = -1; col <= size * 4; col += 3) {
                     struct pp_dash_state after = pp_dash_click(s, &model, &g, row, col);
                     pp_rows_of(&after, &model, &rows);
-                    assert_true(after.selected[after.view] >= 0 && (after.selected[after.view] < rows.n || rows.n == 0));
+                    assert_true(after.selected[after.view] >= 0 &&
+                                (after.selected[after.view] < rows.n || rows.n == 0));
                 }
         }
     pp_grid_free(&g);
@@ -350,10 +358,17 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key_table), cmocka_unit_test(test_keys_are_documented), cmocka_unit_test(test_views),
-        cmocka_unit_test(test_pause_step_and_replay), cmocka_unit_test(test_pause_of_a_live_run_goes_on_live),
-        cmocka_unit_test(test_sort_filter_search), cmocka_unit_test(test_knobs), cmocka_unit_test(test_clicks),
-        cmocka_unit_test(test_clicks_everywhere), cmocka_unit_test(test_random_keys), cmocka_unit_test(test_state_in_words),
+        cmocka_unit_test(test_key_table),
+        cmocka_unit_test(test_keys_are_documented),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_pause_step_and_replay),
+        cmocka_unit_test(test_pause_of_a_live_run_goes_on_live),
+        cmocka_unit_test(test_sort_filter_search),
+        cmocka_unit_test(test_knobs),
+        cmocka_unit_test(test_clicks),
+        cmocka_unit_test(test_clicks_everywhere),
+        cmocka_unit_test(test_random_keys),
+        cmocka_unit_test(test_state_in_words),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests_name("dash_keys", tests, setup, teardown);

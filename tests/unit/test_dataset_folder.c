@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* The tree and, in order, what torchvision 0.14 makes of it. Content of a file is its own path, so that reading shows which one it was. */
+/* The tree and, in order, what torchvision 0.14 makes of it. Content of a file is its own path, so that
+ * reading shows which one it was. */
 static const char *const files[] = {
     "b/2.jpg",
     "b/10.JPG",
@@ -112,9 +113,10 @@ static void torchvision_agrees(void **state)
     }
     make_tree();
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
-    snprintf(command, sizeof(command),
-             "PYTHONUTF8=1 /usr/bin/python3 -c \"import torchvision.datasets as t\nfor p, c in t.ImageFolder('%s').samples: print(c, p)\"",
-             tree_root);
+    snprintf(
+        command, sizeof(command),
+        "PYTHONUTF8=1 /usr/bin/python3 -c \"import torchvision.datasets as t\nfor p, c in t.ImageFolder('%s').samples: print(c, p)\"",
+        tree_root);
     FILE *python = popen(command, "r");
     assert_non_null(python);
     uint64_t i = 0;
@@ -123,7 +125,8 @@ static void torchvision_agrees(void **state)
         line[strcspn(line, "\n")] = '\0';
         pp_dataset_read(d, i, &s, NULL);
         char ours[600];
-        snprintf(ours, sizeof(ours), "%lld %s", (long long)s.label, pp_dataset_path(d, i, path, sizeof(path)));
+        snprintf(ours, sizeof(ours), "%lld %s", (long long)s.label,
+                 pp_dataset_path(d, i, path, sizeof(path)));
         assert_string_equal(ours, line);
         pp_sample_free(&s);
     }
@@ -203,18 +206,23 @@ static void splits_taken_for_classes_are_told(void **state)
 
 static void refusals_say_what_was_found(void **state)
 {
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none")}, PP_E_NOT_FOUND, "none", "No such file");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none")}, PP_E_NOT_FOUND, "none",
+                 "No such file");
     tree_refused(&(struct pp_dataset_opts){.spec = ""}, PP_E_USAGE, "no dataset", "");
-    tree_refused(&(struct pp_dataset_opts){.spec = "s3://bucket/shard-{000..009}.tar"}, PP_E_USAGE, "s3://bucket", "not from URLs or pipes");
-    tree_refused(&(struct pp_dataset_opts){.spec = "pipe:curl -s http://x/y.tar"}, PP_E_USAGE, "pipe:curl", "not from URLs or pipes");
+    tree_refused(&(struct pp_dataset_opts){.spec = "s3://bucket/shard-{000..009}.tar"}, PP_E_USAGE,
+                 "s3://bucket", "not from URLs or pipes");
+    tree_refused(&(struct pp_dataset_opts){.spec = "pipe:curl -s http://x/y.tar"}, PP_E_USAGE, "pipe:curl",
+                 "not from URLs or pipes");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, tree_root, "is empty");
     assert_int_equal(mkdir(tree_path("a"), 0755), 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, "no image below", "hold no files");
     tree_put_text("a/readme.md", "x");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, "no image below", "readme.md");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/readme.md")}, PP_E_UNSUPPORTED, "cannot tell what", "readme.md");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/readme.md")}, PP_E_UNSUPPORTED,
+                 "cannot tell what", "readme.md");
     tree_put_text("a/1.jpg", "x");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/1.jpg")}, PP_E_USAGE, "single image", "directory");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/1.jpg")}, PP_E_USAGE, "single image",
+                 "directory");
     pp_io_fault(PP_IO_FAULT_OPEN, 1, EACCES, 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_ACCESS, tree_root, "Permission denied");
 }
@@ -223,7 +231,8 @@ static void unreadable_class_is_a_warning(void **state)
 {
     tree_put_text("a/1.jpg", "x");
     tree_put_text("b/1.jpg", "x");
-    pp_io_fault(PP_IO_FAULT_OPEN, 2, EACCES, 0); /* one of the two classes; root would be allowed to read it whatever its mode */
+    pp_io_fault(PP_IO_FAULT_OPEN, 2, EACCES,
+                0); /* one of the two classes; root would be allowed to read it whatever its mode */
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
     assert_int_equal(pp_dataset_len(d), 1);
     assert_true(tree_warns(d, "Permission denied"));
@@ -237,8 +246,9 @@ static void bad_files_are_told_apart(void **state)
         int err_no;
         pp_status status;
     } cases[] = {
-        {PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS}, {PP_IO_FAULT_OPEN, ENOENT, PP_E_NOT_FOUND}, {PP_IO_FAULT_OPEN, ESTALE, PP_E_TRANSIENT},
-        {PP_IO_FAULT_READ, EIO, PP_E_TRANSIENT}, {PP_IO_FAULT_READ, ESTALE, PP_E_TRANSIENT},
+        {PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS},    {PP_IO_FAULT_OPEN, ENOENT, PP_E_NOT_FOUND},
+        {PP_IO_FAULT_OPEN, ESTALE, PP_E_TRANSIENT}, {PP_IO_FAULT_READ, EIO, PP_E_TRANSIENT},
+        {PP_IO_FAULT_READ, ESTALE, PP_E_TRANSIENT},
     };
     struct pp_sample s = {0};
     struct pp_err err;
@@ -260,7 +270,8 @@ static void bad_files_are_told_apart(void **state)
     pp_dataset_close(d);
 }
 
-/* Fails the nth call for every n until one run needs fewer: no crash, no leak (the sanitizer looks), always a sentence. */
+/* Fails the nth call for every n until one run needs fewer: no crash, no leak (the sanitizer looks), always a
+ * sentence. */
 static void every_failing_call_ends_in_a_sentence(void **state)
 {
     static const int errors[] = {EIO, EMFILE, EACCES, ENOMEM};
@@ -320,8 +331,10 @@ static void progress_can_stop_the_open(void **state)
     struct pp_dataset *d;
     struct pp_err err;
     /* Images take longer than the 100 ms between two reports. */
-    const struct pp_dataset_opts opts = {
-        .spec = "n=3000,unique=3000,size=400x400", .synthetic = 1, .progress = stop_at_once, .progress_ctx = &calls};
+    const struct pp_dataset_opts opts = {.spec = "n=3000,unique=3000,size=400x400",
+                                         .synthetic = 1,
+                                         .progress = stop_at_once,
+                                         .progress_ctx = &calls};
     assert_int_equal(pp_dataset_open(&opts, &d, &err), PP_E_INTERRUPTED);
     assert_null(d);
     assert_int_equal(calls, 1);

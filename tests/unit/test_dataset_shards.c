@@ -1,4 +1,5 @@
-/* Tar shards at random: names, offsets against Python's tarfile, the index file, defects, faults, mutations. */
+/* Tar shards at random: names, offsets against Python's tarfile, the index file, defects, faults, mutations.
+ */
 #include "test_dataset_tree.h"
 
 #include "probe/base/rng.h"
@@ -116,7 +117,8 @@ static void keys_and_labels_are_webdatasets(void **state)
         assert_memory_equal(cases[i].name, cases[i].key, n);
     }
     for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
-        assert_int_equal(pp_tar_parse_label((const uint8_t *)labels[i].text, strlen(labels[i].text)), labels[i].label);
+        assert_int_equal(pp_tar_parse_label((const uint8_t *)labels[i].text, strlen(labels[i].text)),
+                         labels[i].label);
     assert_int_equal(pp_tar_role("Jpeg"), PP_TAR_IMAGE);
     assert_int_equal(pp_tar_role("seg.png"), PP_TAR_OTHER);
 }
@@ -153,11 +155,14 @@ static void offsets_are_those_of_python(void **state)
         skip();
     }
     tree_put_text("write.py", python_writes);
-    snprintf(command, sizeof(command), "PYTHONUTF8=1 /usr/bin/python3 %s %s", tree_path("write.py"), tree_root);
+    snprintf(command, sizeof(command), "PYTHONUTF8=1 /usr/bin/python3 %s %s", tree_path("write.py"),
+             tree_root);
     FILE *python = popen(command, "r");
     assert_non_null(python);
     while (fgets(line, sizeof(line), python)) {
-        assert_int_equal(sscanf(line, "%15s %llu %llu %llu %d %511[^\n]", format, &offset, &data, &size, &regular, name), 6);
+        assert_int_equal(sscanf(line, "%15s %llu %llu %llu %d %511[^\n]", format, &offset, &data, &size,
+                                &regular, name),
+                         6);
         if (strcmp(format, open_now) != 0) {
             char rel[32];
             struct stat info;
@@ -197,7 +202,9 @@ static void offsets_are_those_of_python(void **state)
             struct pp_tar *second;
             struct pp_tar_member again;
             assert_non_null(setlocale(LC_ALL, "C.UTF-8"));
-            assert_int_equal(pp_tar_open(fd, rels[i], (uint64_t)info.st_size, m.header_offset, 8192, &second, &err), PP_OK);
+            assert_int_equal(pp_tar_open(fd, rels[i], (uint64_t)info.st_size, m.header_offset, 8192, &second,
+                                         &err),
+                             PP_OK);
             assert_int_equal(pp_tar_next(second, &again, &err), PP_OK);
             assert_string_equal(again.name, m.name);
             assert_int_equal(again.data_offset, m.data_offset);
@@ -268,7 +275,8 @@ static void sample_is_a_run_of_one_key_with_an_image(void **state)
     pp_dataset_close(d);
 }
 
-static void add_special(struct archive *a, const char *name, const char *hard_link, const char *link, la_int64_t sparse_size)
+static void add_special(struct archive *a, const char *name, const char *hard_link, const char *link,
+                        la_int64_t sparse_size)
 {
     struct archive_entry *e = archive_entry_new();
     archive_entry_set_pathname(e, name);
@@ -314,25 +322,32 @@ static void refusals_name_the_shard(void **state)
 {
     make_shard("s-0.tar", 0, 2);
     make_shard("s-2.tar", 0, 2);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("s-{0..2}.tar")}, PP_E_NOT_FOUND, "s-1.tar is missing", "number 2 of the 3");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none.tar")}, PP_E_NOT_FOUND, "none.tar", "No such file");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("x-*.tar")}, PP_E_NOT_FOUND, "no file matches", "x-*.tar");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("s-{0..2}.tar")}, PP_E_NOT_FOUND,
+                 "s-1.tar is missing", "number 2 of the 3");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none.tar")}, PP_E_NOT_FOUND, "none.tar",
+                 "No such file");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("x-*.tar")}, PP_E_NOT_FOUND, "no file matches",
+                 "x-*.tar");
     tree_put_text("z.tar.gz", "\x1f\x8b\x08 and so on");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar.gz")}, PP_E_UNSUPPORTED, "compressed (gzip)", "gunzip");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar.gz")}, PP_E_UNSUPPORTED,
+                 "compressed (gzip)", "gunzip");
     tree_put_text("z.tar", "\x28\xb5\x2f\xfd and so on");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_UNSUPPORTED, "zstd", "unpack");
     tree_put_text("z.tar", "");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_EMPTY, "z.tar has 0 bytes", "no sample");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_EMPTY, "z.tar has 0 bytes",
+                 "no sample");
     char junk[4096];
     memset(junk, 'j', sizeof(junk));
     tree_put("z.tar", junk, sizeof(junk));
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_EMPTY, "no sample", "not a tar archive");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_EMPTY, "no sample",
+                 "not a tar archive");
     struct archive *a = tree_tar("z.tar", archive_write_set_format_ustar);
     tree_tar_add(a, "a.wav", "sound", 5);
     tree_tar_end(a);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("z.tar")}, PP_E_EMPTY, "no sample", "a.wav");
     assert_int_equal(mkdir(tree_path("d.tar"), 0755), 0);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("{d,s-0}.tar")}, PP_E_NOT_FOUND, "d.tar", "no .tar files");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("{d,s-0}.tar")}, PP_E_NOT_FOUND, "d.tar",
+                 "no .tar files");
 }
 
 /* Cut at every 512th byte and around: every whole sample before the cut stays usable. */
@@ -348,7 +363,9 @@ static void a_cut_shard_keeps_its_whole_samples(void **state)
     uint64_t most = 0;
     for (size_t cut = 200; cut < size; cut += 200) {
         tree_put("cut.tar", bytes, cut);
-        if (pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("cut.tar"), .index_dir = "/nowhere/at/all"}, &d, &err) != PP_OK) {
+        if (pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("cut.tar"),
+                                                      .index_dir = "/nowhere/at/all"},
+                            &d, &err) != PP_OK) {
             if (most > 0)
                 fail_msg("cut at %zu: %s", cut, err.text);
             assert_true(err.text[0]); /* only before the first image is whole */
@@ -397,7 +414,8 @@ static void index_goes_where_it_can(void **state)
 {
     char cache[192];
     make_shard("s.tar", 0, 3);
-    /* Beside the shard cannot be written (as root a mode does not help, so the write fails): the cache directory takes it. */
+    /* Beside the shard cannot be written (as root a mode does not help, so the write fails): the cache
+     * directory takes it. */
     pp_io_fault(PP_IO_FAULT_WRITE, 1, EROFS, 0);
     pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")}));
     assert_int_equal(access(tree_path("s.tar.ppidx"), F_OK), -1);
@@ -451,8 +469,10 @@ static void every_failing_call_ends_in_a_sentence(void **state)
             unlink(tree_path("s-0.tar.ppidx"));
             if (!kept)
                 unlink(tree_path("s-1.tar.ppidx"));
-            pp_io_fault(PP_IO_FAULT_OPEN | PP_IO_FAULT_READ | PP_IO_FAULT_WRITE | PP_IO_FAULT_FSYNC, n, EIO, 0);
-            pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("s-{0..1}.tar")}, &d, &err);
+            pp_io_fault(PP_IO_FAULT_OPEN | PP_IO_FAULT_READ | PP_IO_FAULT_WRITE | PP_IO_FAULT_FSYNC, n, EIO,
+                        0);
+            pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("s-{0..1}.tar")}, &d,
+                                           &err);
             assert_true(st == PP_OK ? d != NULL : d == NULL && err.code == st && err.text[0]);
             uint64_t calls = pp_io_fault_calls();
             if (d) {
@@ -486,8 +506,10 @@ static void mutated_shards_never_crash(void **state)
         size_t length = pp_rng_below(&rng, 4) ? size : pp_rng_below(&rng, size + 1);
         for (uint64_t k = pp_rng_below(&rng, 6) + 1; k > 0; k--) {
             /* mostly in the headers, where it matters */
-            size_t at = pp_rng_below(&rng, 3) ? pp_rng_below(&rng, size / 512) * 512 + pp_rng_below(&rng, 160) : pp_rng_below(&rng, size);
-            bytes[at] = pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t) "0123457x/Lg\0"[pp_rng_below(&rng, 12)];
+            size_t at = pp_rng_below(&rng, 3) ? pp_rng_below(&rng, size / 512) * 512 + pp_rng_below(&rng, 160)
+                                              : pp_rng_below(&rng, size);
+            bytes[at] = pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng)
+                                              : (uint8_t) "0123457x/Lg\0"[pp_rng_below(&rng, 12)];
         }
         int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
         assert_int_equal(write(fd, bytes, length), (ssize_t)length);
@@ -499,7 +521,8 @@ static void mutated_shards_never_crash(void **state)
             uint8_t *copy = malloc(index.size);
             struct pp_shard_index adopted;
             memcpy(copy, index.bytes, index.size);
-            assert_int_equal(pp_shard_index_adopt(copy, index.size, &id, &adopted), 0); /* what we write we accept */
+            assert_int_equal(pp_shard_index_adopt(copy, index.size, &id, &adopted),
+                             0); /* what we write we accept */
             pp_shard_index_free(&adopted);
             pp_shard_index_free(&index);
         } else {
@@ -511,7 +534,8 @@ static void mutated_shards_never_crash(void **state)
     free(bytes);
 }
 
-/* Random damage to an index with a valid checksum is what a hostile file would have; the bounds must hold all the same. */
+/* Random damage to an index with a valid checksum is what a hostile file would have; the bounds must hold all
+ * the same. */
 static void mutated_indexes_never_crash(void **state)
 {
     size_t size;

@@ -125,9 +125,12 @@ static void ranks_are_disjoint_and_cover_the_epoch(void **state)
     for (uint64_t world = 1; world <= SHARDS; world++) {
         int present[ALL] = {0};
         for (uint64_t rank = 0; rank < world; rank++) {
-            struct seen seen =
-                stream_all(d, &(struct pp_stream_opts){
-                                  .seed = 9, .epoch = 2, .shuffle_shards = 1, .shuffle_buffer = 4, .rank = rank, .world_size = world});
+            struct seen seen = stream_all(d, &(struct pp_stream_opts){.seed = 9,
+                                                                      .epoch = 2,
+                                                                      .shuffle_shards = 1,
+                                                                      .shuffle_buffer = 4,
+                                                                      .rank = rank,
+                                                                      .world_size = world});
             for (size_t i = 0; i < seen.n; i++)
                 present[seen.number[i]]++;
         }
@@ -136,16 +139,19 @@ static void ranks_are_disjoint_and_cover_the_epoch(void **state)
     }
     struct pp_stream *st;
     struct pp_err err;
-    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 6, .world_size = 8}, &st, &err), PP_E_USAGE);
+    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 6, .world_size = 8}, &st, &err),
+                     PP_E_USAGE);
     assert_non_null(strstr(err.text, "5 shards cannot be dealt to 8 ranks"));
-    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 2, .world_size = 2}, &st, &err), PP_E_USAGE);
+    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 2, .world_size = 2}, &st, &err),
+                     PP_E_USAGE);
     pp_dataset_close(d);
 }
 
 static void skip_continues_the_exact_order_at_every_offset(void **state)
 {
     struct pp_dataset *d = make_set();
-    struct pp_stream_opts opts = {.seed = 5, .epoch = 4, .shuffle_shards = 1, .shuffle_buffer = 6, .rank = 1, .world_size = 2};
+    struct pp_stream_opts opts = {
+        .seed = 5, .epoch = 4, .shuffle_shards = 1, .shuffle_buffer = 6, .rank = 1, .world_size = 2};
     struct seen whole = stream_all(d, &opts);
     assert_int_equal(whole.n, 2 * PER_SHARD);
     for (size_t k = 0; k <= whole.n; k++) {
@@ -160,7 +166,8 @@ static void skip_continues_the_exact_order_at_every_offset(void **state)
     pp_dataset_close(d);
 }
 
-/* From the cursor after k samples: together all samples of the rank, at most shuffle_buffer of them twice, and never none. */
+/* From the cursor after k samples: together all samples of the rank, at most shuffle_buffer of them twice,
+ * and never none. */
 static void cursor_loses_nothing_and_repeats_within_its_bound(void **state)
 {
     static const uint64_t buffers[] = {0, 1, 2, 3, 8, 100};
@@ -170,7 +177,11 @@ static void cursor_loses_nothing_and_repeats_within_its_bound(void **state)
     for (size_t b = 0; b < sizeof(buffers) / sizeof(*buffers); b++)
         for (uint64_t seed = 0; seed < 12; seed++)
             for (uint64_t k = 0; k <= 3 * PER_SHARD; k++) {
-                struct pp_stream_opts opts = {.seed = seed, .shuffle_shards = 1, .shuffle_buffer = buffers[b], .rank = 0, .world_size = 2};
+                struct pp_stream_opts opts = {.seed = seed,
+                                              .shuffle_shards = 1,
+                                              .shuffle_buffer = buffers[b],
+                                              .rank = 0,
+                                              .world_size = 2};
                 struct pp_stream *st;
                 struct pp_stream_cursor cursor;
                 struct seen seen = {0};
@@ -209,9 +220,12 @@ static void cursor_loses_nothing_and_repeats_within_its_bound(void **state)
     assert_true(repeated > 100); /* the bound was put to the test */
     /* A cursor of another rank is refused. */
     struct pp_stream *st;
-    assert_int_equal(
-        pp_stream_open(d, &(struct pp_stream_opts){.rank = 0, .world_size = 2, .from = {.shard = 1, .offset = 512}}, &st, &err),
-        PP_E_USAGE);
+    assert_int_equal(pp_stream_open(d,
+                                    &(struct pp_stream_opts){.rank = 0,
+                                                             .world_size = 2,
+                                                             .from = {.shard = 1, .offset = 512}},
+                                    &st, &err),
+                     PP_E_USAGE);
     pp_dataset_close(d);
 }
 

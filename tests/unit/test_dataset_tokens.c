@@ -30,7 +30,8 @@ static void put_bin(const char *rel, size_t tokens)
     free(t);
 }
 
-/* Window i begins at i * (window - 1), every token but the first is once a target, and what is left is shorter than a window. */
+/* Window i begins at i * (window - 1), every token but the first is once a target, and what is left is
+ * shorter than a window. */
 static void windows_share_one_token(void **state)
 {
     static const size_t counts[] = {5, 8, 9, 10, 1000, 20000};
@@ -38,7 +39,8 @@ static void windows_share_one_token(void **state)
         for (uint64_t window = 2; window <= 5; window++) {
             struct pp_sample s = {0};
             put_bin("t.bin", counts[k]);
-            struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = window});
+            struct pp_dataset *d = tree_open(
+                &(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = window});
             assert_int_equal(pp_dataset_kind(d), PP_DATASET_TOKENS);
             assert_int_equal(pp_dataset_content(d), PP_CONTENT_TOKENS);
             uint64_t n = pp_dataset_len(d), step = window - 1;
@@ -70,7 +72,8 @@ static void npy_of_every_kind_is_read(void **state)
         {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (100,), }      \n"},
         {2, "{'descr': '<u2', 'fortran_order': False, 'shape': (100,), }\n"},
         {3, "{\"shape\":(100,),\"fortran_order\":False,\"descr\":\"<u2\"}"},
-        {1, "{'descr': '<u2', 'fortran_order': True, 'shape': ( 100 , )}"}, /* one dimension: the order means nothing */
+        {1, "{'descr': '<u2', 'fortran_order': True, 'shape': ( 100 , )}"}, /* one dimension: the order means
+                                                                               nothing */
     };
     char text[256];
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -89,8 +92,10 @@ static void npy_of_every_kind_is_read(void **state)
     if (system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0) {
         char command[400];
         struct pp_sample s = {0};
-        snprintf(command, sizeof(command), "/usr/bin/python3 -c \"import numpy; numpy.save('%s', numpy.arange(70000, dtype='uint32'))\"",
-                 tree_path("n.npy"));
+        snprintf(
+            command, sizeof(command),
+            "/usr/bin/python3 -c \"import numpy; numpy.save('%s', numpy.arange(70000, dtype='uint32'))\"",
+            tree_path("n.npy"));
         assert_int_equal(system(command), 0);
         struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("n.npy")});
         assert_int_equal(pp_dataset_len(d), (70000 - 1025) / 1024 + 1);
@@ -110,26 +115,36 @@ static void refusals_are_one_clear_sentence(void **state)
         pp_status status;
         const char *word, *other;
     } cases[] = {
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (5000000000,), }", PP_E_CORRUPT, "claims 5000000000 tokens", "holds 100"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (5000000000,), }", PP_E_CORRUPT,
+         "claims 5000000000 tokens", "holds 100"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (10,), }", PP_E_UNSUPPORTED, "<f4", "astype"},
-        {"{'descr': '>u2', 'fortran_order': False, 'shape': (10,), }", PP_E_UNSUPPORTED, ">u2", "little-endian"},
-        {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (10,), }", PP_E_UNSUPPORTED, "struct", "astype"},
-        {"{'descr': '<u2', 'fortran_order': True, 'shape': (10, 10), }", PP_E_UNSUPPORTED, "Fortran order", "ravel"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (10, 10), }", PP_E_UNSUPPORTED, "2 dimensions", "ravel"},
+        {"{'descr': '>u2', 'fortran_order': False, 'shape': (10,), }", PP_E_UNSUPPORTED, ">u2",
+         "little-endian"},
+        {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (10,), }", PP_E_UNSUPPORTED, "struct",
+         "astype"},
+        {"{'descr': '<u2', 'fortran_order': True, 'shape': (10, 10), }", PP_E_UNSUPPORTED, "Fortran order",
+         "ravel"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (10, 10), }", PP_E_UNSUPPORTED, "2 dimensions",
+         "ravel"},
         {"{'descr': '<u2', 'fortran_order': False, 'shape': (), }", PP_E_UNSUPPORTED, "0 dimensions", "flat"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999999,), }", PP_E_CORRUPT, "damaged", "dictionary"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999999,), }", PP_E_CORRUPT,
+         "damaged", "dictionary"},
         {"{'descr': '<u2', 'fortran_order': False}", PP_E_CORRUPT, "damaged", "dictionary"},
         {"'descr'", PP_E_CORRUPT, "damaged", "dictionary"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }", PP_E_EMPTY, "holds 3 tokens", "window of 1025"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }", PP_E_EMPTY, "holds 3 tokens",
+         "window of 1025"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         put_npy("t.npy", 1, cases[i].text, 100);
-        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, cases[i].status, cases[i].word, cases[i].other);
+        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, cases[i].status, cases[i].word,
+                     cases[i].other);
     }
     put_npy("t.npy", 4, "{}", 10);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, PP_E_UNSUPPORTED, "version 4", "1 to 3");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, PP_E_UNSUPPORTED, "version 4",
+                 "1 to 3");
     tree_put("t.npy", "\x93NUMPY\x01\x00\x76\x00{'descr'", 18);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, PP_E_CORRUPT, "ends inside", "header");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, PP_E_CORRUPT, "ends inside",
+                 "header");
     tree_put("t.npy", "\x93NUM", 4);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy")}, PP_E_CORRUPT, "not an .npy", "NUMPY");
     tree_put("t.npy", "", 0);
@@ -140,14 +155,19 @@ static void refusals_are_one_clear_sentence(void **state)
     assert_int_equal(truncate(tree_path("t.bin"), 5999), 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin")}, PP_E_CORRUPT, "5999 bytes", "1 more");
     assert_int_equal(truncate(tree_path("t.bin"), 5998), 0);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 4}, PP_E_CORRUPT, "2 more", "4-byte");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 3}, PP_E_USAGE, "3 bytes", "uint16");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = UINT64_MAX}, PP_E_EMPTY, "fewer than one window", "t.bin");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none.bin")}, PP_E_NOT_FOUND, "none.bin", "No such file");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 4}, PP_E_CORRUPT,
+                 "2 more", "4-byte");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 3}, PP_E_USAGE,
+                 "3 bytes", "uint16");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = UINT64_MAX}, PP_E_EMPTY,
+                 "fewer than one window", "t.bin");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none.bin")}, PP_E_NOT_FOUND, "none.bin",
+                 "No such file");
     for (uint64_t n = 1; n <= 2; n++) {
         put_npy("t.npy", 1, "{'descr': '<u2', 'fortran_order': False, 'shape': (10,), }", 10);
         pp_io_fault(PP_IO_FAULT_OPEN | PP_IO_FAULT_READ, n, 5 /* EIO */, 0);
-        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy"), .window = 2}, PP_E_TRANSIENT, "t.npy", "error");
+        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy"), .window = 2}, PP_E_TRANSIENT,
+                     "t.npy", "error");
     }
 }
 
@@ -168,18 +188,21 @@ static void a_file_cut_while_mapped_is_an_error_not_a_signal(void **state)
 
 static void mutated_headers_never_crash(void **state)
 {
-    static const char header[] = "\x93NUMPY\x01\x00\x3c\x00{'descr': '<u2', 'fortran_order': False, 'shape': (100,), } \n";
+    static const char header[] =
+        "\x93NUMPY\x01\x00\x3c\x00{'descr': '<u2', 'fortran_order': False, 'shape': (100,), } \n";
     static const char pieces[] = "{}()[],:'\"<>u24 TrueFalse0123456789\\\n";
     struct pp_rng rng = pp_rng_key(9, 9, 9, 9);
     int accepted = 0;
     for (int round = 0; round < 20000; round++) {
         size_t n = pp_rng_below(&rng, 3) ? sizeof(header) - 1 : pp_rng_below(&rng, sizeof(header));
-        uint8_t *bytes = malloc(n + 1); /* exactly as long as said, so that the sanitizer sees one byte too many */
+        uint8_t *bytes = malloc(
+            n + 1); /* exactly as long as said, so that the sanitizer sees one byte too many */
         uint8_t *exact = realloc(bytes, n ? n : 1);
         memcpy(exact, header, n);
         for (uint64_t k = pp_rng_below(&rng, 5); n && k > 0; k--)
-            exact[pp_rng_below(&rng, n)] =
-                pp_rng_below(&rng, 2) ? (uint8_t)pp_rng_next(&rng) : (uint8_t)pieces[pp_rng_below(&rng, sizeof(pieces) - 1)];
+            exact[pp_rng_below(&rng, n)] = pp_rng_below(&rng, 2)
+                                               ? (uint8_t)pp_rng_next(&rng)
+                                               : (uint8_t)pieces[pp_rng_below(&rng, sizeof(pieces) - 1)];
         struct pp_npy npy;
         struct pp_err err;
         uint64_t file_size = n + 200;
@@ -195,13 +218,14 @@ static void mutated_headers_never_crash(void **state)
     assert_true(accepted > 1000 && accepted < 19000);
 }
 
-/* ---- synthetic ------------------------------------------------------------------------------------------------------------- */
+/* ---- synthetic ---- */
 
 static void synthetic_samples_follow_their_spec(void **state)
 {
     struct pp_sample s = {0}, again = {0};
     char text[256];
-    struct pp_dataset_opts opts = {.spec = "n=1k,size=64x48,unique=4,quality=80,classes=10,seed=7", .synthetic = 1};
+    struct pp_dataset_opts opts = {.spec = "n=1k,size=64x48,unique=4,quality=80,classes=10,seed=7",
+                                   .synthetic = 1};
     struct pp_dataset *d = tree_open(&opts), *twin = tree_open(&opts);
     assert_int_equal(pp_dataset_kind(d), PP_DATASET_SYNTHETIC);
     assert_int_equal(pp_dataset_len(d), 1000);
@@ -211,7 +235,8 @@ static void synthetic_samples_follow_their_spec(void **state)
         assert_int_equal(pp_dataset_read(d, i, &s, NULL), PP_OK);
         assert_int_equal(pp_dataset_read(twin, i % 4, &again, NULL), PP_OK);
         assert_int_equal(s.size, again.size);
-        assert_memory_equal(s.data, again.data, s.size); /* the same bytes in another dataset of the same spec */
+        assert_memory_equal(s.data, again.data,
+                            s.size); /* the same bytes in another dataset of the same spec */
         assert_memory_equal(s.data, "\xff\xd8\xff", 3);
         assert_int_equal(s.label, i % 10);
     }
@@ -281,7 +306,8 @@ static void synthetic_spec_errors_name_the_key(void **state)
         {"seed=-1", "seed wants", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        tree_refused(&(struct pp_dataset_opts){.spec = cases[i].spec, .synthetic = 1}, PP_E_USAGE, cases[i].word, cases[i].other);
+        tree_refused(&(struct pp_dataset_opts){.spec = cases[i].spec, .synthetic = 1}, PP_E_USAGE,
+                     cases[i].word, cases[i].other);
 }
 
 int main(void)

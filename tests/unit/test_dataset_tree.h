@@ -1,4 +1,5 @@
-/* What the dataset tests share: a temporary directory, files and tar shards in it, and a dataset opened on it. */
+/* What the dataset tests share: a temporary directory, files and tar shards in it, and a dataset opened on
+ * it. */
 #ifndef PP_TEST_DATASET_TREE_H
 #define PP_TEST_DATASET_TREE_H
 
@@ -123,7 +124,8 @@ static inline struct pp_dataset *tree_open(const struct pp_dataset_opts *opts)
 }
 
 /* Opens what must be refused: the status is want and the sentence contains each of the two words. */
-static inline void tree_refused(const struct pp_dataset_opts *opts, pp_status want, const char *word, const char *other)
+static inline void tree_refused(const struct pp_dataset_opts *opts, pp_status want, const char *word,
+                                const char *other)
 {
     struct pp_dataset *d = NULL;
     struct pp_err err;
@@ -131,8 +133,8 @@ static inline void tree_refused(const struct pp_dataset_opts *opts, pp_status wa
     if (st == PP_OK || d)
         fail_msg("%s was opened", opts->spec);
     if (st != want || err.code != want || !strstr(err.text, word) || !strstr(err.text, other))
-        fail_msg("%s: wanted %s with \"%s\" and \"%s\", got %s: %s", opts->spec, pp_status_name(want), word, other, pp_status_name(st),
-                 err.text);
+        fail_msg("%s: wanted %s with \"%s\" and \"%s\", got %s: %s", opts->spec, pp_status_name(want), word,
+                 other, pp_status_name(st), err.text);
 }
 
 static inline int tree_warns(const struct pp_dataset *d, const char *word)

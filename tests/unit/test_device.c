@@ -26,7 +26,8 @@ static void unknown_kind_is_named(void **state)
     assert_null(d);
 }
 
-/* Two copies of 1 MB over 100 MB/s share the link: 10 ms and 20 ms, and issuing them takes next to none of it. */
+/* Two copies of 1 MB over 100 MB/s share the link: 10 ms and 20 ms, and issuing them takes next to none of
+ * it. */
 static void copies_take_their_time_on_the_link(void **state)
 {
     (void)state;
@@ -82,8 +83,10 @@ static void info_says_what_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_kind_is_named), cmocka_unit_test(copies_take_their_time_on_the_link),
-        cmocka_unit_test(pageable_copies_block_the_issuer), cmocka_unit_test(info_says_what_it_is),
+        cmocka_unit_test(unknown_kind_is_named),
+        cmocka_unit_test(copies_take_their_time_on_the_link),
+        cmocka_unit_test(pageable_copies_block_the_issuer),
+        cmocka_unit_test(info_says_what_it_is),
     };
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);
 }

@@ -1,12 +1,22 @@
-/* The diagnosis of a whole recording: its costs, its verdict, what the other causes miss, and what must not be looked at. */
+/* The diagnosis of a whole recording: its costs, its verdict, what the other causes miss, and what must not
+ * be looked at. */
 #include "made_costs.h"
 #include "report/rivals.h"
 
 static struct fake_run *recorded(int with_inject, int no_resources)
 {
     struct fake_pipeline p = {
-        .workers = 2, .batches = 60, .warmup = 10, .batch_size = 8, .wait_ns = 36 * FAKE_MS, .step_ns = 12 * FAKE_MS, .h2d_ns = FAKE_MS, .no_resources = no_resources,
-        .stage = {{PP_PHASE_READ, 10 * FAKE_MS, 0.01, 0.04}, {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1}, {PP_PHASE_TRANSFORM, FAKE_MS, 0.9, 0.1}},
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 36 * FAKE_MS,
+        .step_ns = 12 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .no_resources = no_resources,
+        .stage = {{PP_PHASE_READ, 10 * FAKE_MS, 0.01, 0.04},
+                  {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1},
+                  {PP_PHASE_TRANSFORM, FAKE_MS, 0.9, 0.1}},
     };
     struct fake_run *f = fake_pipeline(&p);
     fake_text(f, "run", "outcome", "finished");
@@ -29,7 +39,8 @@ static struct pp_report *report_of(struct fake_run *f)
     return r;
 }
 
-/* What the system counted over the run: the CPU time of this process, and of the machine with `others` CPUs more. */
+/* What the system counted over the run: the CPU time of this process, and of the machine with `others` CPUs
+ * more. */
 static void add_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others)
 {
     uint64_t all = (uint64_t)p->batches * (p->wait_ns + p->step_ns);
@@ -42,7 +53,8 @@ static void add_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, 
     }
 }
 
-static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own, double others)
+static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own,
+                                    double others)
 {
     struct fake_run *f = fake_pipeline(p);
     fake_text(f, "run", "outcome", "finished");
@@ -69,27 +81,48 @@ static void expect_verdict(struct fake_run *f, const char *l0, const char *l1, c
 {
     struct pp_report *r = report_of(f);
     const struct pp_report_verdict *v = &r->verdict;
-    if (strcmp(v->l0, l0) != 0 || (l1 && (!v->l1 || !v->l2 || strcmp(v->l1, l1) != 0 || strcmp(v->l2, l2) != 0)))
-        fail_msg("not %s %s/%s: %s (%s)", l0, l1 ? l1 : "", l2 ? l2 : "", v->sentence, v->why_no_fixes ? v->why_no_fixes : "replayed");
+    if (strcmp(v->l0, l0) != 0 ||
+        (l1 && (!v->l1 || !v->l2 || strcmp(v->l1, l1) != 0 || strcmp(v->l2, l2) != 0)))
+        fail_msg("not %s %s/%s: %s (%s)", l0, l1 ? l1 : "", l2 ? l2 : "", v->sentence,
+                 v->why_no_fixes ? v->why_no_fixes : "replayed");
     pp_report_free(r);
     fake_free(f);
 }
 
-/* One worker decodes all the time. An idle second CPU is there for a second worker; one that others use has to be freed first. */
+/* One worker decodes all the time. An idle second CPU is there for a second worker; one that others use has
+ * to be freed first. */
 static void test_cpus_that_others_use_are_missing_to_more_workers(void **state)
 {
-    struct fake_pipeline p = {.workers = 1, .batches = 60, .warmup = 10, .batch_size = 8, .wait_ns = 75 * FAKE_MS, .step_ns = 5 * FAKE_MS, .h2d_ns = FAKE_MS / 10,
-                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.9, 0}, {PP_PHASE_DECODE, 9 * FAKE_MS, 0.98, 0.02}, {PP_PHASE_TRANSFORM, 9 * FAKE_MS / 10, 0.98, 0.02}}};
+    struct fake_pipeline p = {.workers = 1,
+                              .batches = 60,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = 75 * FAKE_MS,
+                              .step_ns = 5 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.9, 0},
+                                        {PP_PHASE_DECODE, 9 * FAKE_MS, 0.98, 0.02},
+                                        {PP_PHASE_TRANSFORM, 9 * FAKE_MS / 10, 0.98, 0.02}}};
     expect_verdict(on_two_cpus(&p, "1", 0.98, 0.05), "input-bound", "loader", "under-parallel");
     expect_verdict(on_two_cpus(&p, "1", 0.98, 1), "input-bound", "transform", "cpu-contended");
 }
 
-/* A trainer that sleeps through its steps and wakes up late because others use the CPUs: nothing that the run can do gains from it, and it hardly waits for data. One that
- * has to compute, and gets half of a CPU, is held up by the others. */
+/* A trainer that sleeps through its steps and wakes up late because others use the CPUs: nothing that the run
+ * can do gains from it, and it hardly waits for data. One that has to compute, and gets half of a CPU, is
+ * held up by the others. */
 static void test_a_late_step_is_no_input(void **state)
 {
-    struct fake_pipeline p = {.workers = 2, .batches = 100, .warmup = 10, .batch_size = 8, .wait_ns = FAKE_MS / 5, .step_ns = 22 * FAKE_MS, .h2d_ns = FAKE_MS / 10,
-                              .stage = {{PP_PHASE_READ, FAKE_MS / 2, 0.2, 0}, {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1}, {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.1}, {PP_PHASE_SLOT_WAIT, 38 * FAKE_MS / 10, 0, 0}}};
+    struct fake_pipeline p = {.workers = 2,
+                              .batches = 100,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = FAKE_MS / 5,
+                              .step_ns = 22 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 2, 0.2, 0},
+                                        {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1},
+                                        {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.1},
+                                        {PP_PHASE_SLOT_WAIT, 38 * FAKE_MS / 10, 0, 0}}};
     static const double late[] = {0.02, 0.07, 0.12};
     for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++) {
         struct fake_run *f = on_two_cpus(&p, "2", 0.4, 1.5);
@@ -102,7 +135,8 @@ static void test_a_late_step_is_no_input(void **state)
     p.stage[3] = (struct fake_stage){PP_PHASE_SLOT_WAIT, 475 * FAKE_MS / 100, 0, 0};
     struct fake_run *f = on_two_cpus(&p, "2", 0.6, 1.4);
     give_steps(f, 0.5, 0.49);
-    struct pp_report *r = report_of(f); /* what there is to gain is the wait, and what the steps took longer */
+    struct pp_report *r = report_of(
+        f); /* what there is to gain is the wait, and what the steps took longer */
     near(r->samples_per_s, 8 / 0.0222, 0.1);
     near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
     near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
@@ -110,8 +144,9 @@ static void test_a_late_step_is_no_input(void **state)
     expect_verdict(f, "input-bound", "transform", "cpu-contended");
 }
 
-/* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three batches in flight bridge half of a stop, seventeen all of it: little is
- * lost, and nearly all of it by the shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
+/* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three
+ * batches in flight bridge half of a stop, seventeen all of it: little is lost, and nearly all of it by the
+ * shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
 static void test_a_prefetch_that_bridges_what_is_lost(void **state)
 {
     static const struct {
@@ -125,12 +160,16 @@ static void test_a_prefetch_that_bridges_what_is_lost(void **state)
         c.step_blocked_ns = 25e6;
         for (size_t i = 0; i < c.n; i++) {
             struct pp_cost_sample *x = &c.samples[i];
-            uint64_t *t = &at[i % 2], in_period = *t % (450 * FAKE_MS), stopped = in_period >= 300 * FAKE_MS ? 450 * FAKE_MS - in_period : 0, read = (uint64_t)(rows[row].read_ms * 1e6);
+            uint64_t *t = &at[i % 2], in_period = *t % (450 * FAKE_MS),
+                     stopped = in_period >= 300 * FAKE_MS ? 450 * FAKE_MS - in_period : 0,
+                     read = (uint64_t)(rows[row].read_ms * 1e6);
             x->read_start_ns = *t;
             x->read_blocked = (float)(stopped + read);
             x->read_end_ns = *t + stopped + read;
             x->decode_cpu = 2.8e6f;
-            *t = x->read_end_ns + 3 * FAKE_MS + (rows[row].bridges ? 31 * FAKE_MS / 10 : 0); /* a worker that is faster than the trainer waits for a slot */
+            *t = x->read_end_ns + 3 * FAKE_MS +
+                 (rows[row].bridges ? 31 * FAKE_MS / 10
+                                    : 0); /* a worker that is faster than the trainer waits for a slot */
         }
         c.window_ns = (double)at[0];
         c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
@@ -140,7 +179,8 @@ static void test_a_prefetch_that_bridges_what_is_lost(void **state)
         double part = pp_signals_fix(&s, "prefetch")->p.gain / pp_signals_fix(&s, "storage")->p.gain;
         assert_true(s.read_burst >= pp_conditions[PP_IF_READ_BURST].at_least);
         if ((part >= pp_conditions[PP_IF_PREFETCH_BRIDGES].at_least) != rows[row].bridges)
-            fail_msg("row %zu: prefetch gains %g, free storage %g", row, pp_signals_fix(&s, "prefetch")->p.gain, pp_signals_fix(&s, "storage")->p.gain);
+            fail_msg("row %zu: prefetch gains %g, free storage %g", row,
+                     pp_signals_fix(&s, "prefetch")->p.gain, pp_signals_fix(&s, "storage")->p.gain);
         pp_costs_free(&c);
     }
 }
@@ -205,7 +245,8 @@ static void test_the_injected_fault_is_not_looked_at(void **state)
     assert_int_equal(a->verdict.n_fixes, b->verdict.n_fixes);
     assert_true(a->verdict.n_fixes > 0);
     for (size_t i = 0; i < a->verdict.n_fixes; i++)
-        assert_true(strcmp(a->verdict.fixes[i].knob, b->verdict.fixes[i].knob) == 0 && a->verdict.fixes[i].gain == b->verdict.fixes[i].gain);
+        assert_true(strcmp(a->verdict.fixes[i].knob, b->verdict.fixes[i].knob) == 0 &&
+                    a->verdict.fixes[i].gain == b->verdict.fixes[i].gain);
     assert_int_equal(a->n_config, b->n_config + 1);
     pp_report_free(a);
     pp_report_free(b);

@@ -24,8 +24,13 @@ static void start(struct run *run, size_t ring_spans, uint64_t poll_ns, uint64_t
 {
     struct pp_err err;
     struct pp_session_opts so = {.ring_spans = ring_spans};
-    if (pp_session_open(&so, &run->session, &err) || pp_store_create(&(struct pp_store_opts){.path = path}, &run->store, &err)
-        || pp_drain_start(&(struct pp_drain_opts){.session = run->session, .store = run->store, .poll_ns = poll_ns, .commit_ns = commit_ns}, &run->drain, &err))
+    if (pp_session_open(&so, &run->session, &err) ||
+        pp_store_create(&(struct pp_store_opts){.path = path}, &run->store, &err) ||
+        pp_drain_start(&(struct pp_drain_opts){.session = run->session,
+                                               .store = run->store,
+                                               .poll_ns = poll_ns,
+                                               .commit_ns = commit_ns},
+                       &run->drain, &err))
         fail_msg("%s", err.text);
 }
 
@@ -57,7 +62,8 @@ static int see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n
     struct seen *seen = ctx;
     for (size_t i = 0; i < n; i++) {
         seen->wrong += spans[i].sample != seen->next[thread]++ || spans[i].reserved != 0;
-        seen->wrong += seen->last_end[thread] && spans[i].start_ns != seen->last_end[thread]; /* laps touch, also across chunks */
+        seen->wrong += seen->last_end[thread] &&
+                       spans[i].start_ns != seen->last_end[thread]; /* laps touch, also across chunks */
         seen->last_end[thread] = spans[i].start_ns + spans[i].dur_ns;
     }
     seen->n += n;
@@ -206,7 +212,8 @@ static void note_hang(void *ctx, const struct pp_open_phase_row *row)
     snprintf(h->path, sizeof(h->path), "%s", row->path ? row->path : "");
 }
 
-/* A read that does not end is seen while it hangs, with the name of what it hangs on; what has ended is not. */
+/* A read that does not end is seen while it hangs, with the name of what it hangs on; what has ended is not.
+ */
 static void test_open_phases(void **state)
 {
     struct run run;
@@ -215,9 +222,15 @@ static void test_open_phases(void **state)
     struct hang hang = {.rows = 0};
     int asked = 0;
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.ring_spans = 1024}, &run.session, &err), PP_OK);
-    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session, .store = run.store, .commit_ns = 50000000, .sample_path = name_of, .sample_ctx = &asked},
-                                    &run.drain, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.ring_spans = 1024}, &run.session, &err),
+                     PP_OK);
+    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session,
+                                                            .store = run.store,
+                                                            .commit_ns = 50000000,
+                                                            .sample_path = name_of,
+                                                            .sample_ctx = &asked},
+                                    &run.drain, &err),
+                     PP_OK);
     struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "w");
     pp_lap_start(t);
     pp_lap_open_sample(t, PP_PHASE_READ, 7, 41);
@@ -244,8 +257,8 @@ static void test_open_phases(void **state)
     pp_session_close(run.session, 1);
 }
 
-/* The disk fills while the run goes: the run ends normally, the drain says why it stopped, what was committed is there, and the rest comes
- * out of the rings once there is room. */
+/* The disk fills while the run goes: the run ends normally, the drain says why it stopped, what was committed
+ * is there, and the rest comes out of the rings once there is room. */
 static void test_disk_fills(void **state)
 {
     struct run run;
@@ -256,15 +269,26 @@ static void test_disk_fills(void **state)
     struct seen seen = {.n = 0};
     uint64_t put = 0, bad = 0;
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16384}, &run.session, &err), PP_OK);
-    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session, .store = run.store, .poll_ns = 1000000, .commit_ns = 5000000}, &run.drain, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16384},
+                                     &run.session, &err),
+                     PP_OK);
+    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session,
+                                                            .store = run.store,
+                                                            .poll_ns = 1000000,
+                                                            .commit_ns = 5000000},
+                                    &run.drain, &err),
+                     PP_OK);
     struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "w");
     getrlimit(RLIMIT_FSIZE, &old);
     low = old;
     low.rlim_cur = 600000;
     setrlimit(RLIMIT_FSIZE, &low);
     for (; put < 14000; put++) {
-        pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ, .sample = put, .start_ns = put * 0x9e3779b97f4a7c15u >> 1, .bytes = put * 0x2545f4914f6cdd1du, .batch = PP_NO_BATCH});
+        pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ,
+                                         .sample = put,
+                                         .start_ns = put * 0x9e3779b97f4a7c15u >> 1,
+                                         .bytes = put * 0x2545f4914f6cdd1du,
+                                         .batch = PP_NO_BATCH});
         if (put % 500 == 0)
             usleep(4000);
     }
@@ -286,7 +310,8 @@ static void test_disk_fills(void **state)
 static void test_counter_parsing(void **state)
 {
     double v = -1;
-    static const char psi[] = "some avg10=1.53 avg60=0.87 avg300=0.73 total=1098\nfull avg10=0.00 avg60=0.13 avg300=0.68 total=77\n";
+    static const char psi[] =
+        "some avg10=1.53 avg60=0.87 avg300=0.73 total=1098\nfull avg10=0.00 avg60=0.13 avg300=0.68 total=77\n";
     static const char io[] = "rchar: 323934931\nwchar: 323929600\nread_bytes: 12\ncancelled_write_bytes: 0\n";
     assert_int_equal(pp_counters_find(psi, "some", "total=", &v), 1);
     assert_true(v == 1098);
@@ -294,7 +319,8 @@ static void test_counter_parsing(void **state)
     assert_true(v == 77);
     assert_int_equal(pp_counters_find(io, NULL, "read_bytes:", &v), 1);
     assert_true(v == 12);
-    assert_int_equal(pp_counters_find(io, NULL, "write_bytes:", &v), 0); /* not the tail of cancelled_write_bytes */
+    assert_int_equal(pp_counters_find(io, NULL, "write_bytes:", &v),
+                     0); /* not the tail of cancelled_write_bytes */
     assert_int_equal(pp_counters_find("", NULL, "x", &v), 0);
     assert_int_equal(pp_counters_find("x", NULL, "x", &v), 0);
     assert_int_equal(pp_counters_find("full", "full", "total=", &v), 0);
@@ -321,7 +347,10 @@ static void test_threads_come_and_go(void **state)
         struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "comer");
         assert_non_null(t);
         for (int k = 0; k < EACH; k++)
-            pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ, .start_ns = (uint64_t)(i * EACH + k), .dur_ns = 1, .batch = PP_NO_BATCH});
+            pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ,
+                                             .start_ns = (uint64_t)(i * EACH + k),
+                                             .dur_ns = 1,
+                                             .batch = PP_NO_BATCH});
         pp_thread_retire(t);
     }
     pp_drain_stop(run.drain, &stats);
@@ -342,7 +371,9 @@ static void test_threads_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process), TEST(test_open_phases), TEST(test_disk_fills), cmocka_unit_test(test_counter_parsing), TEST(test_threads_come_and_go),
+        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process),
+        TEST(test_open_phases),         TEST(test_disk_fills),      cmocka_unit_test(test_counter_parsing),
+        TEST(test_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

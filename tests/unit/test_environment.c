@@ -21,9 +21,20 @@ static void test_cgroup_path(void **state)
     static const struct {
         const char *text, *controller, *want; /* NULL: not found */
     } rows[] = {
-        {v1, "cpu", "/docker/abc"}, {v1, "cpuacct", "/docker/abc"}, {v1, "memory", "/docker/abc/def"}, {v1, NULL, NULL}, {v1, "cp", NULL}, {v1, "pids", NULL},
-        {v2, NULL, "/user.slice/user-1000.slice/session-2.scope"}, {v2, "cpu", NULL}, {hybrid, "cpu", "/a:b"}, {hybrid, NULL, "/"},
-        {"", NULL, NULL}, {"garbage", "cpu", NULL}, {"1:\n", "cpu", NULL}, {":::", NULL, NULL},
+        {v1, "cpu", "/docker/abc"},
+        {v1, "cpuacct", "/docker/abc"},
+        {v1, "memory", "/docker/abc/def"},
+        {v1, NULL, NULL},
+        {v1, "cp", NULL},
+        {v1, "pids", NULL},
+        {v2, NULL, "/user.slice/user-1000.slice/session-2.scope"},
+        {v2, "cpu", NULL},
+        {hybrid, "cpu", "/a:b"},
+        {hybrid, NULL, "/"},
+        {"", NULL, NULL},
+        {"garbage", "cpu", NULL},
+        {"1:\n", "cpu", NULL},
+        {":::", NULL, NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char out[128] = "unset";
@@ -41,7 +52,8 @@ static void test_cpu_quota(void **state)
     static const struct {
         const char *text;
         double want;
-    } rows[] = {{"200000 100000\n", 2}, {"50000 100000", 0.5}, {"max 100000\n", 0}, {"150000", 1.5}, {"", 0}, {"-1 100000", 0}, {"100000 0", 0}};
+    } rows[] = {{"200000 100000\n", 2}, {"50000 100000", 0.5}, {"max 100000\n", 0}, {"150000", 1.5}, {"", 0},
+                {"-1 100000", 0},       {"100000 0", 0}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_true(pp_cgroup_cpu_max(rows[i].text) == rows[i].want);
     assert_true(pp_cgroup_cfs(-1, 100000) == 0);
@@ -61,8 +73,13 @@ static void test_mounts(void **state)
     static const struct {
         const char *path, *point, *type;
     } rows[] = {
-        {"/home/me", "/", "ext4"}, {"/data", "/data", "fuse.juicefs"}, {"/data/train", "/data", "fuse.juicefs"}, {"/data/fast disk/x", "/data/fast disk", "xfs"},
-        {"/database", "/", "ext4"}, {"/dat/a", "/dat", "tmpfs"}, {"/nodash/x", "/", "ext4"},
+        {"/home/me", "/", "ext4"},
+        {"/data", "/data", "fuse.juicefs"},
+        {"/data/train", "/data", "fuse.juicefs"},
+        {"/data/fast disk/x", "/data/fast disk", "xfs"},
+        {"/database", "/", "ext4"},
+        {"/dat/a", "/dat", "tmpfs"},
+        {"/nodash/x", "/", "ext4"},
     };
     struct pp_mount m;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -101,7 +118,8 @@ static void test_this_machine(void **state)
     assert_true(pp_memory_available() > 1 << 20);
 }
 
-/* In a chroot the mount that holds the root directory is in no list: what lies on it is then unknown, and not asked for. */
+/* In a chroot the mount that holds the root directory is in no list: what lies on it is then unknown, and not
+ * asked for. */
 static int root_mount_is_listed(void)
 {
     char line[4096], point[4096];
@@ -130,10 +148,14 @@ static void test_stored(void **state)
     pp_store_close(s);
     assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
     static const char *const there[] = {
-        "kernel", "hostname", "cpu_model", "data_path", "data_mount", "data_fs_type", "sqlite_version", "libjpeg_turbo_version", "limit_memlock", "limit_open_files",
+        "kernel",        "hostname",         "cpu_model",      "data_path",
+        "data_mount",    "data_fs_type",     "sqlite_version", "libjpeg_turbo_version",
+        "limit_memlock", "limit_open_files",
     };
     for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++)
-        if (!pp_reader_meta(r, "environment", there[i]) && (root_mount_is_listed() || (strcmp(there[i], "data_mount") != 0 && strcmp(there[i], "data_fs_type") != 0)))
+        if (!pp_reader_meta(r, "environment", there[i]) &&
+            (root_mount_is_listed() ||
+             (strcmp(there[i], "data_mount") != 0 && strcmp(there[i], "data_fs_type") != 0)))
             fail_msg("%s is missing", there[i]);
     assert_string_equal(pp_reader_meta(r, "environment", "RANK"), "3");
     assert_string_equal(pp_reader_meta(r, "environment", "SLURM_JOB_ID"), "77");
@@ -151,7 +173,8 @@ static void test_stored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_cpu_quota), cmocka_unit_test(test_mounts), cmocka_unit_test(test_proc_field),
+        cmocka_unit_test(test_cgroup_path),  cmocka_unit_test(test_cpu_quota),
+        cmocka_unit_test(test_mounts),       cmocka_unit_test(test_proc_field),
         cmocka_unit_test(test_this_machine), cmocka_unit_test(test_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

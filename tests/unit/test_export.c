@@ -1,4 +1,5 @@
-/* The walker (order, tracks, flows, what is unknown), the place an export goes to, and the table of formats. */
+/* The walker (order, tracks, flows, what is unknown), the place an export goes to, and the table of formats.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* ---- tracks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tracks ---- */
 
 static unsigned place(struct pp_tracks *t, uint64_t start, uint64_t end)
 {
@@ -29,9 +30,14 @@ static unsigned place(struct pp_tracks *t, uint64_t start, uint64_t end)
 
 static void spans_that_nest_or_follow_share_a_track(void **state)
 {
-    static const struct { uint64_t start, end; unsigned track; } rows[] = {
-        {0, 100, 0}, {0, 40, 0}, {10, 20, 0}, {20, 40, 0}, {40, 100, 0}, /* nested, and ends that touch */
-        {100, 200, 0}, {150, 250, 1}, {160, 170, 0}, {210, 240, 0}, /* 210 is after 200: back on the thread's own */
+    static const struct {
+        uint64_t start, end;
+        unsigned track;
+    } rows[] = {
+        {0, 100, 0},   {0, 40, 0},    {10, 20, 0},
+        {20, 40, 0},   {40, 100, 0}, /* nested, and ends that touch */
+        {100, 200, 0}, {150, 250, 1}, {160, 170, 0},
+        {210, 240, 0}, /* 210 is after 200: back on the thread's own */
         {200, 300, 1}, /* late on track 0 (210 was there already), and on track 1 it overlaps 150..250 ... */
     };
     struct pp_tracks t = {0};
@@ -47,12 +53,16 @@ static void random_spans_never_cross_on_a_track(void **state)
     enum { N = 400 };
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct pp_rng rng = pp_rng_key(seed, 1, 2, 3);
-        struct { uint64_t start, end; unsigned track; } s[N];
+        struct {
+            uint64_t start, end;
+            unsigned track;
+        } s[N];
         struct pp_tracks t = {0};
         uint64_t now = 0;
         for (int i = 0; i < N; i++) {
             now += pp_rng_below(&rng, 8);
-            s[i].start = pp_rng_below(&rng, 10) ? now : now - pp_rng_below(&rng, now + 1); /* a tenth comes late */
+            s[i].start = pp_rng_below(&rng, 10) ? now
+                                                : now - pp_rng_below(&rng, now + 1); /* a tenth comes late */
             s[i].end = s[i].start + pp_rng_below(&rng, 40);
             s[i].track = place(&t, s[i].start, s[i].end);
             assert_true(s[i].track < PP_TRACKS_MAX);
@@ -75,7 +85,7 @@ static void more_in_flight_than_tracks_share_the_last(void **state)
     pp_tracks_free(&t);
 }
 
-/* ---- the walker, watched through an exporter that keeps what it is given ---------------------------------------------------- */
+/* ---- the walker, watched through an exporter that keeps what it is given ---- */
 
 struct seen_span {
     char name[24], thread[24];
@@ -96,13 +106,15 @@ static struct seen {
     pp_status fail_span;
 } seen;
 
-static pp_status seen_open(const struct pp_export_run *run, struct pp_export_place *place, void **self, struct pp_err *err)
+static pp_status seen_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                           struct pp_err *err)
 {
     memset(&seen, 0, offsetof(struct seen, fail_span));
     seen.run = *run;
     seen.opened++;
     for (size_t i = 0; i < run->n_losses && i < 4; i++)
-        snprintf(seen.loss[i], sizeof(seen.loss[i]), "%llu %.20s: %.30s", (unsigned long long)run->losses[i].count, run->losses[i].what, run->losses[i].why);
+        snprintf(seen.loss[i], sizeof(seen.loss[i]), "%llu %.20s: %.30s",
+                 (unsigned long long)run->losses[i].count, run->losses[i].what, run->losses[i].why);
     *self = &seen;
     return PP_OK;
 }
@@ -113,7 +125,8 @@ static pp_status seen_thread(void *self, const struct pp_thread_row *t, struct p
     return PP_OK;
 }
 
-static pp_status seen_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t, struct pp_err *err)
+static pp_status seen_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
+                            struct pp_err *err)
 {
     seen.errors++;
     return PP_OK;
@@ -132,7 +145,12 @@ static pp_status seen_spans(void *self, const struct pp_export_span *e, struct p
     struct seen_span *s = &seen.span[seen.spans++];
     if (seen.fail_span)
         return pp_fail(err, seen.fail_span, "made to fail");
-    *s = (struct seen_span){.start_ns = e->span->start_ns, .end_ns = e->end_ns, .flow = e->flow, .track = e->track, .key = e->key, .waits = e->waits};
+    *s = (struct seen_span){.start_ns = e->span->start_ns,
+                            .end_ns = e->end_ns,
+                            .flow = e->flow,
+                            .track = e->track,
+                            .key = e->key,
+                            .waits = e->waits};
     snprintf(s->name, sizeof(s->name), "%s", e->name);
     snprintf(s->thread, sizeof(s->thread), "%s", e->thread->name);
     return PP_OK;
@@ -146,8 +164,14 @@ static pp_status seen_close(void *self, int complete, struct pp_err *err)
     return PP_OK;
 }
 
-static const struct pp_exporter watcher = {.name = "watcher", .streams = 1, .open = seen_open, .thread = seen_thread, .error = seen_error,
-                                           .counter = seen_counter, .span = seen_spans, .close = seen_close};
+static const struct pp_exporter watcher = {.name = "watcher",
+                                           .streams = 1,
+                                           .open = seen_open,
+                                           .thread = seen_thread,
+                                           .error = seen_error,
+                                           .counter = seen_counter,
+                                           .span = seen_spans,
+                                           .close = seen_close};
 
 static pp_status watch(struct fake_export *f, struct pp_export_result *r, struct pp_err *err)
 {
@@ -192,7 +216,8 @@ static void times_count_from_the_earliest_thing(void **state)
     struct fake_export f;
     struct pp_err err;
     fx_begin(&f);
-    fake_span(f.run, FX_COPY, PP_PHASE_H2D, FX_T0 - 1000, 10); /* an event that began before the run was declared started */
+    fake_span(f.run, FX_COPY, PP_PHASE_H2D, FX_T0 - 1000,
+              10); /* an event that began before the run was declared started */
     assert_int_equal(watch(&f, NULL, &err), PP_OK);
     assert_int_equal(seen.run.origin_ns, FX_T0 - 1000);
     assert_true(seen.run.utc_known);
@@ -206,7 +231,8 @@ static void a_chunk_comes_in_the_order_that_nests(void **state)
     struct pp_err err;
     static const char *const want[] = {"step", "read", "decode", "transform", "read"};
     fx_begin(&f);
-    fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 10, 20, 0); /* ranges are recorded when they end: the inner ones first */
+    fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 10, 20,
+            0); /* ranges are recorded when they end: the inner ones first */
     fx_span(&f, FX_WORKER, PP_PHASE_TRANSFORM, 20, 30, 0);
     fx_span(&f, FX_WORKER, PP_PHASE_READ, 10, 40, 0);
     fx_span(&f, FX_WORKER, PP_PHASE_STEP, 0, 50, 0);
@@ -219,7 +245,8 @@ static void a_chunk_comes_in_the_order_that_nests(void **state)
     fx_end(&f);
 }
 
-/* The chunk with the outer range comes after the inner ones have been delivered: it keeps its times, on a track beside. */
+/* The chunk with the outer range comes after the inner ones have been delivered: it keeps its times, on a
+ * track beside. */
 static void a_range_that_comes_late_keeps_its_times(void **state)
 {
     struct fake_export f;
@@ -313,9 +340,14 @@ static void what_is_unknown_still_goes_through(void **state)
 
 static void processes_have_the_name_of_what_ran(void **state)
 {
-    static const struct { const char *command_line, *program; } rows[] = {
-        {"pipeprobe run a -- b", "pipeprobe"}, {"pipeprobe exec -- /usr/bin/python3 train.py a/b", "python3"}, {"pipeprobe exec -o x -- ./loader", "loader"},
-        {"pipeprobe exec -- dir/", "pipeprobe"}, {NULL, "pipeprobe"},
+    static const struct {
+        const char *command_line, *program;
+    } rows[] = {
+        {"pipeprobe run a -- b", "pipeprobe"},
+        {"pipeprobe exec -- /usr/bin/python3 train.py a/b", "python3"},
+        {"pipeprobe exec -o x -- ./loader", "loader"},
+        {"pipeprobe exec -- dir/", "pipeprobe"},
+        {NULL, "pipeprobe"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_export f;
@@ -362,7 +394,7 @@ static int stop_at(void *ctx, uint64_t done, uint64_t total)
     return done >= *(uint64_t *)ctx;
 }
 
-/* ---- the place ------------------------------------------------------------------------------------------------------------- */
+/* ---- the place ---- */
 
 static size_t entries(void)
 {
@@ -398,7 +430,9 @@ static void an_interrupted_export_leaves_nothing(void **state)
     twenty_batches(&f);
     struct pp_source source = fx_source(&f);
     for (size_t i = 0; pp_exporters[i]; i++) {
-        struct pp_export_opts o = {.out = fx_path("stopped.sqlite"), .progress = stop_at, .progress_ctx = &after};
+        struct pp_export_opts o = {.out = fx_path("stopped.sqlite"),
+                                   .progress = stop_at,
+                                   .progress_ctx = &after};
         assert_int_equal(pp_export(&source, pp_exporters[i], &o, NULL, &err), PP_E_INTERRUPTED);
         assert_int_equal(entries(), 0);
     }
@@ -425,11 +459,14 @@ static void an_existing_output_is_refused(void **state)
         free(text);
         /* The recording itself is never the output, force or not. */
         source.path = out;
-        assert_int_equal(pp_export(&source, pp_exporters[i], &(struct pp_export_opts){.out = out, .force = 1}, NULL, &err), PP_E_USAGE);
+        assert_int_equal(pp_export(&source, pp_exporters[i], &(struct pp_export_opts){.out = out, .force = 1},
+                                   NULL, &err),
+                         PP_E_USAGE);
         assert_int_equal(unlink(out), 0);
     }
     assert_int_equal(fx_export(&f, &pp_export_csv, fx_dir, 1, NULL, &err), PP_E_USAGE);
-    assert_int_equal(fx_export(&f, &pp_export_csv, fx_path("no/such/dir.csv"), 0, NULL, &err), PP_E_NOT_FOUND);
+    assert_int_equal(fx_export(&f, &pp_export_csv, fx_path("no/such/dir.csv"), 0, NULL, &err),
+                     PP_E_NOT_FOUND);
     assert_int_equal(fx_export(&f, &pp_export_nsys, "-", 0, NULL, &err), PP_E_USAGE);
     assert_int_equal(fx_export(&f, &pp_export_nsys, "/dev/null", 0, NULL, &err), PP_E_USAGE);
     assert_int_equal(fx_export(&f, &pp_export_csv, "/dev/null", 0, NULL, &err), PP_OK);
@@ -498,12 +535,16 @@ static void a_file_size_limit_is_one_sentence(void **state)
     fx_end(&f);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static void formats_are_found_by_name_and_suffix(void **state)
 {
-    static const struct { const char *path, *format; } rows[] = {
-        {"a.sqlite", "nsys"}, {"x/y.nvtxt", "nvtxt"}, {"r.pftrace", "perfetto"}, {"r.perfetto-trace", "perfetto"}, {"r.json", "chrome"}, {"r.csv", "csv"},
+    static const struct {
+        const char *path, *format;
+    } rows[] = {
+        {"a.sqlite", "nsys"},      {"x/y.nvtxt", "nvtxt"},
+        {"r.pftrace", "perfetto"}, {"r.perfetto-trace", "perfetto"},
+        {"r.json", "chrome"},      {"r.csv", "csv"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         assert_string_equal(pp_exporter_by_suffix(rows[i].path)->name, rows[i].format);

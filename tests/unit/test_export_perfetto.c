@@ -1,5 +1,5 @@
-/* The protobuf writer and the Perfetto trace, read back with a decoder of the wire format written for this test. That the reference
- * decoder agrees: tests/e2e/export_perfetto.sh. */
+/* The protobuf writer and the Perfetto trace, read back with a decoder of the wire format written for this
+ * test. That the reference decoder agrees: tests/e2e/export_perfetto.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +9,11 @@
 #include "export_source.h"
 #include "report/export/proto.h"
 
-/* ---- the wire format ------------------------------------------------------------------------------------------------------- */
+/* ---- the wire format ---- */
 
 struct field {
     unsigned number, wire;
-    uint64_t value;      /* varint or fixed64 */
+    uint64_t value;       /* varint or fixed64 */
     const uint8_t *bytes; /* length-delimited */
     size_t n;
 };
@@ -78,8 +78,10 @@ static int text_is(const struct field *m, unsigned field, const char *text)
 
 static void numbers_are_encoded_as_the_format_says(void **state)
 {
-    static const uint8_t want[] = {0x08, 0x96, 0x01, 0xda, 0x01, 0x02, 'h', 'i', 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-                                   0xf9, 0x02, 1, 2, 3, 4, 5, 6, 7, 8, 0x19, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f};
+    static const uint8_t want[] = {0x08, 0x96, 0x01, 0xda, 0x01, 0x02, 'h',  'i',  0x10, 0xff,
+                                   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0xf9,
+                                   0x02, 1,    2,    3,    4,    5,    6,    7,    8,    0x19,
+                                   0,    0,    0,    0,    0,    0,    0xf8, 0x3f};
     struct pp_proto p = {0};
     pp_proto_uint(&p, 1, 150);
     pp_proto_str(&p, 27, "hi");
@@ -118,7 +120,7 @@ static void nested_messages_of_any_length_read_back(void **state)
     free(text);
 }
 
-/* ---- the trace ------------------------------------------------------------------------------------------------------------- */
+/* ---- the trace ---- */
 
 static uint8_t *trace;
 static size_t trace_size;
@@ -154,8 +156,12 @@ static int nth_event(uint64_t type, int nth, struct event *e)
         assert_int_equal(number_of(&packet, 10, 0), 1); /* one sequence */
         if (!find(packet.bytes, packet.n, 11, 0, &event) || number_of(&event, 9, 0) != type || nth-- > 0)
             continue;
-        *e = (struct event){.packet = packet, .event = event, .t_ns = number_of(&packet, 8, 0), .type = type,
-                            .track = number_of(&event, 11, 0), .name_iid = number_of(&event, 10, 0)};
+        *e = (struct event){.packet = packet,
+                            .event = event,
+                            .t_ns = number_of(&packet, 8, 0),
+                            .type = type,
+                            .track = number_of(&event, 11, 0),
+                            .name_iid = number_of(&event, 10, 0)};
         return 1;
     }
     return 0;
@@ -235,7 +241,8 @@ static void spans_begin_and_end_on_their_threads_track(void **state)
         assert_int_equal(b.track, e.track);
         assert_true(b.t_ns <= e.t_ns);
         assert_int_equal(number_of(&b.packet, 13, 0), 2); /* SEQ_NEEDS_INCREMENTAL_STATE */
-        expect_interned(b.name_iid, b.packet.bytes + b.packet.n, pp_phase_info((unsigned)b.name_iid - 1)->name);
+        expect_interned(b.name_iid, b.packet.bytes + b.packet.n,
+                        pp_phase_info((unsigned)b.name_iid - 1)->name);
     }
     assert_int_equal(n, 15);
     assert_false(nth_event(2, n, &e));
@@ -254,8 +261,10 @@ static void notes_and_flows_go_with_the_begin(void **state)
     for (int n = 0; nth_event(1, n, &b); n++) {
         unsigned phase = (unsigned)b.name_iid - 1;
         int has_flow = find(b.event.bytes, b.event.n, phase == PP_PHASE_STEP ? 48 : 47, 0, &flow);
-        assert_int_equal(has_flow, phase == PP_PHASE_COLLATE || phase == PP_PHASE_H2D || phase == PP_PHASE_STEP);
-        assert_int_equal(number_of(&b.event, 3, 0), phase == PP_PHASE_DATA_WAIT ? 2 : 1); /* category: wait, work */
+        assert_int_equal(has_flow,
+                         phase == PP_PHASE_COLLATE || phase == PP_PHASE_H2D || phase == PP_PHASE_STEP);
+        assert_int_equal(number_of(&b.event, 3, 0),
+                         phase == PP_PHASE_DATA_WAIT ? 2 : 1); /* category: wait, work */
         if (has_flow) {
             assert_true(flow.wire == 1 && flow.value == 5);
             seen[phase == PP_PHASE_COLLATE ? 0 : phase == PP_PHASE_H2D ? 1 : 2]++;
@@ -264,7 +273,8 @@ static void notes_and_flows_go_with_the_begin(void **state)
         assert_true(number_of(&note, 1, 0) == 1 && number_of(&note, 3, 99) == 4); /* batch */
         if (phase == PP_PHASE_READ) {
             assert_true(find(b.event.bytes, b.event.n, 4, 3, &note));
-            assert_true(number_of(&note, 1, 0) == 5 && number_of(&note, 3, 99) == 0); /* cpu_ns, measured as 0 */
+            assert_true(number_of(&note, 1, 0) == 5 &&
+                        number_of(&note, 3, 99) == 0); /* cpu_ns, measured as 0 */
             assert_false(find(b.event.bytes, b.event.n, 4, 4, &note));
         }
     }
@@ -285,7 +295,12 @@ static void counters_overlaps_errors_and_losses_have_their_place(void **state)
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 1, "queue_ready_batches", 2};
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 1, "cpu_ns_total", 2};
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 2, "rss_bytes", 9.5};
-    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 20, .thread = FX_WORKER, .path = "a.jpg", .kind = "corrupt", .reason = NULL, .count = 1};
+    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 20,
+                                                            .thread = FX_WORKER,
+                                                            .path = "a.jpg",
+                                                            .kind = "corrupt",
+                                                            .reason = NULL,
+                                                            .count = 1};
     f.run->loss[f.run->n_losses++] = (typeof(f.run->loss[0])){"spans", "the ring was full", 12};
     load(&f);
     assert_true(find_track(0, "cpu_ns_total", 2, &track) && find(track.bytes, track.n, 8, 0, &value));
@@ -366,17 +381,20 @@ static void what_the_gpu_did_has_tracks_of_its_own(void **state)
     unload(&f);
 }
 
-/* Copies in flight together, the same stream in two contexts, calls of nobody's thread: no slice lies across another of its track. */
+/* Copies in flight together, the same stream in two contexts, calls of nobody's thread: no slice lies across
+ * another of its track. */
 static void gpu_rows_that_overlap_lie_side_by_side(void **state)
 {
-    static const char *const tracks[] = {"stream 7", "stream 7 (overlapping 1)", "stream 7 of context 2", "thread 99 (CUDA calls)", "no thread (CUDA calls)"};
+    static const char *const tracks[] = {"stream 7", "stream 7 (overlapping 1)", "stream 7 of context 2",
+                                         "thread 99 (CUDA calls)", "no thread (CUDA calls)"};
     static const struct pp_gpu_row rows[] = {
         {"memcpy", NULL, NULL, NULL, FX_T0, 100, 1, FX_NO, FX_NO, 0, 1, 7, FX_NO, -1, -1},
         {"memcpy", NULL, NULL, NULL, FX_T0 + 50, 100, 1, FX_NO, FX_NO, 0, 1, 7, FX_NO, -1, -1},
         {"kernel", NULL, NULL, NULL, FX_T0 + 60, 100, 0, FX_NO, FX_NO, 0, 2, 7, FX_NO, -1, -1},
         {"api", NULL, NULL, NULL, FX_T0 + 70, UINT64_MAX, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, 99, -1, -1},
         {"api", NULL, NULL, NULL, FX_T0 + 80, 5, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
-        {"a kind of a later version", NULL, NULL, NULL, FX_T0 + 90, 5, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO, -1, -1},
+        {"a kind of a later version", NULL, NULL, NULL, FX_T0 + 90, 5, 0, FX_NO, FX_NO, FX_NO, FX_NO, FX_NO,
+         FX_NO, -1, -1},
     };
     struct fake_export f;
     struct event b;

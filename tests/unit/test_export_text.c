@@ -40,11 +40,19 @@ static void csv_has_units_and_leaves_unknown_cells_empty(void **state)
     s->run_delay_ns = 77;
     s->cache_hit_kib = 4;
     char *text = export_text(&f, &pp_export_csv);
-    expect_line(text, "thread,lane,pid,tid,phase,kind,name,start_ns,dur_ns,epoch,batch,sample,samples,bytes,cpu_ns,run_delay_ns,cache_hit_kib,"
-                      "error,retry,unfinished,warmup");
-    expect_line(text, "pp-worker-0,worker,4242,4300,read,work,,7001000000,200000,0,1,11,,5000,0,,,0,0,0,0"); /* CPU time 0 was measured */
+    expect_line(
+        text,
+        "thread,lane,pid,tid,phase,kind,name,start_ns,dur_ns,epoch,batch,sample,samples,bytes,cpu_ns,run_delay_ns,cache_hit_kib,"
+        "error,retry,unfinished,warmup");
+    expect_line(
+        text,
+        "pp-worker-0,worker,4242,4300,read,work,,7001000000,200000,0,1,11,,5000,0,,,0,0,0,0"); /* CPU time 0
+                                                                                                  was measured
+                                                                                                */
     expect_line(text, "pp-copy,copy,,,h2d,work,,7001300000,100000,0,1,,32,4096,,,,0,0,0,0");
-    expect_line(text, "pp-worker-0,worker,4242,4300,decode,work,\"odd, \"\"name\"\"\",7001300000,100000,0,,,,0,,77,4,1,0,0,1");
+    expect_line(
+        text,
+        "pp-worker-0,worker,4242,4300,decode,work,\"odd, \"\"name\"\"\",7001300000,100000,0,,,,0,,77,4,1,0,0,1");
     size_t lines = 0;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
@@ -53,7 +61,7 @@ static void csv_has_units_and_leaves_unknown_cells_empty(void **state)
     fx_end(&f);
 }
 
-/* ---- chrome ---------------------------------------------------------------------------------------------------------------- */
+/* ---- chrome ---- */
 
 static json_t *export_json(struct fake_export *f)
 {
@@ -84,9 +92,9 @@ static json_t *find_event(json_t *doc, const char *ph, const char *name, int nth
 {
     size_t i;
     json_t *e;
-    json_array_foreach(json_object_get(doc, "traceEvents"), i, e)
-        if (strcmp(string_at(e, "ph"), ph) == 0 && strcmp(string_at(e, "name"), name) == 0 && nth-- == 0)
-            return e;
+    json_array_foreach(json_object_get(doc, "traceEvents"), i,
+                       e) if (strcmp(string_at(e, "ph"), ph) == 0 &&
+                              strcmp(string_at(e, "name"), name) == 0 && nth-- == 0) return e;
     return NULL;
 }
 
@@ -107,7 +115,8 @@ static void chrome_events_carry_times_ids_and_notes(void **state)
     json_t *doc = export_json(&f), *e = need_event(doc, "X", "read", 0), *args = json_object_get(e, "args");
     assert_true(number_at(e, "ts") == 2000.0 && number_at(e, "dur") == 200.0);
     assert_true(number_at(e, "pid") == 4242 && number_at(e, "tid") == 4300);
-    assert_true(number_at(args, "batch") == 2 && number_at(args, "sample") == 12 && number_at(args, "bytes") == 5000 && number_at(args, "cpu_ns") == 0);
+    assert_true(number_at(args, "batch") == 2 && number_at(args, "sample") == 12 &&
+                number_at(args, "bytes") == 5000 && number_at(args, "cpu_ns") == 0);
     assert_null(json_object_get(args, "samples"));
     assert_null(json_object_get(args, "run_delay_ns"));
     assert_string_equal(string_at(e, "cat"), "work");
@@ -126,7 +135,10 @@ static void chrome_events_carry_times_ids_and_notes(void **state)
 
 static void chrome_flows_follow_a_batch(void **state)
 {
-    static const struct { const char *ph; double ts_us, tid; } hops[] = {{"s", 200, 4300}, {"t", 300, 4301}, {"f", 400, 4302}};
+    static const struct {
+        const char *ph;
+        double ts_us, tid;
+    } hops[] = {{"s", 200, 4300}, {"t", 300, 4301}, {"f", 400, 4302}};
     struct fake_export f;
     fx_begin(&f);
     for (uint32_t b = 0; b < 3; b++)
@@ -135,7 +147,8 @@ static void chrome_flows_follow_a_batch(void **state)
     for (size_t h = 0; h < 3; h++) {
         for (int b = 0; b < 3; b++) {
             json_t *e = need_event(doc, hops[h].ph, "batch", b);
-            assert_true(number_at(e, "id") == b && number_at(e, "ts") == 1000.0 * b + hops[h].ts_us && number_at(e, "tid") == hops[h].tid);
+            assert_true(number_at(e, "id") == b && number_at(e, "ts") == 1000.0 * b + hops[h].ts_us &&
+                        number_at(e, "tid") == hops[h].tid);
         }
         assert_null(find_event(doc, hops[h].ph, "batch", 3));
     }
@@ -155,7 +168,12 @@ static void chrome_survives_odd_content(void **state)
     f.run->thread[FX_WORKER].name = "w\"0";
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 1500, "queue \"a\"", 2.5};
     f.counter[f.n_counters++] = (typeof(f.counter[0])){FX_T0 + 2000, "psi", NAN};
-    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 42000, .path = "x\"y", .kind = "corrupt", .action = "skipped", .reason = NULL, .count = 3};
+    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 42000,
+                                                            .path = "x\"y",
+                                                            .kind = "corrupt",
+                                                            .action = "skipped",
+                                                            .reason = NULL,
+                                                            .count = 3};
     f.run->loss[f.run->n_losses++] = (typeof(f.run->loss[0])){"spans", "the \"ring\" was full", 12};
     fake_text(f.run, "config", "dataset", "/data/\"q\"");
     json_t *doc = export_json(&f), *e = need_event(doc, "X", "a \"b\" \\ \n \xef\xbf\xbd", 0);
@@ -191,10 +209,13 @@ static const char *named(json_t *doc, const char *what, json_t *event)
 {
     size_t i;
     json_t *e;
-    json_array_foreach(json_object_get(doc, "traceEvents"), i, e)
-        if (strcmp(string_at(e, "name"), what) == 0 && number_at(e, "pid") == number_at(event, "pid")
-            && (strcmp(what, "process_name") == 0 || number_at(e, "tid") == number_at(event, "tid")))
-            return string_at(json_object_get(e, "args"), "name");
+    json_array_foreach(json_object_get(doc, "traceEvents"), i,
+                       e) if (strcmp(string_at(e, "name"), what) == 0 &&
+                              number_at(e, "pid") == number_at(event, "pid") &&
+                              (strcmp(what, "process_name") == 0 ||
+                               number_at(e, "tid") ==
+                                   number_at(event, "tid"))) return string_at(json_object_get(e, "args"),
+                                                                              "name");
     return "";
 }
 
@@ -207,9 +228,12 @@ static void chrome_draws_what_the_gpu_did(void **state)
     json_t *doc = export_json(&f);
     for (int i = 0, calls = 0, works = 0; i < FX_DRAWN; i++) {
         const struct fx_drawn *d = &fx_drawn[i];
-        json_t *e = need_event(doc, "X", d->name, 0), *bytes = json_object_get(json_object_get(e, "args"), "bytes");
-        int of_device = d->group && strncmp(d->group, "GPU", 3) == 0, call = strcmp(d->category, "cuda_driver") == 0;
-        assert_true(number_at(e, "ts") == (double)d->start_us && number_at(e, "dur") == (double)d->length_ns / 1e3);
+        json_t *e = need_event(doc, "X", d->name, 0),
+               *bytes = json_object_get(json_object_get(e, "args"), "bytes");
+        int of_device = d->group && strncmp(d->group, "GPU", 3) == 0,
+            call = strcmp(d->category, "cuda_driver") == 0;
+        assert_true(number_at(e, "ts") == (double)d->start_us &&
+                    number_at(e, "dur") == (double)d->length_ns / 1e3);
         assert_string_equal(string_at(e, "cat"), d->category);
         assert_string_equal(named(doc, "thread_name", e), d->track);
         assert_string_equal(named(doc, "process_name", e), of_device ? d->group : "pipeprobe");
@@ -217,13 +241,15 @@ static void chrome_draws_what_the_gpu_did(void **state)
         if (!d->flow)
             continue;
         json_t *flow = need_event(doc, call ? "s" : "f", "ac2g", call ? calls++ : works++);
-        assert_true(number_at(flow, "id") == (double)(UINT64_C(1) << 40 | d->flow) && number_at(flow, "ts") == number_at(e, "ts") && number_at(flow, "tid") == number_at(e, "tid"));
+        assert_true(number_at(flow, "id") == (double)(UINT64_C(1) << 40 | d->flow) &&
+                    number_at(flow, "ts") == number_at(e, "ts") &&
+                    number_at(flow, "tid") == number_at(e, "tid"));
     }
     json_decref(doc);
     fx_end(&f);
 }
 
-/* ---- nvtxt ----------------------------------------------------------------------------------------------------------------- */
+/* ---- nvtxt ---- */
 
 static void nvtxt_says_what_the_importer_understands(void **state)
 {
@@ -232,9 +258,14 @@ static void nvtxt_says_what_the_importer_understands(void **state)
     fx_batch(&f, 1);
     f.name[2] = "he said \"no\"\n";
     fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 1300, 1300, 1)->name = 2; /* empty: the importer would skip it */
-    f.run->thread[FX_TRAINER].tid = 0;           /* unknown, */
-    f.run->thread[FX_COPY].tid = INT64_C(1) << 24; /* or beyond what Nsight can number */
-    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 500, .thread = FX_WORKER, .path = "a.jpg", .kind = "io", .reason = "gone", .count = 1};
+    f.run->thread[FX_TRAINER].tid = 0;                                /* unknown, */
+    f.run->thread[FX_COPY].tid = INT64_C(1) << 24;                    /* or beyond what Nsight can number */
+    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 500,
+                                                            .thread = FX_WORKER,
+                                                            .path = "a.jpg",
+                                                            .kind = "io",
+                                                            .reason = "gone",
+                                                            .count = 1};
     f.run->loss[f.run->n_losses++] = (typeof(f.run->loss[0])){"spans", "full", 12};
     fake_text(f.run, "run", "recovery", "recovered 3 spans");
     char *text = export_text(&f, &pp_export_nvtxt);

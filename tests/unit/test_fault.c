@@ -20,10 +20,24 @@ static struct pp_faults *parse(const char *spec)
 static void every_fault_of_the_table_parses(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s", "open-latency=1ms", "read-bandwidth=20MB,after=2s", "read-iops=3k",
-                                        "slow-shard=10ms,of=8", "read-errors=0.03,fails=2", "straggler=0.02,cost=40ms", "slow-worker=5ms,worker=1",
-                                        "decode-cost=3", "transform-cost=2ms", "collate-cost=4ms", "global-lock", "startup-cost=1s",
-                                        "cold-cache=5ms", "storage-stall=200ms,every=2s", "epoch-restart=300ms", "sync-latency=2ms", "copy-staging=1GB"};
+    static const char *const specs[] = {"read-latency=5ms,jitter=0.5,tail=0.01:250ms,after=1s",
+                                        "open-latency=1ms",
+                                        "read-bandwidth=20MB,after=2s",
+                                        "read-iops=3k",
+                                        "slow-shard=10ms,of=8",
+                                        "read-errors=0.03,fails=2",
+                                        "straggler=0.02,cost=40ms",
+                                        "slow-worker=5ms,worker=1",
+                                        "decode-cost=3",
+                                        "transform-cost=2ms",
+                                        "collate-cost=4ms",
+                                        "global-lock",
+                                        "startup-cost=1s",
+                                        "cold-cache=5ms",
+                                        "storage-stall=200ms,every=2s",
+                                        "epoch-restart=300ms",
+                                        "sync-latency=2ms",
+                                        "copy-staging=1GB"};
     const char *name, *args;
     int n = 0;
     while (pp_faults_help(n, &name, &args))
@@ -38,9 +52,16 @@ static void bad_specs_are_named(void **state)
     (void)state;
     static const struct {
         const char *spec, *word;
-    } rows[] = {{"read-latncy=5ms", "read-latency"}, {"read-latency", "read-latency="}, {"read-latency=fast", "fast"},
-                {"read-latency=5ms,of=3", "of"},     {"read-errors=1.5", "1.5"},        {"slow-shard=1ms,of=0", "of"},       {"global-lock=3", "3"},            {"", "list"},
-                {"read-latency=5ms,tail=0.1", "tail"}, {"read-iops=0", "0"}};
+    } rows[] = {{"read-latncy=5ms", "read-latency"},
+                {"read-latency", "read-latency="},
+                {"read-latency=fast", "fast"},
+                {"read-latency=5ms,of=3", "of"},
+                {"read-errors=1.5", "1.5"},
+                {"slow-shard=1ms,of=0", "of"},
+                {"global-lock=3", "3"},
+                {"", "list"},
+                {"read-latency=5ms,tail=0.1", "tail"},
+                {"read-iops=0", "0"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_faults *f = (void *)1;
         struct pp_err err = {0};
@@ -107,7 +128,8 @@ static void errors_hit_their_share_and_pass_after_n_tries(void **state)
         struct pp_err err;
         pp_status first = pp_fault_before_read(f, &at, 0, &err);
         hit += first == PP_E_TRANSIENT;
-        assert_int_equal(pp_fault_before_read(f, &at, 1, &err), first); /* a function of the sample, not of luck */
+        assert_int_equal(pp_fault_before_read(f, &at, 1, &err),
+                         first); /* a function of the sample, not of luck */
         assert_int_equal(pp_fault_before_read(f, &at, 2, &err), PP_OK);
     }
     assert_in_range(hit, 1000 - 137, 1000 + 137); /* 5 standard deviations of a binomial(4000, 1/4) */
@@ -191,11 +213,18 @@ static void nothing_happens_without_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_fault_of_the_table_parses), cmocka_unit_test(bad_specs_are_named),
-        cmocka_unit_test(latency_blocks_without_cpu),      cmocka_unit_test(costs_burn_cpu),
-        cmocka_unit_test(bandwidth_is_shared_and_exact), cmocka_unit_test(reads_are_counted),  cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
-        cmocka_unit_test(a_slow_shard_is_a_run_of_neighbours), cmocka_unit_test(a_cold_cache_is_warm_the_second_time),
-        cmocka_unit_test(staging_costs_cpu_only_for_pageable_memory), cmocka_unit_test(after_waits_for_its_time),        cmocka_unit_test(nothing_happens_without_faults),
+        cmocka_unit_test(every_fault_of_the_table_parses),
+        cmocka_unit_test(bad_specs_are_named),
+        cmocka_unit_test(latency_blocks_without_cpu),
+        cmocka_unit_test(costs_burn_cpu),
+        cmocka_unit_test(bandwidth_is_shared_and_exact),
+        cmocka_unit_test(reads_are_counted),
+        cmocka_unit_test(errors_hit_their_share_and_pass_after_n_tries),
+        cmocka_unit_test(a_slow_shard_is_a_run_of_neighbours),
+        cmocka_unit_test(a_cold_cache_is_warm_the_second_time),
+        cmocka_unit_test(staging_costs_cpu_only_for_pageable_memory),
+        cmocka_unit_test(after_waits_for_its_time),
+        cmocka_unit_test(nothing_happens_without_faults),
     };
     return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What is looked for beside the wait: an interval is found where one was planted, named by what happens then, and never in noise; the first batch and the
- * boundaries of epochs are found where they cost something. */
+/* What is looked for beside the wait: an interval is found where one was planted, named by what happens then,
+ * and never in noise; the first batch and the boundaries of epochs are found where they cost something. */
 #include "fake_run.h"
 #include "probe/base/rng.h"
 #include "report/source.h"
@@ -71,14 +71,17 @@ static void test_noise_has_no_period(void **state)
         for (uint64_t seed = 0; seed < 75; seed++) {
             struct pp_rng r = pp_rng_key(seed, k, 1, 2);
             struct pp_period p;
-            size_t n = k < 6 ? add_noise(e, 0, counts[k], &r) : k == 6 ? add_clusters(e, 0, 12, &r) : add_drift(e, 0, 60, &r);
+            size_t n = k < 6    ? add_noise(e, 0, counts[k], &r)
+                       : k == 6 ? add_clusters(e, 0, 12, &r)
+                                : add_drift(e, 0, 60, &r);
             qsort(e, n, sizeof(*e), by_time);
             fired += pp_stats_period(e, n, SPAN, SLOTS, 0.4, &p);
         }
     assert_in_range(fired, 0, 8);
 }
 
-/* Stalls every `period` seconds, each that late or early (a random walk), among others. Returns how many of 8 were found, at the right interval. */
+/* Stalls every `period` seconds, each that late or early (a random walk), among others. Returns how many of 8
+ * were found, at the right interval. */
 static int found_of_8(double period, double jitter, size_t others)
 {
     static struct pp_stats_event e[1024];
@@ -101,27 +104,29 @@ static int found_of_8(double period, double jitter, size_t others)
 
 static void test_planted_periods_are_found(void **state)
 {
-    assert_int_equal(found_of_8(150, 0, 0), 8);  /* four stalls, three returns */
+    assert_int_equal(found_of_8(150, 0, 0), 8); /* four stalls, three returns */
     assert_int_equal(found_of_8(100, 0.01, 0), 8);
     assert_int_equal(found_of_8(20, 0, 5), 8);
     assert_in_range(found_of_8(20, 0.05, 5), 7, 8);
     assert_in_range(found_of_8(60, 0.01, 40), 6, 8); /* 10 among 40 */
-    assert_int_equal(found_of_8(2, 0.03, 0), 8);  /* 300: more than are looked at */
-    assert_int_equal(found_of_8(400, 0, 0), 0);   /* it came twice: nobody can tell */
+    assert_int_equal(found_of_8(2, 0.03, 0), 8);     /* 300: more than are looked at */
+    assert_int_equal(found_of_8(400, 0, 0), 0);      /* it came twice: nobody can tell */
 }
 
 /* ---- in a run ---- */
 
 struct planted {
     int batches;
-    double every_s;       /* 0: none */
+    double every_s; /* 0: none */
     uint64_t stall_ns;
-    pp_phase phase;       /* of the trainer; READ: its wait, while the workers read */
-    double noise;         /* of the step */
-    double io_waited, io_waited_always; /* PSI io: the part of the stalls, and of all other time, in which some task waited for I/O; counters are there if either is > 0 */
+    pp_phase phase;                     /* of the trainer; READ: its wait, while the workers read */
+    double noise;                       /* of the step */
+    double io_waited, io_waited_always; /* PSI io: the part of the stalls, and of all other time, in which
+                                           some task waited for I/O; counters are there if either is > 0 */
 };
 
-static struct pp_span *lap(struct fake_run *f, uint32_t thread, pp_phase phase, uint64_t *t, uint64_t dur_ns, int batch)
+static struct pp_span *lap(struct fake_run *f, uint32_t thread, pp_phase phase, uint64_t *t, uint64_t dur_ns,
+                           int batch)
 {
     struct pp_span *s = fake_span(f, thread, phase, *t, dur_ns);
     s->batch = (uint32_t)batch;
@@ -129,8 +134,10 @@ static struct pp_span *lap(struct fake_run *f, uint32_t thread, pp_phase phase, 
     return s;
 }
 
-/* Tasks that wait for I/O during these stalls and at other times, as the system counts it and a collector reads it ten times a second. */
-static void add_psi(struct fake_run *f, const struct planted *p, const uint64_t *stall_start, size_t stalls, uint64_t end)
+/* Tasks that wait for I/O during these stalls and at other times, as the system counts it and a collector
+ * reads it ten times a second. */
+static void add_psi(struct fake_run *f, const struct planted *p, const uint64_t *stall_start, size_t stalls,
+                    uint64_t end)
 {
     double waited = 0;
     size_t at = 0;
@@ -147,7 +154,8 @@ static void add_psi(struct fake_run *f, const struct planted *p, const uint64_t 
 static struct fake_run *planted_run(const struct planted *p)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"), worker = fake_thread(f, PP_LANE_WORKER, "pp-worker-0");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "pp-worker-0");
     struct pp_rng r = pp_rng_key(7, 0, 0, 5);
     uint64_t t = FAKE_T0, next = FAKE_T0 + (uint64_t)(p->every_s * 0.7e9), stall_start[64];
     size_t n_stalls = 0;
@@ -160,7 +168,8 @@ static struct fake_run *planted_run(const struct planted *p)
         if (stalls && p->phase == PP_PHASE_CHECKPOINT)
             lap(f, trainer, PP_PHASE_CHECKPOINT, &t, p->stall_ns, b)->batch = PP_NO_BATCH;
         lap(f, trainer, PP_PHASE_DATA_WAIT, &t, wait, b);
-        uint64_t step = (uint64_t)(20e6 * (1 + p->noise * -log(1 - pp_rng_unit(&r)))) + (stalls && p->phase == PP_PHASE_STEP ? p->stall_ns : 0);
+        uint64_t step = (uint64_t)(20e6 * (1 + p->noise * -log(1 - pp_rng_unit(&r)))) +
+                        (stalls && p->phase == PP_PHASE_STEP ? p->stall_ns : 0);
         lap(f, trainer, PP_PHASE_STEP, &t, step, b);
         if (b < 5)
             for (size_t i = 1; i <= 2; i++)
@@ -221,7 +230,8 @@ static void expect_periodic(const struct planted *p, const char *words)
 
 static void test_a_stall_is_named_by_what_happens_then(void **state)
 {
-    struct planted p = {.batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_CHECKPOINT, .noise = 0.1};
+    struct planted p = {
+        .batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_CHECKPOINT, .noise = 0.1};
     expect_periodic(&p, "every 9.0");
     expect_periodic(&p, "coincides with checkpoint spans");
     p.phase = PP_PHASE_STEP;
@@ -233,18 +243,27 @@ static void test_a_stall_is_named_by_what_happens_then(void **state)
     expect_periodic(&p, NULL);
     p = (struct planted){.batches = 3000, .noise = 1}; /* stalls all the time, at no interval */
     expect_periodic(&p, NULL);
-    p = (struct planted){.batches = 3000, .every_s = 9, .stall_ns = 60 * FAKE_MS, .phase = PP_PHASE_STEP}; /* 0.7 % of the time: an interval, but nobody loses by it */
+    p = (struct planted){.batches = 3000,
+                         .every_s = 9,
+                         .stall_ns = 60 * FAKE_MS,
+                         .phase = PP_PHASE_STEP}; /* 0.7 % of the time: an interval, but nobody loses by it */
     expect_periodic(&p, NULL);
 }
 
-/* Something writes at that interval, and tasks wait for I/O meanwhile: that is said, and where to look. Tasks that wait for I/O all the time coincide with nothing. */
+/* Something writes at that interval, and tasks wait for I/O meanwhile: that is said, and where to look. Tasks
+ * that wait for I/O all the time coincide with nothing. */
 static void test_tasks_that_wait_for_io_coincide(void **state)
 {
     static const struct {
         double in_stalls, always, least, most;
     } rows[] = {{0.9, 0, 0.85, 0.95}, {0.9, 0.1, 0.7, 0.9}, {0.6, 0.6, 0, 0.1}, {0.2, 0, 0.15, 0.25}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct planted p = {.batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_READ, .io_waited = rows[i].in_stalls, .io_waited_always = rows[i].always};
+        struct planted p = {.batches = 3000,
+                            .every_s = 9,
+                            .stall_ns = 400 * FAKE_MS,
+                            .phase = PP_PHASE_READ,
+                            .io_waited = rows[i].in_stalls,
+                            .io_waited_always = rows[i].always};
         struct fake_run *f = planted_run(&p);
         struct pp_report *r = build(f);
         const struct pp_report_finding *found = find(r, "periodic-stalls");
@@ -257,7 +276,11 @@ static void test_tasks_that_wait_for_io_coincide(void **state)
         pp_report_free(r);
         fake_free(f);
     }
-    struct planted unrecorded = {.batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_READ}; /* without counters the share is unknown, and nothing is said of it */
+    struct planted unrecorded = {
+        .batches = 3000,
+        .every_s = 9,
+        .stall_ns = 400 * FAKE_MS,
+        .phase = PP_PHASE_READ}; /* without counters the share is unknown, and nothing is said of it */
     struct fake_run *f = planted_run(&unrecorded);
     struct pp_report *r = build(f);
     assert_true(isnan(number(find(r, "periodic-stalls"), "psi_io_share")));
@@ -279,17 +302,22 @@ static void test_too_few_batches_are_not_measured(void **state)
 /* ---- first batch, epoch boundaries ---- */
 
 /* 100 ms of opening, then batches of 50 ms; epochs of 10, at whose beginning the trainer waits that long. */
-static struct pp_report *epochs_run(uint64_t boundary_ns, uint64_t restart_ns, const char *ended_by, struct fake_run **run)
+static struct pp_report *epochs_run(uint64_t boundary_ns, uint64_t restart_ns, const char *ended_by,
+                                    struct fake_run **run)
 {
     struct fake_run *f = *run = calloc(1, sizeof(*f));
-    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"), worker = fake_thread(f, PP_LANE_WORKER, "pp-worker-0"), main_thread = fake_thread(f, PP_LANE_MAIN, "pp-main");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "pp-trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "pp-worker-0"),
+             main_thread = fake_thread(f, PP_LANE_MAIN, "pp-main");
     uint64_t t = FAKE_T0;
     fake_span(f, main_thread, PP_PHASE_STARTUP, t, 100 * FAKE_MS);
     t += 100 * FAKE_MS;
     for (int b = 0; b < 100; b++) {
         int first = b > 0 && b % 10 == 0;
         uint64_t begun = t;
-        struct pp_span *wait = lap(f, trainer, first ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT, &t, first ? boundary_ns : 5 * FAKE_MS, b), *step;
+        struct pp_span *wait = lap(f, trainer, first ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT, &t,
+                                   first ? boundary_ns : 5 * FAKE_MS, b),
+                       *step;
         wait->epoch = (uint16_t)(b / 10);
         step = lap(f, trainer, PP_PHASE_STEP, &t, 45 * FAKE_MS, b);
         step->epoch = (uint16_t)(b / 10);
@@ -358,8 +386,13 @@ static void test_first_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_noise_has_no_period), cmocka_unit_test(test_planted_periods_are_found), cmocka_unit_test(test_a_stall_is_named_by_what_happens_then),
-        cmocka_unit_test(test_tasks_that_wait_for_io_coincide), cmocka_unit_test(test_too_few_batches_are_not_measured), cmocka_unit_test(test_epoch_boundaries), cmocka_unit_test(test_first_batch),
+        cmocka_unit_test(test_noise_has_no_period),
+        cmocka_unit_test(test_planted_periods_are_found),
+        cmocka_unit_test(test_a_stall_is_named_by_what_happens_then),
+        cmocka_unit_test(test_tasks_that_wait_for_io_coincide),
+        cmocka_unit_test(test_too_few_batches_are_not_measured),
+        cmocka_unit_test(test_epoch_boundaries),
+        cmocka_unit_test(test_first_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

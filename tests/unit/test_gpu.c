@@ -1,4 +1,5 @@
-/* GPU idle time and the sync verdicts from made-up rows: every nanosecond of the split is known beforehand. */
+/* GPU idle time and the sync verdicts from made-up rows: every nanosecond of the split is known beforehand.
+ */
 #include "fake_run.h"
 #include "json_schema.h"
 #include "report/gpu.h"
@@ -27,8 +28,14 @@ static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err 
 static struct pp_gpu_row *add(const char *kind, uint64_t from, uint64_t to, uint32_t batch)
 {
     assert_true(n_rows < MOST_ROWS);
-    row[n_rows] = (struct pp_gpu_row){.kind = kind, .start_ns = from, .dur_ns = to - from, .batch = batch, .correlation = correlation, .thread = UINT32_MAX,
-                                      .asynchronous = -1, .result = -1};
+    row[n_rows] = (struct pp_gpu_row){.kind = kind,
+                                      .start_ns = from,
+                                      .dur_ns = to - from,
+                                      .batch = batch,
+                                      .correlation = correlation,
+                                      .thread = UINT32_MAX,
+                                      .asynchronous = -1,
+                                      .result = -1};
     return &row[n_rows++];
 }
 
@@ -39,7 +46,8 @@ static void call(uint32_t tid, uint64_t from, uint64_t to, uint32_t batch)
     add("api", from, to, batch)->thread = tid;
 }
 
-/* One batch of 30 ms: where its parts lie, in us from its beginning; to 0: there is none. The kernel runs from kernel[0] to kernel[1]. */
+/* One batch of 30 ms: where its parts lie, in us from its beginning; to 0: there is none. The kernel runs
+ * from kernel[0] to kernel[1]. */
 struct shape {
     unsigned copy[2], kernel[2], launch, sync[2], other_copy[2];
     const char *source, *sync_name;
@@ -57,22 +65,34 @@ static void batch_rows(const struct shape *s, uint64_t t, uint32_t batch)
     }
     if (s->other_copy[1]) {
         call(COPY_TID, t + s->other_copy[0] * US, t + s->other_copy[1] * US, batch + 1000);
-        struct pp_gpu_row *c = add("memcpy", t + s->other_copy[0] * US, t + s->other_copy[1] * US, batch + 1000);
+        struct pp_gpu_row *c = add("memcpy", t + s->other_copy[0] * US, t + s->other_copy[1] * US,
+                                   batch + 1000);
         c->source = "pinned";
         c->asynchronous = 0;
     }
     if (s->sync[1]) {
         call(TRAINER_TID, t + s->sync[0] * US, t + s->sync[1] * US, batch);
-        add("sync", t + s->sync[0] * US, t + s->sync[1] * US, batch)->name = s->sync_name ? s->sync_name : "context synchronize";
+        add("sync", t + s->sync[0] * US, t + s->sync[1] * US, batch)->name = s->sync_name
+                                                                                 ? s->sync_name
+                                                                                 : "context synchronize";
     }
     call(TRAINER_TID, t + s->launch * US, t + s->launch * US + 5 * US, batch);
-    add("kernel", t + s->kernel[0] * US, t + s->kernel[1] * US, s->no_batch ? UINT32_MAX : batch)->name = "pp_spin";
+    add("kernel", t + s->kernel[0] * US, t + s->kernel[1] * US, s->no_batch ? UINT32_MAX : batch)
+        ->name = "pp_spin";
 }
 
 static struct fake_run *make(const struct shape *s, uint64_t wait_us, uint64_t step_us)
 {
-    struct fake_pipeline p = {.workers = 2, .batches = BATCHES, .warmup = WARMUP, .batch_size = 8, .wait_ns = wait_us * US, .step_ns = step_us * US, .h2d_ns = wait_us * US,
-                              .stage = {{PP_PHASE_READ, 50 * US, 0.1, 0}, {PP_PHASE_DECODE, 100 * US, 0.98, 0.01}, {PP_PHASE_SLOT_WAIT, 2850 * US, 0.01, 0}}};
+    struct fake_pipeline p = {.workers = 2,
+                              .batches = BATCHES,
+                              .warmup = WARMUP,
+                              .batch_size = 8,
+                              .wait_ns = wait_us * US,
+                              .step_ns = step_us * US,
+                              .h2d_ns = wait_us * US,
+                              .stage = {{PP_PHASE_READ, 50 * US, 0.1, 0},
+                                        {PP_PHASE_DECODE, 100 * US, 0.98, 0.01},
+                                        {PP_PHASE_SLOT_WAIT, 2850 * US, 0.01, 0}}};
     struct fake_run *f = fake_pipeline(&p);
     fake_text(f, "run", "outcome", "finished");
     fake_text(f, "config", "device_kind", "cuda");
@@ -109,15 +129,70 @@ static const struct {
     double busy, data, copy, sync, launch, other; /* of the 30 ms a batch takes, in ms */
 } splits[] = {
     {"the loader is late: the copy comes 9 ms after the kernel before, takes 1 ms and is launched at once",
-     {.copy = {9000, 10000}, .kernel = {10000, 30000}, .launch = 10000}, 20, 9, 1, 0, 0, 0},
+     {.copy = {9000, 10000}, .kernel = {10000, 30000}, .launch = 10000},
+     20,
+     9,
+     1,
+     0,
+     0,
+     0},
     {"a long copy", {.copy = {1000, 10000}, .kernel = {10000, 30000}, .launch = 10000}, 20, 1, 9, 0, 0, 0},
-    {"the data is there early and the host launches late", {.copy = {1000, 2000}, .kernel = {10000, 30000}, .launch = 9500}, 20, 1, 1, 0, 8, 0},
-    {"a synchronisation before the launch, data there", {.copy = {500, 1000}, .kernel = {10000, 30000}, .launch = 9000, .sync = {2000, 8000}}, 20, 0.5, 0.5, 6, 3, 0},
-    {"a synchronisation while the batch is copied is the copy's", {.copy = {2000, 8000}, .kernel = {10000, 30000}, .launch = 10000, .sync = {2000, 9000}}, 20, 2, 6, 1, 1, 0},
-    {"the wait for the kernel itself, which begins after its launch, is none", {.copy = {0, 1000}, .kernel = {10000, 30000}, .launch = 2000, .sync = {2010, 30000}}, 20, 0, 1, 0, 9, 0},
-    {"launched, and held back by a blocking copy of another batch", {.copy = {0, 1000}, .kernel = {10000, 30000}, .launch = 2000, .other_copy = {2000, 9000}}, 20, 0, 8, 0, 2, 0},
-    {"an unknown batch is not guessed at", {.copy = {1000, 9000}, .kernel = {10000, 30000}, .launch = 9000, .no_batch = 1}, 20, 0, 0, 0, 1, 9},
-    {"copies under the kernel before leave nothing", {.copy = {1, 2}, .kernel = {0, 30000}, .launch = 0}, 30, 0, 0, 0, 0, 0},
+    {"the data is there early and the host launches late",
+     {.copy = {1000, 2000}, .kernel = {10000, 30000}, .launch = 9500},
+     20,
+     1,
+     1,
+     0,
+     8,
+     0},
+    {"a synchronisation before the launch, data there",
+     {.copy = {500, 1000}, .kernel = {10000, 30000}, .launch = 9000, .sync = {2000, 8000}},
+     20,
+     0.5,
+     0.5,
+     6,
+     3,
+     0},
+    {"a synchronisation while the batch is copied is the copy's",
+     {.copy = {2000, 8000}, .kernel = {10000, 30000}, .launch = 10000, .sync = {2000, 9000}},
+     20,
+     2,
+     6,
+     1,
+     1,
+     0},
+    {"the wait for the kernel itself, which begins after its launch, is none",
+     {.copy = {0, 1000}, .kernel = {10000, 30000}, .launch = 2000, .sync = {2010, 30000}},
+     20,
+     0,
+     1,
+     0,
+     9,
+     0},
+    {"launched, and held back by a blocking copy of another batch",
+     {.copy = {0, 1000}, .kernel = {10000, 30000}, .launch = 2000, .other_copy = {2000, 9000}},
+     20,
+     0,
+     8,
+     0,
+     2,
+     0},
+    {"an unknown batch is not guessed at",
+     {.copy = {1000, 9000}, .kernel = {10000, 30000}, .launch = 9000, .no_batch = 1},
+     20,
+     0,
+     0,
+     0,
+     1,
+     9},
+    {"copies under the kernel before leave nothing",
+     {.copy = {1, 2}, .kernel = {0, 30000}, .launch = 0},
+     30,
+     0,
+     0,
+     0,
+     0,
+     0},
 };
 
 static void idle_time_is_divided_to_the_nanosecond(void **state)
@@ -125,13 +200,15 @@ static void idle_time_is_divided_to_the_nanosecond(void **state)
     for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++) {
         struct fake_run *f = make(&splits[i].shape, 10000, 20000);
         struct pp_report *r = report(f);
-        const double want[] = {splits[i].data, splits[i].copy, splits[i].sync, splits[i].launch, splits[i].other};
+        const double want[] = {splits[i].data, splits[i].copy, splits[i].sync, splits[i].launch,
+                               splits[i].other};
         double sum = r->gpu->busy_share;
         assert_null(r->gpu->not_measured);
         assert_true(fabs(r->gpu->busy_share - splits[i].busy / 30) < 1e-6);
         for (int k = 0; k < PP_GPU_IDLES; k++) {
             if (fabs(r->gpu->idle_share[k] - want[k] / 30) > 1e-6)
-                fail_msg("%s: part %d is %.4f ms, not %.4f", splits[i].what, k, r->gpu->idle_share[k] * 30, want[k]);
+                fail_msg("%s: part %d is %.4f ms, not %.4f", splits[i].what, k, r->gpu->idle_share[k] * 30,
+                         want[k]);
             sum += r->gpu->idle_share[k];
         }
         assert_true(fabs(sum - 1) < 1e-9);
@@ -142,7 +219,11 @@ static void idle_time_is_divided_to_the_nanosecond(void **state)
 
 static void copies_and_calls_are_summed(void **state)
 {
-    const struct shape s = {.copy = {5000, 15000}, .kernel = {10000, 30000}, .launch = 9000, .sync = {1000, 2000}, .source = "pageable"};
+    const struct shape s = {.copy = {5000, 15000},
+                            .kernel = {10000, 30000},
+                            .launch = 9000,
+                            .sync = {1000, 2000},
+                            .source = "pageable"};
     struct fake_run *f = make(&s, 10000, 20000);
     struct pp_report *r = report(f);
     const struct pp_report_gpu *g = r->gpu;
@@ -165,12 +246,34 @@ static const struct {
     uint64_t wait_us, step_us;
     struct shape shape;
 } verdicts[] = {
-    {"sync", "pageable", 10000, 20000, {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000, .source = "pageable"}},
+    {"sync",
+     "pageable",
+     10000,
+     20000,
+     {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000, .source = "pageable"}},
     {"sync", "serial-copy", 10000, 20000, {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000}},
     {"sync", "h2d-bandwidth", 27000, 3000, {.copy = {500, 27000}, .kernel = {27000, 30000}, .launch = 27000}},
-    {"sync", "implicit-sync", 10000, 20000, {.copy = {1, 2}, .kernel = {10000, 30000}, .launch = 9990, .sync = {10, 9900}}},
-    {"sync", "small-batch", 2000, 28000, {.copy = {1, 2}, .kernel = {20000, 30000}, .launch = 3000, .sync = {10, 2000}, .sync_name = "event synchronize"}},
-    {NULL, NULL, 10000, 20000, {.copy = {9400, 9500}, .kernel = {10000, 30000}, .launch = 9990}}, /* late data: the spans say h2d, the device does not */
+    {"sync",
+     "implicit-sync",
+     10000,
+     20000,
+     {.copy = {1, 2}, .kernel = {10000, 30000}, .launch = 9990, .sync = {10, 9900}}},
+    {"sync",
+     "small-batch",
+     2000,
+     28000,
+     {.copy = {1, 2},
+      .kernel = {20000, 30000},
+      .launch = 3000,
+      .sync = {10, 2000},
+      .sync_name = "event synchronize"}},
+    {NULL,
+     NULL,
+     10000,
+     20000,
+     {.copy = {9400, 9500},
+      .kernel = {10000, 30000},
+      .launch = 9990}}, /* late data: the spans say h2d, the device does not */
 };
 
 static int same(const char *a, const char *b)
@@ -230,7 +333,8 @@ static void without_cupti_it_is_not_measured(void **state)
     assert_non_null(strstr(r->verdict.sentence, "NOT MEASURED: not recorded: there is no CUPTI"));
     char *text = NULL;
     size_t size;
-    int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_md, pp_render_csv, pp_render_html, pp_render_json};
+    int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_md, pp_render_csv, pp_render_html,
+                                                                  pp_render_json};
     for (size_t i = 0; i < 4; i++) {
         FILE *out = open_memstream(&text, &size);
         assert_int_equal(renderers[i](r, out), 0);
@@ -253,7 +357,8 @@ static void dropped_records_and_no_kernels_are_reasons(void **state)
     struct fake_run *f = make(&s, 10000, 20000);
     set_meta(f, "records_dropped", "11");
     struct pp_report *r = report(f);
-    assert_string_equal(r->gpu->not_measured, "11 of 1011 records were dropped, more than the 1 % that leaves shares intact");
+    assert_string_equal(r->gpu->not_measured,
+                        "11 of 1011 records were dropped, more than the 1 % that leaves shares intact");
     pp_report_free(r);
     set_meta(f, "records_dropped", "10");
     r = report(f);
@@ -322,7 +427,12 @@ static void nvml_is_summed_up_in_the_window(void **state)
 
 static void a_host_run_has_no_gpu(void **state)
 {
-    struct fake_pipeline p = {.workers = 1, .batches = BATCHES, .warmup = WARMUP, .batch_size = 8, .wait_ns = FAKE_MS, .step_ns = 20 * FAKE_MS,
+    struct fake_pipeline p = {.workers = 1,
+                              .batches = BATCHES,
+                              .warmup = WARMUP,
+                              .batch_size = 8,
+                              .wait_ns = FAKE_MS,
+                              .step_ns = 20 * FAKE_MS,
                               .stage = {{PP_PHASE_READ, FAKE_MS, 0.1, 0}}};
     struct fake_run *f = fake_pipeline(&p);
     fake_text(f, "config", "device_kind", "host");
@@ -337,8 +447,13 @@ static void a_host_run_has_no_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_time_is_divided_to_the_nanosecond), cmocka_unit_test(copies_and_calls_are_summed), cmocka_unit_test(sync_is_decided_by_the_device),
-        cmocka_unit_test(without_cupti_it_is_not_measured), cmocka_unit_test(dropped_records_and_no_kernels_are_reasons), cmocka_unit_test(nvml_is_summed_up_in_the_window), cmocka_unit_test(a_host_run_has_no_gpu),
+        cmocka_unit_test(idle_time_is_divided_to_the_nanosecond),
+        cmocka_unit_test(copies_and_calls_are_summed),
+        cmocka_unit_test(sync_is_decided_by_the_device),
+        cmocka_unit_test(without_cupti_it_is_not_measured),
+        cmocka_unit_test(dropped_records_and_no_kernels_are_reasons),
+        cmocka_unit_test(nvml_is_summed_up_in_the_window),
+        cmocka_unit_test(a_host_run_has_no_gpu),
     };
     return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
 }

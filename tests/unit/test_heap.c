@@ -59,7 +59,8 @@ static void test_zeroed_refuses_what_overflows(void **state)
     (void)state;
 }
 
-/* Many blocks, allocated, written and freed over and over, as a drain does: no page comes from the system again. */
+/* Many blocks, allocated, written and freed over and over, as a drain does: no page comes from the system
+ * again. */
 static void test_warm(void **state)
 {
     enum { BLOCKS = 24, ROUNDS = 20 };

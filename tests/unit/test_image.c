@@ -1,5 +1,5 @@
-/* The region decode against full decodes by plain libjpeg, EXIF rotation against its definition, PNG kinds against the pixels
- * they were made of, and damaged files. */
+/* The region decode against full decodes by plain libjpeg, EXIF rotation against its definition, PNG kinds
+ * against the pixels they were made of, and damaged files. */
 #include "probe/loader/image.h"
 
 #include <setjmp.h>
@@ -25,9 +25,11 @@ static int same_pixels(const struct pp_pixels *p, const uint8_t *whole, int whol
     for (int y = 0; y < crop.height; y++) {
         for (int x = 0; x < crop.width; x++) {
             const uint8_t *a = p->data + (size_t)y * p->stride + (size_t)x * 4;
-            const uint8_t *b = whole + ((size_t)(crop.y + y) * (size_t)whole_width + (size_t)(crop.x + x)) * 4;
+            const uint8_t *b = whole +
+                               ((size_t)(crop.y + y) * (size_t)whole_width + (size_t)(crop.x + x)) * 4;
             if (memcmp(a, b, 3) != 0) {
-                print_message("# pixel (%d, %d) of the crop: %d %d %d, full decode has %d %d %d\n", x, y, a[0], a[1], a[2], b[0], b[1], b[2]);
+                print_message("# pixel (%d, %d) of the crop: %d %d %d, full decode has %d %d %d\n", x, y,
+                              a[0], a[1], a[2], b[0], b[1], b[2]);
                 return 0;
             }
         }
@@ -48,7 +50,8 @@ static struct pp_rect random_rect(struct pp_rng *r, int width, int height)
     return c;
 }
 
-static void check_region(struct pp_decoder *d, struct bytes file, const uint8_t *whole, int width, int height, struct pp_rect crop, const char *what)
+static void check_region(struct pp_decoder *d, struct bytes file, const uint8_t *whole, int width, int height,
+                         struct pp_rect crop, const char *what)
 {
     struct pp_image_info info;
     struct pp_pixels p;
@@ -56,8 +59,10 @@ static void check_region(struct pp_decoder *d, struct bytes file, const uint8_t 
     pp_status status = pp_decoder_open(d, file.data, file.size, &info, &err);
     if (status == PP_OK)
         status = pp_decoder_region(d, crop, &p, &err);
-    if (status != PP_OK || info.width != width || info.height != height || !same_pixels(&p, whole, width, crop))
-        fail_msg("%s, %dx%d, region %dx%d at (%d, %d): %s", what, width, height, crop.width, crop.height, crop.x, crop.y, err.text);
+    if (status != PP_OK || info.width != width || info.height != height ||
+        !same_pixels(&p, whole, width, crop))
+        fail_msg("%s, %dx%d, region %dx%d at (%d, %d): %s", what, width, height, crop.width, crop.height,
+                 crop.x, crop.y, err.text);
 }
 
 static const struct {
@@ -118,7 +123,9 @@ static void region_equals_crop_of_full_decode(void **state)
             int width, height;
             char what[160];
             uint8_t *whole = decode_jpeg_whole(file, &width, &height);
-            snprintf(what, sizeof(what), "%s%s%s%s restart %d/%d quality %d", samplings[s].name, k.progressive ? " progressive" : "", k.separate_scans ? " separate scans" : "", k.arithmetic ? " arithmetic" : "", k.restart_rows, k.restart_blocks, k.quality);
+            snprintf(what, sizeof(what), "%s%s%s%s restart %d/%d quality %d", samplings[s].name,
+                     k.progressive ? " progressive" : "", k.separate_scans ? " separate scans" : "",
+                     k.arithmetic ? " arithmetic" : "", k.restart_rows, k.restart_blocks, k.quality);
             check_region(d, file, whole, width, height, (struct pp_rect){0, 0, width, height}, what);
             for (int i = 0; i < 8; i++)
                 check_region(d, file, whole, width, height, random_rect(&r, width, height), what);
@@ -129,7 +136,8 @@ static void region_equals_crop_of_full_decode(void **state)
     pp_decoder_destroy(d);
 }
 
-/* Every row and column as the crop's first and last, around MCU borders, for the kinds where upsampling looks at neighbours. */
+/* Every row and column as the crop's first and last, around MCU borders, for the kinds where upsampling looks
+ * at neighbours. */
 static void every_small_crop(void **state)
 {
     struct pp_decoder *d = make_decoder(0);
@@ -141,11 +149,14 @@ static void every_small_crop(void **state)
         int width, height;
         uint8_t *whole = decode_jpeg_whole(file, &width, &height);
         for (int x = 0; x < width; x++)
-            check_region(d, file, whole, width, height, (struct pp_rect){x, x * (height - 1) / width, 1, 1}, samplings[s].name);
+            check_region(d, file, whole, width, height, (struct pp_rect){x, x * (height - 1) / width, 1, 1},
+                         samplings[s].name);
         for (int y = 0; y < height; y++) {
             check_region(d, file, whole, width, height, (struct pp_rect){0, y, width, 1}, samplings[s].name);
-            check_region(d, file, whole, width, height, (struct pp_rect){20, y, 30, height - y}, samplings[s].name);
-            check_region(d, file, whole, width, height, (struct pp_rect){33, 0, 17, y + 1}, samplings[s].name);
+            check_region(d, file, whole, width, height, (struct pp_rect){20, y, 30, height - y},
+                         samplings[s].name);
+            check_region(d, file, whole, width, height, (struct pp_rect){33, 0, 17, y + 1},
+                         samplings[s].name);
         }
         free(whole);
         free(file.data);
@@ -161,8 +172,8 @@ static pp_status decode_one_corner(struct pp_decoder *d, struct bytes file, stru
     return status == PP_OK ? pp_decoder_region(d, (struct pp_rect){0, 0, 1, 1}, &p, err) : status;
 }
 
-/* Data that stops early but ends properly: libjpeg warns and fills up (smoothing blocks of a progressive image whose later scans are
- * missing), PIL accepts it, and the region must still be the full decode's. */
+/* Data that stops early but ends properly: libjpeg warns and fills up (smoothing blocks of a progressive
+ * image whose later scans are missing), PIL accepts it, and the region must still be the full decode's. */
 static void early_end_with_end_marker(void **state)
 {
     struct pp_decoder *d = make_decoder(0);
@@ -188,7 +199,8 @@ static void early_end_with_end_marker(void **state)
             refused++;
         }
         for (int i = 0; whole && i < 6; i++)
-            check_region(d, file, whole, width, height, random_rect(&r, width, height), k.progressive ? "progressive, ended early" : "ended early");
+            check_region(d, file, whole, width, height, random_rect(&r, width, height),
+                         k.progressive ? "progressive, ended early" : "ended early");
         free(whole);
         free(file.data);
     }
@@ -223,7 +235,8 @@ static void region_outside_is_refused(void **state)
     struct pp_decoder *d = make_decoder(0);
     struct pp_image_info info;
     struct pp_pixels p;
-    static const struct pp_rect bad[] = {{0, 0, 21, 10}, {1, 0, 20, 10}, {0, 0, 0, 1}, {-1, 0, 2, 2}, {0, 9, 1, 2}, {0, 0, 1, -1}};
+    static const struct pp_rect bad[] = {{0, 0, 21, 10}, {1, 0, 20, 10}, {0, 0, 0, 1},
+                                         {-1, 0, 2, 2},  {0, 9, 1, 2},   {0, 0, 1, -1}};
     assert_int_equal(pp_decoder_region(d, (struct pp_rect){0, 0, 1, 1}, &p, NULL), PP_E_USAGE);
     assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, NULL), PP_OK);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -261,7 +274,8 @@ static void header_facts(void **state)
     pp_decoder_destroy(d);
 }
 
-/* Where the stored pixel of shown (x, y) lies, by EXIF's table: row 0 and column 0 of what is stored are shown at ... */
+/* Where the stored pixel of shown (x, y) lies, by EXIF's table: row 0 and column 0 of what is stored are
+ * shown at ... */
 static void stored_of_shown(int orientation, int x, int y, int width, int height, int *sx, int *sy)
 {
     switch (orientation) {
@@ -281,7 +295,13 @@ static void exif_rotation_in_regions(void **state)
     struct pp_decoder *d = make_decoder(1);
     struct pp_rng r = pp_rng_key(5, 0, 0, 0);
     for (int o = 1; o <= 8; o++) {
-        struct jpeg_kind k = {.width = 61, .height = 37, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}, .orientation = o, .exif_big_endian = o & 1};
+        struct jpeg_kind k = {.width = 61,
+                              .height = 37,
+                              .space = JCS_YCbCr,
+                              .h = {2, 1, 1},
+                              .v = {2, 1, 1},
+                              .orientation = o,
+                              .exif_big_endian = o & 1};
         struct bytes file = encode_jpeg(&k, (uint64_t)o);
         int width, height;
         uint8_t *stored = decode_jpeg_whole(file, &width, &height);
@@ -291,11 +311,13 @@ static void exif_rotation_in_regions(void **state)
             for (int x = 0; x < shown_width; x++) {
                 int sx, sy;
                 stored_of_shown(o, x, y, width, height, &sx, &sy);
-                memcpy(shown + ((size_t)y * (size_t)shown_width + (size_t)x) * 4, stored + ((size_t)sy * (size_t)width + (size_t)sx) * 4, 4);
+                memcpy(shown + ((size_t)y * (size_t)shown_width + (size_t)x) * 4,
+                       stored + ((size_t)sy * (size_t)width + (size_t)sx) * 4, 4);
             }
         }
         for (int i = 0; i < 20; i++)
-            check_region(d, file, shown, shown_width, shown_height, random_rect(&r, shown_width, shown_height), "rotated");
+            check_region(d, file, shown, shown_width, shown_height,
+                         random_rect(&r, shown_width, shown_height), "rotated");
         free(shown);
         free(stored);
         free(file.data);
@@ -305,10 +327,15 @@ static void exif_rotation_in_regions(void **state)
 
 static void check_png(int depth, int colour, int interlaced, struct pp_rng *r)
 {
-    static const int channels_of[] = {[PNG_COLOR_TYPE_GRAY] = 1, [PNG_COLOR_TYPE_RGB] = 3, [PNG_COLOR_TYPE_PALETTE] = 1, [PNG_COLOR_TYPE_GRAY_ALPHA] = 2, [PNG_COLOR_TYPE_RGB_ALPHA] = 4};
+    static const int channels_of[] = {[PNG_COLOR_TYPE_GRAY] = 1,
+                                      [PNG_COLOR_TYPE_RGB] = 3,
+                                      [PNG_COLOR_TYPE_PALETTE] = 1,
+                                      [PNG_COLOR_TYPE_GRAY_ALPHA] = 2,
+                                      [PNG_COLOR_TYPE_RGB_ALPHA] = 4};
     int width = between(r, 1, 40), height = between(r, 1, 40), channels = channels_of[colour];
     size_t row_bytes = ((size_t)width * (size_t)channels * (size_t)depth + 7) / 8;
-    uint8_t *samples = malloc(row_bytes * (size_t)height), *expected = calloc((size_t)width * (size_t)height, 4);
+    uint8_t *samples = malloc(row_bytes * (size_t)height),
+            *expected = calloc((size_t)width * (size_t)height, 4);
     png_color palette[256];
     for (size_t i = 0; i < row_bytes * (size_t)height; i++)
         samples[i] = (uint8_t)pp_rng_next(r);
@@ -322,7 +349,8 @@ static void check_png(int depth, int colour, int interlaced, struct pp_rng *r)
             for (int c = 0; c < 3; c++) {
                 int sample = x * channels + (channels >= 3 ? c : 0), v;
                 if (depth == 16)
-                    v = colour == PNG_COLOR_TYPE_GRAY ? (row[sample * 2] ? 255 : row[sample * 2 + 1]) : row[sample * 2];
+                    v = colour == PNG_COLOR_TYPE_GRAY ? (row[sample * 2] ? 255 : row[sample * 2 + 1])
+                                                      : row[sample * 2];
                 else
                     v = row[sample * depth / 8] >> (8 - depth - sample * depth % 8) & ((1 << depth) - 1);
                 if (colour == PNG_COLOR_TYPE_PALETTE)
@@ -333,10 +361,13 @@ static void check_png(int depth, int colour, int interlaced, struct pp_rng *r)
             }
         }
     }
-    struct bytes file = encode_png(width, height, depth, colour, interlaced, samples, row_bytes, colour == PNG_COLOR_TYPE_PALETTE ? palette : NULL, 1 << (depth < 8 ? depth : 8));
+    struct bytes file = encode_png(width, height, depth, colour, interlaced, samples, row_bytes,
+                                   colour == PNG_COLOR_TYPE_PALETTE ? palette : NULL,
+                                   1 << (depth < 8 ? depth : 8));
     struct pp_decoder *d = make_decoder(1);
     char what[64];
-    snprintf(what, sizeof(what), "PNG depth %d colour type %d%s", depth, colour, interlaced ? " interlaced" : "");
+    snprintf(what, sizeof(what), "PNG depth %d colour type %d%s", depth, colour,
+             interlaced ? " interlaced" : "");
     for (int i = 0; i < 6; i++)
         check_region(d, file, expected, width, height, random_rect(r, width, height), what);
     pp_decoder_destroy(d);
@@ -350,10 +381,11 @@ static void png_kinds(void **state)
     static const struct {
         int depth, colour;
     } rows[] = {
-        {1, PNG_COLOR_TYPE_GRAY}, {2, PNG_COLOR_TYPE_GRAY}, {4, PNG_COLOR_TYPE_GRAY}, {8, PNG_COLOR_TYPE_GRAY}, {16, PNG_COLOR_TYPE_GRAY},
-        {1, PNG_COLOR_TYPE_PALETTE}, {2, PNG_COLOR_TYPE_PALETTE}, {4, PNG_COLOR_TYPE_PALETTE}, {8, PNG_COLOR_TYPE_PALETTE},
-        {8, PNG_COLOR_TYPE_RGB}, {16, PNG_COLOR_TYPE_RGB}, {8, PNG_COLOR_TYPE_GRAY_ALPHA}, {16, PNG_COLOR_TYPE_GRAY_ALPHA},
-        {8, PNG_COLOR_TYPE_RGB_ALPHA}, {16, PNG_COLOR_TYPE_RGB_ALPHA},
+        {1, PNG_COLOR_TYPE_GRAY},        {2, PNG_COLOR_TYPE_GRAY},      {4, PNG_COLOR_TYPE_GRAY},
+        {8, PNG_COLOR_TYPE_GRAY},        {16, PNG_COLOR_TYPE_GRAY},     {1, PNG_COLOR_TYPE_PALETTE},
+        {2, PNG_COLOR_TYPE_PALETTE},     {4, PNG_COLOR_TYPE_PALETTE},   {8, PNG_COLOR_TYPE_PALETTE},
+        {8, PNG_COLOR_TYPE_RGB},         {16, PNG_COLOR_TYPE_RGB},      {8, PNG_COLOR_TYPE_GRAY_ALPHA},
+        {16, PNG_COLOR_TYPE_GRAY_ALPHA}, {8, PNG_COLOR_TYPE_RGB_ALPHA}, {16, PNG_COLOR_TYPE_RGB_ALPHA},
     };
     struct pp_rng r = pp_rng_key(6, 0, 0, 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -398,7 +430,12 @@ static void truncation_is_seen_from_any_crop(void **state)
 {
     struct pp_decoder *d = make_decoder(0);
     for (int progressive = 0; progressive < 2; progressive++) {
-        struct jpeg_kind k = {.width = 200, .height = 150, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}, .progressive = progressive};
+        struct jpeg_kind k = {.width = 200,
+                              .height = 150,
+                              .space = JCS_YCbCr,
+                              .h = {2, 1, 1},
+                              .v = {2, 1, 1},
+                              .progressive = progressive};
         struct bytes file = encode_jpeg(&k, 3);
         assert_int_equal(decode_one_corner(d, file, NULL), PP_OK);
         for (size_t cut = 64; cut < file.size - 64; cut += 97) {
@@ -426,10 +463,13 @@ static void missing_end_marker_and_trailing_bytes(void **state)
     uint8_t *longer = malloc(file.size + 500);
     memcpy(longer, file.data, file.size);
     memset(longer + file.size, 'x', 500);
-    check_region(d, (struct bytes){longer, file.size + 500}, whole, width, height, (struct pp_rect){3, 5, 60, 40}, "trailing bytes");
-    /* Some bits of padding must be left for the last code's look-ahead: two bytes of it, as encoders that pad with 0xFF 0x00 write. */
+    check_region(d, (struct bytes){longer, file.size + 500}, whole, width, height,
+                 (struct pp_rect){3, 5, 60, 40}, "trailing bytes");
+    /* Some bits of padding must be left for the last code's look-ahead: two bytes of it, as encoders that pad
+     * with 0xFF 0x00 write. */
     memset(longer + file.size - 2, 0, 8);
-    check_region(d, (struct bytes){longer, file.size + 6}, whole, width, height, (struct pp_rect){3, 5, 60, 40}, "no end marker");
+    check_region(d, (struct bytes){longer, file.size + 6}, whole, width, height,
+                 (struct pp_rect){3, 5, 60, 40}, "no end marker");
     free(longer);
     free(whole);
     free(file.data);
@@ -533,17 +573,20 @@ static struct bytes mutate(struct bytes file, struct pp_rng *r)
     for (int n = between(r, 0, 6); n > 0; n--) {
         /* Half of the damage goes to the first bytes, where the headers are. */
         size_t at = pp_rng_below(r, pp_rng_below(r, 2) && size > 700 ? 700 : size);
-        copy[at] = pp_rng_below(r, 3) ? (uint8_t)pp_rng_next(r) : copy[at] ^ (uint8_t)(1u << pp_rng_below(r, 8));
+        copy[at] = pp_rng_below(r, 3) ? (uint8_t)pp_rng_next(r)
+                                      : copy[at] ^ (uint8_t)(1u << pp_rng_below(r, 8));
     }
     return (struct bytes){copy, size};
 }
 
-/* Whatever the damage: an error with a sentence or pixels that can be read, and the decoder goes on with the next file. */
+/* Whatever the damage: an error with a sentence or pixels that can be read, and the decoder goes on with the
+ * next file. */
 static void damaged_files_never_crash(void **state)
 {
     struct pp_decoder *d = make_decoder(1);
     struct pp_rng r = pp_rng_key(77, 0, 0, 0);
-    struct jpeg_kind sound_kind = {.width = 40, .height = 40, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}};
+    struct jpeg_kind sound_kind = {
+        .width = 40, .height = 40, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}};
     struct bytes sound = encode_jpeg(&sound_kind, 1);
     int width, height, refused = 0, decoded = 0;
     uint8_t *whole = decode_jpeg_whole(sound, &width, &height);
@@ -553,7 +596,9 @@ static void damaged_files_never_crash(void **state)
     for (int round = 0; round < 150; round++) {
         struct jpeg_kind k = random_kind(&r, round % N_SAMPLINGS);
         k.orientation = between(&r, 0, 8);
-        struct bytes file = round % 6 == 5 ? encode_png(48, 32, 8, PNG_COLOR_TYPE_RGB, round & 1, noise, 48 * 3, NULL, 0) : encode_jpeg(&k, (uint64_t)round);
+        struct bytes file = round % 6 == 5
+                                ? encode_png(48, 32, 8, PNG_COLOR_TYPE_RGB, round & 1, noise, 48 * 3, NULL, 0)
+                                : encode_jpeg(&k, (uint64_t)round);
         for (int i = 0; i < 24; i++) {
             struct bytes bad = mutate(file, &r);
             struct pp_image_info info;
@@ -565,7 +610,8 @@ static void damaged_files_never_crash(void **state)
                 status = pp_decoder_region(d, crop, &p, &err);
                 volatile unsigned sum = 0;
                 for (int y = 0; status == PP_OK && y < p.height; y++)
-                    sum += p.data[(size_t)y * p.stride] + p.data[(size_t)y * p.stride + (size_t)(p.width - 1) * 4];
+                    sum += p.data[(size_t)y * p.stride] +
+                           p.data[(size_t)y * p.stride + (size_t)(p.width - 1) * 4];
             }
             if (status != PP_OK) {
                 refused++;

@@ -1,5 +1,6 @@
-/* A warm decoder and transform do not call the system's allocator: every call of the process goes through the functions below and is
- * counted, libjpeg's and libpng's included. Sanitizers bring their own allocator, so under them only the decoder's own count is checked. */
+/* A warm decoder and transform do not call the system's allocator: every call of the process goes through the
+ * functions below and is counted, libjpeg's and libpng's included. Sanitizers bring their own allocator, so
+ * under them only the decoder's own count is checked. */
 #include "probe/loader/image.h"
 #include "probe/loader/transform.h"
 
@@ -95,7 +96,11 @@ static void make_files(const char *kind, struct bytes files[SIZES])
 {
     static const int sides[SIZES][2] = {{500, 375}, {499, 200}, {33, 47}};
     for (int i = 0; i < SIZES; i++) {
-        struct jpeg_kind k = {.width = sides[i][0], .height = sides[i][1], .space = JCS_YCbCr, .h = {2, 1, 1, 2}, .v = {2, 1, 1, 2}};
+        struct jpeg_kind k = {.width = sides[i][0],
+                              .height = sides[i][1],
+                              .space = JCS_YCbCr,
+                              .h = {2, 1, 1, 2},
+                              .v = {2, 1, 1, 2}};
         k.progressive = strcmp(kind, "progressive") == 0;
         k.arithmetic = strcmp(kind, "arithmetic") == 0;
         k.orientation = strcmp(kind, "EXIF rotated") == 0 ? 6 : 0;
@@ -105,7 +110,8 @@ static void make_files(const char *kind, struct bytes files[SIZES])
             k.space = JCS_YCCK;
         if (strncmp(kind, "PNG", 3) == 0) {
             uint8_t *samples = calloc((size_t)k.width * (size_t)k.height, 3);
-            files[i] = encode_png(k.width, k.height, 8, PNG_COLOR_TYPE_RGB, strstr(kind, "interlaced") != NULL, samples, (size_t)k.width * 3, NULL, 0);
+            files[i] = encode_png(k.width, k.height, 8, PNG_COLOR_TYPE_RGB,
+                                  strstr(kind, "interlaced") != NULL, samples, (size_t)k.width * 3, NULL, 0);
             free(samples);
         } else {
             files[i] = encode_jpeg(&k, (uint64_t)i);
@@ -115,10 +121,12 @@ static void make_files(const char *kind, struct bytes files[SIZES])
 
 static void warm_images_do_not_allocate(void **state)
 {
-    static const char *const kinds[] = {"baseline", "grey", "CMYK", "progressive", "arithmetic", "EXIF rotated", "PNG", "PNG interlaced"};
+    static const char *const kinds[] = {"baseline",   "grey",         "CMYK", "progressive",
+                                        "arithmetic", "EXIF rotated", "PNG",  "PNG interlaced"};
     struct fixture f = {0};
     assert_int_equal(pp_decoder_create(1, &f.decoder, NULL), PP_OK);
-    assert_int_equal(pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &f.transform, NULL), PP_OK);
+    assert_int_equal(pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &f.transform, NULL),
+                     PP_OK);
     assert_int_equal(pp_scratch_create(&f.scratch, NULL), PP_OK);
     f.out = malloc(pp_transform_bytes(f.transform));
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
@@ -126,9 +134,12 @@ static void warm_images_do_not_allocate(void **state)
         make_files(kinds[k], files);
         struct pp_image_info info;
         struct pp_pixels whole;
-        for (uint64_t i = 0; i < 3; i++) { /* warm up with the largest, the whole of it, and with small crops, which need most taps */
+        for (uint64_t i = 0; i < 3; i++) { /* warm up with the largest, the whole of it, and with small crops,
+                                              which need most taps */
             assert_int_equal(pp_decoder_open(f.decoder, files[0].data, files[0].size, &info, NULL), PP_OK);
-            assert_int_equal(pp_decoder_region(f.decoder, (struct pp_rect){0, 0, info.width, info.height}, &whole, NULL), PP_OK);
+            assert_int_equal(pp_decoder_region(f.decoder, (struct pp_rect){0, 0, info.width, info.height},
+                                               &whole, NULL),
+                             PP_OK);
         }
         for (uint64_t i = 0; i < 60; i++)
             load(&f, files[0], i);
@@ -165,7 +176,9 @@ static pp_status whole_life(struct bytes file, uint8_t *out, struct pp_err *err)
     struct pp_pixels pixels;
     struct pp_transform_plan plan;
     pp_status status;
-    if ((status = pp_decoder_create(1, &f.decoder, err)) != PP_OK || (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK || (status = pp_scratch_create(&f.scratch, err)) != PP_OK)
+    if ((status = pp_decoder_create(1, &f.decoder, err)) != PP_OK ||
+        (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK ||
+        (status = pp_scratch_create(&f.scratch, err)) != PP_OK)
         goto out;
     if ((status = pp_decoder_open(f.decoder, file.data, file.size, &info, err)) != PP_OK)
         goto out;
@@ -179,7 +192,8 @@ out:
     return status;
 }
 
-/* From every allocation on, all fail (libjpeg tries again with less when one does): the call that needed it says so, and nothing is left behind. */
+/* From every allocation on, all fail (libjpeg tries again with less when one does): the call that needed it
+ * says so, and nothing is left behind. */
 static void each_allocation_may_fail(void **state)
 {
     static const char *const kinds[] = {"baseline", "progressive", "EXIF rotated", "PNG interlaced"};
@@ -200,7 +214,8 @@ static void each_allocation_may_fail(void **state)
             status = whole_life(files[0], out, &err);
             fail_at = 0;
             if ((status != PP_OK && status != PP_E_NO_MEMORY) || err.code != status || live != blocks)
-                fail_msg("%s, allocation %lu fails: %s: %s; %ld blocks left", kinds[k], n, pp_status_name(status), err.text, (long)(live - blocks));
+                fail_msg("%s, allocation %lu fails: %s: %s; %ld blocks left", kinds[k], n,
+                         pp_status_name(status), err.text, (long)(live - blocks));
         }
         print_message("# %s: %lu allocations failed in turn\n", kinds[k], n - 1);
         assert_true(n > 5);
@@ -215,7 +230,12 @@ static void a_huge_image_is_forgotten(void **state)
     struct pp_decoder *d = NULL;
     struct pp_image_info info;
     struct pp_pixels p;
-    struct jpeg_kind huge_kind = {.width = 4200, .height = 3000, .space = JCS_GRAYSCALE, .progressive = 1, .quality = 20}, small_kind = {.width = 64, .height = 64, .space = JCS_YCbCr};
+    struct jpeg_kind huge_kind = {.width = 4200,
+                                  .height = 3000,
+                                  .space = JCS_GRAYSCALE,
+                                  .progressive = 1,
+                                  .quality = 20},
+                     small_kind = {.width = 64, .height = 64, .space = JCS_YCbCr};
     struct bytes huge = encode_jpeg(&huge_kind, 1), small = encode_jpeg(&small_kind, 1);
     assert_int_equal(pp_decoder_create(0, &d, NULL), PP_OK);
     assert_int_equal(pp_decoder_open(d, huge.data, huge.size, &info, NULL), PP_OK);

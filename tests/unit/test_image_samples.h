@@ -1,4 +1,5 @@
-/* Pictures for the image tests, encoded and decoded by plain libjpeg and libpng calls, so that the tests have a truth of their own. */
+/* Pictures for the image tests, encoded and decoded by plain libjpeg and libpng calls, so that the tests have
+ * a truth of their own. */
 #ifndef PP_TEST_IMAGE_SAMPLES_H
 #define PP_TEST_IMAGE_SAMPLES_H
 
@@ -24,7 +25,7 @@ struct jpeg_kind {
     J_COLOR_SPACE space; /* in the file */
     int h[4], v[4];      /* sampling factors per component */
     int progressive, arithmetic, restart_rows, restart_blocks, quality, separate_scans;
-    int orientation;     /* > 0: an EXIF block that says so */
+    int orientation; /* > 0: an EXIF block that says so */
     int exif_big_endian;
 };
 
@@ -38,7 +39,8 @@ static inline void paint_row(uint8_t *row, int y, int width, int channels, struc
 {
     for (int x = 0; x < width; x++) {
         for (int c = 0; c < channels; c++) {
-            int v = (x * (3 + c) + y * (5 - c)) / 3 + ((x / 11 + y / 7 + c) & 1 ? 60 : 0) + (int)pp_rng_below(rng, 40);
+            int v = (x * (3 + c) + y * (5 - c)) / 3 + ((x / 11 + y / 7 + c) & 1 ? 60 : 0) +
+                    (int)pp_rng_below(rng, 40);
             row[x * channels + c] = (uint8_t)v;
         }
     }
@@ -183,7 +185,9 @@ static inline void png_to_sink(png_structp png, png_bytep data, size_t n)
 }
 
 /* rows: height rows of packed samples as PNG has them (16-bit big-endian). */
-static inline struct bytes encode_png(int width, int height, int depth, int colour, int interlaced, const uint8_t *samples, size_t row_bytes, const png_color *palette, int n_palette)
+static inline struct bytes encode_png(int width, int height, int depth, int colour, int interlaced,
+                                      const uint8_t *samples, size_t row_bytes, const png_color *palette,
+                                      int n_palette)
 {
     struct png_sink sink = {0};
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
@@ -192,7 +196,8 @@ static inline struct bytes encode_png(int width, int height, int depth, int colo
     for (int y = 0; y < height; y++)
         rows[y] = (png_bytep)(uintptr_t)(samples + (size_t)y * row_bytes);
     png_set_write_fn(png, &sink, png_to_sink, NULL);
-    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, depth, colour, interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, 0, 0);
+    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, depth, colour,
+                 interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, 0, 0);
     if (palette)
         png_set_PLTE(png, info, palette, n_palette);
     png_write_info(png, info);

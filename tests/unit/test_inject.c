@@ -1,4 +1,5 @@
-/* What the injection library records: every call, payloads, threads, forked children, names, phases by a map. */
+/* What the injection library records: every call, payloads, threads, forked children, names, phases by a map.
+ */
 #include "inject_fixture.h"
 
 static void ranges_marks_domains(void **state)
@@ -11,7 +12,8 @@ static void ranges_marks_domains(void **state)
     assert_int_equal(count(r, "grüß 你 😀"), 1);
     assert_int_equal(count(r, "dom:registered"), 2);
     assert_int_equal(count(r, "other:in other"), 1);
-    assert_true(inside(find(r, "dom:registered"), find(r, "other:in other"))); /* the inner of the two comes first */
+    assert_true(
+        inside(find(r, "dom:registered"), find(r, "other:in other"))); /* the inner of the two comes first */
     assert_int_equal(count(r, "one"), 1);
     assert_int_equal(count(r, "dom:with payload"), 1);
     assert_int_equal(count(r, ""), 2);
@@ -32,7 +34,9 @@ static void ranges_marks_domains(void **state)
 
 static void whole_payloads_are_batches(void **state)
 {
-    static const uint32_t want[] = {7, 8, 9, 10, 11, 12, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, 42, 42};
+    static const uint32_t want[] = {7,           8,           9,           10,          11,
+                                    12,          PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH,
+                                    PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, 42,          42};
     struct result *r = run("payloads");
     assert_int_equal(r->n, sizeof(want) / sizeof(want[0]));
     for (size_t i = 0; i < r->n; i++)
@@ -139,7 +143,7 @@ static void a_map_gives_phases(void **state)
     assert_int_equal(asleep->flags, PP_SPAN_HAS_CPU | delay);
     assert_true(asleep->cpu_ns < asleep->dur_ns / 4);
     assert_int_equal(find(r, "decode_after_brief")->span.flags, 0); /* not worth measuring */
-    assert_int_equal(find(r, "decode_started")->span.flags, 0); /* it may end on another thread */
+    assert_int_equal(find(r, "decode_started")->span.flags, 0);     /* it may end on another thread */
     struct pp_ring_info info;
     pp_session_ring_info(r->session, 0, &info);
     assert_int_equal(info.lane, PP_LANE_WORKER);
@@ -148,7 +152,8 @@ static void a_map_gives_phases(void **state)
 
 static void lanes_follow_the_phases(void **state)
 {
-    struct result *r = run_with("lanes", "decode* = decode\nwait = data_wait\nsomething = collective\n", NULL, 1024);
+    struct result *r = run_with("lanes", "decode* = decode\nwait = data_wait\nsomething = collective\n", NULL,
+                                1024);
     struct pp_ring_info first, trainer;
     assert_int_equal(r->status, 0);
     pp_session_ring_info(r->session, 0, &first);
@@ -159,9 +164,11 @@ static void lanes_follow_the_phases(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(ranges_marks_domains), cmocka_unit_test(whole_payloads_are_batches), cmocka_unit_test(each_thread_has_its_ring),
-    cmocka_unit_test(forked_children_have_theirs), cmocka_unit_test(forks_while_threads_record), cmocka_unit_test(what_is_open_at_exit_is_unfinished),
-    cmocka_unit_test(endless_names_become_one), cmocka_unit_test(a_map_gives_phases), cmocka_unit_test(lanes_follow_the_phases),
+    cmocka_unit_test(ranges_marks_domains),       cmocka_unit_test(whole_payloads_are_batches),
+    cmocka_unit_test(each_thread_has_its_ring),   cmocka_unit_test(forked_children_have_theirs),
+    cmocka_unit_test(forks_while_threads_record), cmocka_unit_test(what_is_open_at_exit_is_unfinished),
+    cmocka_unit_test(endless_names_become_one),   cmocka_unit_test(a_map_gives_phases),
+    cmocka_unit_test(lanes_follow_the_phases),
 };
 
 INJECT_MAIN(tests)

@@ -1,4 +1,5 @@
-/* The injection library as a guest: it neither ends nor slows the program it is in, whatever that does, and counts what it could not keep. */
+/* The injection library as a guest: it neither ends nor slows the program it is in, whatever that does, and
+ * counts what it could not keep. */
 #include "inject_fixture.h"
 
 static void a_kill_loses_only_what_is_open(void **state)
@@ -163,10 +164,18 @@ static void a_session_that_is_none(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_kill_loses_only_what_is_open), cmocka_unit_test(too_much_is_counted), cmocka_unit_test(a_thread_without_a_ring_is_left_alone),
-    cmocka_unit_test(a_full_ring_drops_and_counts), cmocka_unit_test(a_broken_map_is_no_map), cmocka_unit_test(signal_handlers_are_survived),
-    cmocka_unit_test(errno_is_left_alone), cmocka_unit_test(clients_share_one_state), cmocka_unit_test(another_tool_sees_everything_too),
-    cmocka_unit_test(another_tool_that_does_not_load), cmocka_unit_test(without_a_session_it_steps_back), cmocka_unit_test(a_session_that_is_none),
+    cmocka_unit_test(a_kill_loses_only_what_is_open),
+    cmocka_unit_test(too_much_is_counted),
+    cmocka_unit_test(a_thread_without_a_ring_is_left_alone),
+    cmocka_unit_test(a_full_ring_drops_and_counts),
+    cmocka_unit_test(a_broken_map_is_no_map),
+    cmocka_unit_test(signal_handlers_are_survived),
+    cmocka_unit_test(errno_is_left_alone),
+    cmocka_unit_test(clients_share_one_state),
+    cmocka_unit_test(another_tool_sees_everything_too),
+    cmocka_unit_test(another_tool_that_does_not_load),
+    cmocka_unit_test(without_a_session_it_steps_back),
+    cmocka_unit_test(a_session_that_is_none),
 };
 
 INJECT_MAIN(tests)

@@ -125,7 +125,8 @@ static void refusals_say_what_and_why(void **state)
     assert_int_equal(pp_io_read_file(AT_FDCWD, dir, &buf, &cap, &size, &cached, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "directory"));
     assert_int_equal(mkfifo(path, 0644), 0);
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_E_UNSUPPORTED); /* does not hang */
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err),
+                     PP_E_UNSUPPORTED); /* does not hang */
     unlink(path);
     put("x", 1);
     for (int kind = PP_IO_FAULT_OPEN; kind <= PP_IO_FAULT_READ; kind <<= 1) {
@@ -166,8 +167,9 @@ static void atomic_write_leaves_old_or_new(void **state)
         unsigned kind;
         int err_no;
         pp_status status;
-    } cases[] = {
-        {PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS}, {PP_IO_FAULT_WRITE, ENOSPC, PP_E_NO_SPACE}, {PP_IO_FAULT_FSYNC, EIO, PP_E_TRANSIENT}};
+    } cases[] = {{PP_IO_FAULT_OPEN, EACCES, PP_E_ACCESS},
+                 {PP_IO_FAULT_WRITE, ENOSPC, PP_E_NO_SPACE},
+                 {PP_IO_FAULT_FSYNC, EIO, PP_E_TRANSIENT}};
     struct pp_err err;
     char buf[16];
     assert_int_equal(pp_io_write_atomic(path, "old", 3, &err), PP_OK);
@@ -214,7 +216,8 @@ static void fault_layer_counts_and_fails_the_nth(void **state)
     close(fd);
 }
 
-/* One open and one read per call, whether the page cache has the bytes, the file is short of them, or a signal came between. */
+/* One open and one read per call, whether the page cache has the bytes, the file is short of them, or a
+ * signal came between. */
 static void a_thread_counts_what_it_asks(void **state)
 {
     uint8_t *buf = NULL, few[64];

@@ -55,7 +55,8 @@ static void test_layout(void **state)
     expect(&j, out, "{\"a\":-3,\"list\":[true,null,null],\"empty\":{}}\n");
     out = begin(&j, 2);
     put_sample(&j);
-    expect(&j, out, "{\n  \"a\": -3,\n  \"list\": [\n    true,\n    null,\n    null\n  ],\n  \"empty\": {}\n}\n");
+    expect(&j, out,
+           "{\n  \"a\": -3,\n  \"list\": [\n    true,\n    null,\n    null\n  ],\n  \"empty\": {}\n}\n");
 }
 
 static void test_numbers(void **state)
@@ -64,8 +65,17 @@ static void test_numbers(void **state)
         double v;
         const char *wanted;
     } rows[] = {
-        {0, "0\n"}, {0.1, "0.1\n"}, {1.0 / 3, "0.3333333333333333\n"}, {100000, "100000\n"}, {1e300, "1e+300\n"}, {-2.5, "-2.5\n"},
-        {0.1 + 0.2, "0.30000000000000004\n"}, {NAN, "null\n"}, {INFINITY, "null\n"}, {-INFINITY, "null\n"}, {5e-324, "4.94065645841247e-324\n"},
+        {0, "0\n"},
+        {0.1, "0.1\n"},
+        {1.0 / 3, "0.3333333333333333\n"},
+        {100000, "100000\n"},
+        {1e300, "1e+300\n"},
+        {-2.5, "-2.5\n"},
+        {0.1 + 0.2, "0.30000000000000004\n"},
+        {NAN, "null\n"},
+        {INFINITY, "null\n"},
+        {-INFINITY, "null\n"},
+        {5e-324, "4.94065645841247e-324\n"},
     };
     struct pp_json j;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -91,8 +101,8 @@ static void test_strings(void **state)
         {"\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"\n"},
         {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"\n"},
         {"\xff", "\"\xef\xbf\xbd\"\n"},
-        {"\xc3", "\"\xef\xbf\xbd\"\n"},                               /* cut short */
-        {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"\n"},               /* overlong "/" */
+        {"\xc3", "\"\xef\xbf\xbd\"\n"},                                 /* cut short */
+        {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"\n"},                 /* overlong "/" */
         {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"\n"}, /* surrogate */
         {"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"\n"},
         {"\xe2\x82x", "\"\xef\xbf\xbd\xef\xbf\xbdx\"\n"},

@@ -68,8 +68,14 @@ static void finding(void **state)
         int code;
         const char *says;
     } rows[] = {
-        {"sh", 0, ""}, {"/bin/sh", 0, ""}, {"no-such-program-here", 127, "in PATH"}, {"/no/such/program", 127, "no program"},
-        {"", 127, "no program"}, {"/etc/passwd", 126, "cannot be executed"}, {"/tmp", 126, "directory"}, {"/etc/passwd/x", 127, "no program"},
+        {"sh", 0, ""},
+        {"/bin/sh", 0, ""},
+        {"no-such-program-here", 127, "in PATH"},
+        {"/no/such/program", 127, "no program"},
+        {"", 127, "no program"},
+        {"/etc/passwd", 126, "cannot be executed"},
+        {"/tmp", 126, "directory"},
+        {"/etc/passwd/x", 127, "no program"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_err err;
@@ -103,7 +109,11 @@ static void starting_fails_with_a_code(void **state)
 static void the_environment_is_ours_with_additions(void **state)
 {
     static const char *const env[] = {"PP_LAUNCH_A=new", "PP_LAUNCH_B=two words=3", NULL};
-    char *argv[] = {(char *)"sh", (char *)"-c", (char *)"[ \"$PP_LAUNCH_A\" = new ] && [ \"$PP_LAUNCH_B\" = 'two words=3' ] && [ \"$PP_LAUNCH_AB\" = kept ]", NULL};
+    char *argv[] = {
+        (char *)"sh", (char *)"-c",
+        (char
+             *)"[ \"$PP_LAUNCH_A\" = new ] && [ \"$PP_LAUNCH_B\" = 'two words=3' ] && [ \"$PP_LAUNCH_AB\" = kept ]",
+        NULL};
     setenv("PP_LAUNCH_A", "old", 1);
     setenv("PP_LAUNCH_AB", "kept", 1);
     assert_int_equal(run_env(argv, env), 0);
@@ -119,7 +129,8 @@ static void signals_are_passed_on(void **state)
         struct pp_err err;
         char script[160];
         int status;
-        snprintf(script, sizeof(script), "trap 'exit 42' %d; : >%s; while :; do sleep 0.01; done", signals[i], in_dir("ready"));
+        snprintf(script, sizeof(script), "trap 'exit 42' %d; : >%s; while :; do sleep 0.01; done", signals[i],
+                 in_dir("ready"));
         char *argv[] = {(char *)"sh", (char *)"-c", script, NULL};
         unlink(in_dir("ready"));
         pp_launch_begin(&l);
@@ -169,8 +180,11 @@ static int remove_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exit_statuses), cmocka_unit_test(finding), cmocka_unit_test(starting_fails_with_a_code),
-        cmocka_unit_test(the_environment_is_ours_with_additions), cmocka_unit_test(signals_are_passed_on),
+        cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(finding),
+        cmocka_unit_test(starting_fails_with_a_code),
+        cmocka_unit_test(the_environment_is_ours_with_additions),
+        cmocka_unit_test(signals_are_passed_on),
         cmocka_unit_test(masks_and_handlers_are_as_before),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

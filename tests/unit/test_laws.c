@@ -1,4 +1,5 @@
-/* The operational laws as checks: a run that obeys them is judged, and one that breaks one of them is rejected with the reason, whatever else it says. */
+/* The operational laws as checks: a run that obeys them is judged, and one that breaks one of them is
+ * rejected with the reason, whatever else it says. */
 #include "fake_run.h"
 
 #include <setjmp.h>
@@ -16,12 +17,21 @@ static struct pp_report *build(struct fake_run *f)
     return r;
 }
 
-/* Two workers make 8 samples in 25 ms, which is what the trainer takes; a batch is ready 30 ms before the copy lane fetches it. */
+/* Two workers make 8 samples in 25 ms, which is what the trainer takes; a batch is ready 30 ms before the
+ * copy lane fetches it. */
 static struct fake_run *lawful(double cpu, double delay)
 {
     struct fake_pipeline p = {
-        .workers = 2, .batches = BATCHES, .warmup = WARMUP, .batch_size = BATCH, .wait_ns = 5 * FAKE_MS, .step_ns = 20 * FAKE_MS, .h2d_ns = FAKE_MS,
-        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05}, {PP_PHASE_DECODE, 5 * FAKE_MS, cpu, delay}, {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.02}},
+        .workers = 2,
+        .batches = BATCHES,
+        .warmup = WARMUP,
+        .batch_size = BATCH,
+        .wait_ns = 5 * FAKE_MS,
+        .step_ns = 20 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05},
+                  {PP_PHASE_DECODE, 5 * FAKE_MS, cpu, delay},
+                  {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.02}},
     };
     struct fake_run *f = fake_pipeline(&p);
     uint32_t collator = fake_thread(f, PP_LANE_WORKER, "pp-worker-2"), copy = 1;
@@ -36,8 +46,13 @@ static struct fake_run *lawful(double cpu, double delay)
     fake_num(f, "config", "prefetch", "2", NULL);
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_num(f, "environment", "usable_cpus", "2", NULL);
-    f->queue[0] = (struct pp_queue_row){.name = "ready", .capacity = 5, .puts = BATCHES, .gets = BATCHES, .mean_depth = (double)READY_MS / CYCLE_MS};
-    f->queue[1] = (struct pp_queue_row){.name = "device", .capacity = 2, .puts = BATCHES, .gets = BATCHES, .mean_depth = 4.0 / CYCLE_MS};
+    f->queue[0] = (struct pp_queue_row){.name = "ready",
+                                        .capacity = 5,
+                                        .puts = BATCHES,
+                                        .gets = BATCHES,
+                                        .mean_depth = (double)READY_MS / CYCLE_MS};
+    f->queue[1] = (struct pp_queue_row){
+        .name = "device", .capacity = 2, .puts = BATCHES, .gets = BATCHES, .mean_depth = 4.0 / CYCLE_MS};
     f->n_queues = 2;
     return f;
 }
@@ -77,8 +92,9 @@ static void test_lawful(void **state)
     (void)state;
 }
 
-/* After the trainer's end one batch is still copied, which nobody takes; three more are finished, for which there is no queue any more; and a worker sits in a slow
- * read, so that the queues are open for a while longer. */
+/* After the trainer's end one batch is still copied, which nobody takes; three more are finished, for which
+ * there is no queue any more; and a worker sits in a slow read, so that the queues are open for a while
+ * longer. */
 static void test_what_comes_after_the_trainer_is_in_no_queue(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
@@ -109,7 +125,8 @@ static void test_a_thread_in_two_phases_at_once(void **state)
 
 static void test_more_cpu_time_than_time(void **state)
 {
-    rejected(lawful(0.98, 0.3), "utilisation law", "utilisation law, off by", "more CPU time and run-queue delay than time");
+    rejected(lawful(0.98, 0.3), "utilisation law", "utilisation law, off by",
+             "more CPU time and run-queue delay than time");
     (void)state;
 }
 
@@ -142,12 +159,14 @@ static void test_a_queue_says_otherwise(void **state)
     (void)state;
 }
 
-/* Out of order, a batch comes when it is finished: the same spans, in order, would have waited for batch 60. */
+/* Out of order, a batch comes when it is finished: the same spans, in order, would have waited for batch 60.
+ */
 static void test_order_of_delivery(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
     uint32_t collator = 4;
-    f->span[collator][60].start_ns += 25 * FAKE_MS; /* finished 5 ms before it is fetched; 61 was there before it */
+    f->span[collator][60]
+        .start_ns += 25 * FAKE_MS; /* finished 5 ms before it is fetched; 61 was there before it */
     struct pp_report *r = build(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     pp_report_free(r);
@@ -195,7 +214,8 @@ static void test_nested_spans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lawful), cmocka_unit_test(test_what_comes_after_the_trainer_is_in_no_queue),
+        cmocka_unit_test(test_lawful),
+        cmocka_unit_test(test_what_comes_after_the_trainer_is_in_no_queue),
         cmocka_unit_test(test_a_thread_in_two_phases_at_once),
         cmocka_unit_test(test_more_cpu_time_than_time),
         cmocka_unit_test(test_more_cpu_time_than_cpus),

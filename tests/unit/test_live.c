@@ -1,4 +1,5 @@
-/* The live history: what it says of a run whose every nanosecond is known, while it grows and after; what happens to it when the file goes. */
+/* The live history: what it says of a run whose every nanosecond is known, while it grows and after; what
+ * happens to it when the file goes. */
 #include "made_run.h"
 
 #include "report/live/live.h"
@@ -57,7 +58,8 @@ static void test_finished_run(void **state)
     near(snap.workers[0].samples_per_s, 1 / 0.019, 1);
     near(snap.workers[0].busy, 13.0 / 19, 0.01);
     near(snap.workers[0].waiting, 6.0 / 19, 0.01);
-    assert_true(snap.workers[0].sample != PP_NO_SAMPLE && snap.workers[0].sample_age_ns >= 0 && snap.workers[0].sample_age_ns < 40e6);
+    assert_true(snap.workers[0].sample != PP_NO_SAMPLE && snap.workers[0].sample_age_ns >= 0 &&
+                snap.workers[0].sample_age_ns < 40e6);
     assert_int_equal(snap.n_queues, 1);
     assert_string_equal(snap.queues[0].name, "ready_batches");
     near(snap.queues[0].depth, 5, 1e-9);
@@ -90,7 +92,8 @@ static void test_stalls_and_events(void **state)
     assert_int_equal(snap.batch_wait_ns, 60 * MADE_MS);
     assert_true(snap.n_bars > 0 && snap.batch_from_ns < snap.batch_to_ns);
     for (size_t i = 0; i < snap.n_bars; i++)
-        assert_true(snap.bars[i].start_ns >= snap.batch_from_ns && snap.bars[i].start_ns + snap.bars[i].dur_ns <= snap.batch_to_ns);
+        assert_true(snap.bars[i].start_ns >= snap.batch_from_ns &&
+                    snap.bars[i].start_ns + snap.bars[i].dur_ns <= snap.batch_to_ns);
     at(l, UINT64_MAX, 1);
     for (size_t i = 0; i < snap.n_events; i++) {
         seen[snap.events[i].kind]++;
@@ -138,14 +141,16 @@ static void test_growing_equals_whole(void **state)
         at(whole, s, 15);
         assert_int_equal(a.n_stages, snap.n_stages);
         assert_int_equal(a.n_events, snap.n_events);
-        assert_true(a.samples_per_s == snap.samples_per_s && a.wait_share == snap.wait_share && first.mean_ns == snap.stages[0].mean_ns);
+        assert_true(a.samples_per_s == snap.samples_per_s && a.wait_share == snap.wait_share &&
+                    first.mean_ns == snap.stages[0].mean_ns);
     }
     pp_live_close(grown);
     pp_live_close(whole);
     made_free(r);
 }
 
-/* Workers that hang in a read end no span. The seconds go on all the same, the trainer's wait grows, and who hangs on what is told. */
+/* Workers that hang in a read end no span. The seconds go on all the same, the trainer's wait grows, and who
+ * hangs on what is told. */
 static void test_hanging_run(void **state)
 {
     struct made_run *r = made_begin();
@@ -158,9 +163,20 @@ static void test_hanging_run(void **state)
     for (int s = 1; s <= 4; s++) {
         uint64_t t = from + (uint64_t)s * MADE_S + 400 * MADE_MS;
         for (uint32_t w = 0; w < MADE_WORKERS; w++)
-            pp_store_open_phase(r->store, &(struct pp_store_open_phase){.t_ns = t, .thread = MADE_WORKER0 + w, .phase = PP_PHASE_READ, .since_ns = from, .sample = 900 + w,
-                                                                        .batch = 99, .path = w == 1 ? "train/stuck.jpg" : NULL});
-        pp_store_open_phase(r->store, &(struct pp_store_open_phase){.t_ns = t, .thread = MADE_TRAINER, .phase = PP_PHASE_DATA_WAIT, .since_ns = from, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH});
+            pp_store_open_phase(r->store,
+                                &(struct pp_store_open_phase){.t_ns = t,
+                                                              .thread = MADE_WORKER0 + w,
+                                                              .phase = PP_PHASE_READ,
+                                                              .since_ns = from,
+                                                              .sample = 900 + w,
+                                                              .batch = 99,
+                                                              .path = w == 1 ? "train/stuck.jpg" : NULL});
+        pp_store_open_phase(r->store, &(struct pp_store_open_phase){.t_ns = t,
+                                                                    .thread = MADE_TRAINER,
+                                                                    .phase = PP_PHASE_DATA_WAIT,
+                                                                    .since_ns = from,
+                                                                    .sample = PP_NO_SAMPLE,
+                                                                    .batch = PP_NO_BATCH});
         assert_int_equal(pp_store_commit(r->store, NULL), PP_OK);
     }
     assert_int_equal(pp_live_refresh(l, NULL, NULL), PP_OK);
@@ -173,12 +189,14 @@ static void test_hanging_run(void **state)
     assert_string_equal(snap.workers[1].path, "train/stuck.jpg");
     assert_null(snap.workers[0].path);
     near(snap.workers[1].sample_age_ns, 3.4e9, 1);
-    near(stage(PP_LANE_WORKER, PP_PHASE_READ)->share, 0.7, 1e-9); /* the newest look is of 1.4 s into the two */
+    near(stage(PP_LANE_WORKER, PP_PHASE_READ)->share, 0.7,
+         1e-9); /* the newest look is of 1.4 s into the two */
     assert_true(isnan(stage(PP_LANE_WORKER, PP_PHASE_READ)->mean_ns)); /* none has ended */
     at(l, 1002, 1);
     for (size_t w = 0; w < snap.n_workers; w++) { /* the past is as it was */
         assert_int_equal(snap.workers[w].state, PP_PHASE_DECODE);
-        assert_true(snap.workers[w].sample == PP_NO_SAMPLE ? isnan(snap.workers[w].sample_age_ns) : snap.workers[w].sample_age_ns < 40e6);
+        assert_true(snap.workers[w].sample == PP_NO_SAMPLE ? isnan(snap.workers[w].sample_age_ns)
+                                                           : snap.workers[w].sample_age_ns < 40e6);
     }
     pp_live_close(l);
     made_free(r);
@@ -231,8 +249,13 @@ static void test_refuses_what_is_no_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finished_run), cmocka_unit_test(test_stalls_and_events), cmocka_unit_test(test_growing_equals_whole),
-        cmocka_unit_test(test_hanging_run), cmocka_unit_test(test_file_goes), cmocka_unit_test(test_replaced_by_another_run), cmocka_unit_test(test_refuses_what_is_no_run),
+        cmocka_unit_test(test_finished_run),
+        cmocka_unit_test(test_stalls_and_events),
+        cmocka_unit_test(test_growing_equals_whole),
+        cmocka_unit_test(test_hanging_run),
+        cmocka_unit_test(test_file_goes),
+        cmocka_unit_test(test_replaced_by_another_run),
+        cmocka_unit_test(test_refuses_what_is_no_run),
     };
     return cmocka_run_group_tests_name("live", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The whole loader on synthetic images and on a small damaged folder: what is delivered, in which order, whatever the number of workers. */
+/* The whole loader on synthetic images and on a small damaged folder: what is delivered, in which order,
+ * whatever the number of workers. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/loader/loader.h"
@@ -36,7 +37,8 @@ struct rig {
     struct pp_loader_opts opts;
 };
 
-static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples)
+static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
+                       const uint64_t *indexes, size_t samples)
 {
     struct delivered *d = ctx;
     d->digest = XXH3_64bits_withSeed(data, samples * d->row_bytes, d->digest + batch);
@@ -67,16 +69,27 @@ static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sam
 {
     struct pp_err err = {0};
     memset(r, 0, sizeof(*r));
-    if (pp_dataset_open(&(struct pp_dataset_opts){.spec = spec, .synthetic = synthetic}, &r->dataset, &err) != PP_OK)
+    if (pp_dataset_open(&(struct pp_dataset_opts){.spec = spec, .synthetic = synthetic}, &r->dataset, &err) !=
+        PP_OK)
         fail_msg("%s", err.text);
-    if (pp_sampler_create(&(struct pp_sampler_opts){.kind = kind, .n = pp_dataset_len(r->dataset), .seed = 7}, &r->sampler, &err) != PP_OK)
+    if (pp_sampler_create(&(struct pp_sampler_opts){.kind = kind, .n = pp_dataset_len(r->dataset), .seed = 7},
+                          &r->sampler, &err) != PP_OK)
         fail_msg("%s", err.text);
     if (pp_transform_parse("rrc:32,hflip,normalize=imagenet", PP_DTYPE_F32, &r->transform, &err) != PP_OK)
         fail_msg("%s", err.text);
     assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "host"}, &r->device, &err), PP_OK);
-    r->opts = (struct pp_loader_opts){
-        .dataset = r->dataset, .sampler = r->sampler, .transform = r->transform, .device = r->device, .workers = 2, .prefetch = 2,
-        .batch_size = 8, .in_order = 1, .seed = 7, .max_epochs = 1, .copy_buffers = 2, .world_size = 1};
+    r->opts = (struct pp_loader_opts){.dataset = r->dataset,
+                                      .sampler = r->sampler,
+                                      .transform = r->transform,
+                                      .device = r->device,
+                                      .workers = 2,
+                                      .prefetch = 2,
+                                      .batch_size = 8,
+                                      .in_order = 1,
+                                      .seed = 7,
+                                      .max_epochs = 1,
+                                      .copy_buffers = 2,
+                                      .world_size = 1};
 }
 
 static void free_rig(struct rig *r)
@@ -91,7 +104,10 @@ static pp_status run(struct rig *r, struct delivered *d, struct pp_loader_result
 {
     struct pp_loader *l;
     d->row_bytes = pp_transform_bytes(r->transform);
-    r->opts.events = (struct pp_loader_events){.ctx = d, .error = on_error, .tick = on_tick, .deliver = on_deliver};
+    r->opts.events = (struct pp_loader_events){.ctx = d,
+                                               .error = on_error,
+                                               .tick = on_tick,
+                                               .deliver = on_deliver};
     pp_status st = pp_loader_create(&r->opts, &l, err);
     if (st != PP_OK)
         return st;
@@ -110,7 +126,8 @@ static struct delivered *must_run(struct rig *r, struct pp_loader_result *res)
 }
 
 /* The delivered order is the sampler's, epoch after epoch. */
-static void assert_follows_sampler(const struct rig *r, const struct delivered *d, uint64_t epoch, uint64_t position)
+static void assert_follows_sampler(const struct rig *r, const struct delivered *d, uint64_t epoch,
+                                   uint64_t position)
 {
     struct pp_order *o = NULL;
     uint64_t len = pp_sampler_len(r->sampler);
@@ -127,7 +144,8 @@ static void assert_follows_sampler(const struct rig *r, const struct delivered *
     pp_order_destroy(o);
 }
 
-/* Every read takes 20 ms more: at that rate 400 samples are 4 s of two workers. Once the five slots are full, no sample is read again. */
+/* Every read takes 20 ms more: at that rate 400 samples are 4 s of two workers. Once the five slots are full,
+ * no sample is read again. */
 static void cached_batches_are_delivered_without_reading_them_again(void **state)
 {
     (void)state;
@@ -322,7 +340,7 @@ static void retries_end_with_the_run(void **state)
     free_rig(&r);
 }
 
-/* ---- errors are data ------------------------------------------------------------------------------------------------------- */
+/* ---- errors are data ---- */
 
 static char folder[64];
 
@@ -347,12 +365,18 @@ static int make_folder(void **state)
     if (!mkdtemp(folder))
         return -1;
     snprintf(sub, sizeof(sub), "%s/c", folder);
-    if (mkdir(sub, 0700) != 0 || pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=12,size=48x48,unique=12", .synthetic = 1}, &syn, NULL) != PP_OK)
+    if (mkdir(sub, 0700) != 0 ||
+        pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=12,size=48x48,unique=12", .synthetic = 1}, &syn,
+                        NULL) != PP_OK)
         return -1;
     for (uint64_t i = 0; i < 12; i++) {
         assert_int_equal(pp_dataset_read(syn, i, &s, NULL), PP_OK);
         snprintf(name, sizeof(name), "%02d.jpg", (int)i);
-        write_bytes(name, i == 5 ? (const void *)"not an image" : s.data, i == 3 ? 0 : i == 5 ? 12 : i == 11 ? s.size / 2 : s.size);
+        write_bytes(name, i == 5 ? (const void *)"not an image" : s.data,
+                    i == 3    ? 0
+                    : i == 5  ? 12
+                    : i == 11 ? s.size / 2
+                              : s.size);
     }
     pp_sample_free(&s);
     pp_dataset_close(syn);
@@ -381,7 +405,8 @@ static void skipping_shortens_batches_and_counts(void **state)
     assert_int_equal(d->errors, 3);
     assert_int_equal(d->n, 9);
     assert_memory_equal(d->index, want, sizeof(want));
-    assert_int_equal(res.position, 12); /* consumed counts what was skipped: a resume does not meet it again */
+    assert_int_equal(res.position,
+                     12); /* consumed counts what was skipped: a resume does not meet it again */
     free(d);
     free_rig(&r);
 }
@@ -426,7 +451,7 @@ static void fail_ends_the_run_with_the_reason(void **state)
     free_rig(&r);
 }
 
-/* ---- streaming ---------------------------------------------------------------------------------------------------------------- */
+/* ---- streaming ---- */
 
 static char shards[80];
 
@@ -438,7 +463,10 @@ static void make_shards(void)
     struct archive *a = NULL;
     snprintf(shards, sizeof(shards), "%s/shards", folder);
     assert_int_equal(mkdir(shards, 0700), 0);
-    assert_int_equal(pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=115,size=24x24,unique=8", .synthetic = 1}, &syn, NULL), PP_OK);
+    assert_int_equal(pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=115,size=24x24,unique=8",
+                                                               .synthetic = 1},
+                                     &syn, NULL),
+                     PP_OK);
     for (uint64_t i = 0; i < 115; i++) {
         char path[160], name[64];
         snprintf(path, sizeof(path), "%s/s-%d.tar", shards, (int)(i / 23));
@@ -475,7 +503,8 @@ static void make_stream_rig(struct rig *r)
     r->opts.max_epochs = 2;
 }
 
-/* Few slots and many workers: most claims wait for a slot, and what they saw before waiting is stale afterwards. */
+/* Few slots and many workers: most claims wait for a slot, and what they saw before waiting is stale
+ * afterwards. */
 static void streamed_batches_do_not_depend_on_workers_or_slots(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The log written in large pieces: what a commit has said is in the files, whatever the transactions did, and what it has not is not. */
+/* The log written in large pieces: what a commit has said is in the files, whatever the transactions did, and
+ * what it has not is not. */
 #include "store_dir.h"
 
 #include "collectors/store/log_vfs.h"
@@ -25,11 +26,11 @@ static void watch(long long nth_fails)
     failing = nth_fails;
 }
 
-#define TO_BASE(name, parameters, call)             \
-    static int witness_##name parameters            \
-    {                                               \
+#define TO_BASE(name, parameters, call) \
+    static int witness_##name parameters \
+    { \
         struct witness *w = (struct witness *)file; \
-        return w->base->pMethods->call;             \
+        return w->base->pMethods->call; \
     }
 TO_BASE(close, (sqlite3_file * file), xClose(w->base))
 TO_BASE(read, (sqlite3_file * file, void *out, int n, sqlite3_int64 at), xRead(w->base, out, n, at))
@@ -50,8 +51,18 @@ static int witness_write(sqlite3_file *file, const void *bytes, int n, sqlite3_i
 }
 
 static const sqlite3_io_methods witness_methods = {
-    .iVersion = 1, .xClose = witness_close, .xRead = witness_read, .xWrite = witness_write, .xTruncate = witness_truncate, .xSync = witness_sync, .xFileSize = witness_size,
-    .xLock = witness_lock, .xUnlock = witness_unlock, .xCheckReservedLock = witness_reserved, .xFileControl = witness_control, .xSectorSize = witness_sector,
+    .iVersion = 1,
+    .xClose = witness_close,
+    .xRead = witness_read,
+    .xWrite = witness_write,
+    .xTruncate = witness_truncate,
+    .xSync = witness_sync,
+    .xFileSize = witness_size,
+    .xLock = witness_lock,
+    .xUnlock = witness_unlock,
+    .xCheckReservedLock = witness_reserved,
+    .xFileControl = witness_control,
+    .xSectorSize = witness_sector,
     .xDeviceCharacteristics = witness_device,
 };
 
@@ -84,8 +95,12 @@ static int log_setup(void **state)
 {
     if (setup(state) || !pp_log_vfs())
         return -1;
-    return sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) != SQLITE_OK
-        || sqlite3_exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB); CREATE INDEX i ON t(length(v))", NULL, NULL, NULL) != SQLITE_OK;
+    return sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                           pp_log_vfs()) != SQLITE_OK ||
+           sqlite3_exec(
+               db,
+               "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB); CREATE INDEX i ON t(length(v))",
+               NULL, NULL, NULL) != SQLITE_OK;
 }
 
 static int log_teardown(void **state)
@@ -112,7 +127,8 @@ static void ask(sqlite3 *of, const char *sql, char out[128])
     sqlite3_finalize(st);
 }
 
-static const char contents[] = "SELECT count(*) || ' ' || coalesce(sum(id * length(v)), 0) || ' ' || coalesce(sum(id * unicode(hex(substr(v, length(v), 1)))), 0) FROM t";
+static const char contents[] =
+    "SELECT count(*) || ' ' || coalesce(sum(id * length(v)), 0) || ' ' || coalesce(sum(id * unicode(hex(substr(v, length(v), 1)))), 0) FROM t";
 
 /* What SQLite's own file system finds in the files as they are now, as after a kill. */
 static void contents_after_kill(char out[128])
@@ -120,7 +136,8 @@ static void contents_after_kill(char out[128])
     char cmd[640], copy[96], sound[128];
     sqlite3 *killed;
     snprintf(copy, sizeof(copy), "%s/killed", dir);
-    snprintf(cmd, sizeof(cmd), "rm -f %s %s-shm && cp %s %s && cp %s-wal %s-wal", copy, copy, path, copy, path, copy);
+    snprintf(cmd, sizeof(cmd), "rm -f %s %s-shm && cp %s %s && cp %s-wal %s-wal", copy, copy, path, copy,
+             path, copy);
     assert_int_equal(system(cmd), 0);
     assert_int_equal(sqlite3_open_v2(copy, &killed, SQLITE_OPEN_READWRITE, "unix"), SQLITE_OK);
     ask(killed, "PRAGMA integrity_check", sound);
@@ -132,7 +149,8 @@ static void contents_after_kill(char out[128])
 static void change_something(struct pp_rng *rng)
 {
     char sql[160];
-    unsigned long long id = pp_rng_below(rng, 60), bytes = pp_rng_below(rng, 2) ? pp_rng_below(rng, 200) : pp_rng_below(rng, 90000);
+    unsigned long long id = pp_rng_below(rng, 60),
+                       bytes = pp_rng_below(rng, 2) ? pp_rng_below(rng, 200) : pp_rng_below(rng, 90000);
     if (pp_rng_below(rng, 8) == 0)
         snprintf(sql, sizeof(sql), "DELETE FROM t WHERE id = %llu", id);
     else
@@ -140,7 +158,8 @@ static void change_something(struct pp_rng *rng)
     run(sql);
 }
 
-/* Transactions of any size with a cache of some pages, so that they are spilled, and spilled again: SQLite then goes back and writes headers anew. */
+/* Transactions of any size with a cache of some pages, so that they are spilled, and spilled again: SQLite
+ * then goes back and writes headers anew. */
 static void test_commits_are_whole(void **state)
 {
     struct pp_rng rng = pp_rng_key(4, 6, 9, 2);
@@ -156,7 +175,9 @@ static void test_commits_are_whole(void **state)
             assert_string_equal(after, before);
         }
         int commit = pp_rng_below(&rng, 4) != 0;
-        run(commit ? "COMMIT" : "ROLLBACK"); /* after which nothing is asked of the log before the files are looked at, */
+        run(commit
+                ? "COMMIT"
+                : "ROLLBACK"); /* after which nothing is asked of the log before the files are looked at, */
         if (i % 3 == 0)
             contents_after_kill(after);
         if (commit) /* nor, after a rollback, before the next transaction writes */
@@ -197,14 +218,16 @@ static void test_few_writes(void **state)
         assert_in_range(made, 16, 24);
 }
 
-/* A transaction that fails after pages of it were written: what was committed before stays, and so does what comes once there is room. */
+/* A transaction that fails after pages of it were written: what was committed before stays, and so does what
+ * comes once there is room. */
 static void test_fails_within(void **state)
 {
     char before[128], after[128];
     run("PRAGMA cache_size=8; PRAGMA wal_autocheckpoint=0; INSERT INTO t VALUES(1, randomblob(100000))");
     ask(db, contents, before);
     run("PRAGMA max_page_count=64");
-    assert_int_equal(sqlite3_exec(db, "INSERT INTO t VALUES(2, randomblob(1000000))", NULL, NULL, NULL), SQLITE_FULL);
+    assert_int_equal(sqlite3_exec(db, "INSERT INTO t VALUES(2, randomblob(1000000))", NULL, NULL, NULL),
+                     SQLITE_FULL);
     contents_after_kill(after);
     assert_string_equal(after, before);
     run("PRAGMA max_page_count=100000; INSERT INTO t VALUES(2, randomblob(1000000))");
@@ -213,7 +236,8 @@ static void test_fails_within(void **state)
     assert_string_equal(after, before);
 }
 
-/* Whichever write of a transaction fails, also one that was asked for pages ago: the transaction fails, and nothing of it is there. */
+/* Whichever write of a transaction fails, also one that was asked for pages ago: the transaction fails, and
+ * nothing of it is there. */
 static void test_each_write_fails(void **state)
 {
     char before[128], after[128];
@@ -222,7 +246,10 @@ static void test_each_write_fails(void **state)
     for (;; n++) {
         ask(db, contents, before);
         watch(n);
-        int code = sqlite3_exec(db, "BEGIN; REPLACE INTO t VALUES(1, randomblob(300000)); REPLACE INTO t VALUES(2, randomblob(70000)); COMMIT", NULL, NULL, NULL);
+        int code = sqlite3_exec(
+            db,
+            "BEGIN; REPLACE INTO t VALUES(1, randomblob(300000)); REPLACE INTO t VALUES(2, randomblob(70000)); COMMIT",
+            NULL, NULL, NULL);
         if (!sqlite3_get_autocommit(db))
             run("ROLLBACK");
         int failed = log_writes >= n;
@@ -242,6 +269,7 @@ static void test_each_write_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {LOG_TEST(test_commits_are_whole), LOG_TEST(test_few_writes), LOG_TEST(test_fails_within), LOG_TEST(test_each_write_fails)};
+    const struct CMUnitTest tests[] = {LOG_TEST(test_commits_are_whole), LOG_TEST(test_few_writes),
+                                       LOG_TEST(test_fails_within), LOG_TEST(test_each_write_fails)};
     return cmocka_run_group_tests(tests, be_witness, NULL);
 }

@@ -25,36 +25,46 @@ static struct pp_namemap *map_of(const char *text)
 
 static void rows_match(void **state)
 {
-    static const char text[] =
-        "# what the loader calls its parts\n"
-        "\n"
-        "decode_meta  = ignore   # not pixels\n"
-        "decode*=decode\n"
-        "  load [0-9]  =  read\r\n"
-        "DALI:*Reader* = read\n"
-        "\"a = b #1\" = transform\n"
-        "Optimizer.step#* = step\n"
-        "std::sort = collate\n"
-        "scope\\:name = h2d\n"
-        ":plain = data_wait\n"
-        "*torch*:fwd = step\n";
+    static const char text[] = "# what the loader calls its parts\n"
+                               "\n"
+                               "decode_meta  = ignore   # not pixels\n"
+                               "decode*=decode\n"
+                               "  load [0-9]  =  read\r\n"
+                               "DALI:*Reader* = read\n"
+                               "\"a = b #1\" = transform\n"
+                               "Optimizer.step#* = step\n"
+                               "std::sort = collate\n"
+                               "scope\\:name = h2d\n"
+                               ":plain = data_wait\n"
+                               "*torch*:fwd = step\n";
     static const struct {
         const char *domain, *name;
         pp_phase phase;
     } rows[] = {
-        {"", "decode", PP_PHASE_DECODE}, {"other", "decode_jpeg", PP_PHASE_DECODE}, {"", "decode_meta", PP_PHASE_USER},
-        {"", "load 7", PP_PHASE_READ}, {"", "load x", PP_PHASE_USER}, {"", "Load 7", PP_PHASE_USER},
-        {"DALI", "FileReader", PP_PHASE_READ}, {"", "FileReader", PP_PHASE_USER},
-        {"", "a = b #1", PP_PHASE_TRANSFORM}, {"", "Optimizer.step#SGD.step", PP_PHASE_STEP},
-        {"", "std::sort", PP_PHASE_COLLATE}, {"x", "scope:name", PP_PHASE_H2D},
-        {"", "plain", PP_PHASE_DATA_WAIT}, {"x", "plain", PP_PHASE_USER},
-        {"mytorch1", "fwd", PP_PHASE_STEP}, {"", "fwd", PP_PHASE_USER}, {"", "", PP_PHASE_USER},
+        {"", "decode", PP_PHASE_DECODE},
+        {"other", "decode_jpeg", PP_PHASE_DECODE},
+        {"", "decode_meta", PP_PHASE_USER},
+        {"", "load 7", PP_PHASE_READ},
+        {"", "load x", PP_PHASE_USER},
+        {"", "Load 7", PP_PHASE_USER},
+        {"DALI", "FileReader", PP_PHASE_READ},
+        {"", "FileReader", PP_PHASE_USER},
+        {"", "a = b #1", PP_PHASE_TRANSFORM},
+        {"", "Optimizer.step#SGD.step", PP_PHASE_STEP},
+        {"", "std::sort", PP_PHASE_COLLATE},
+        {"x", "scope:name", PP_PHASE_H2D},
+        {"", "plain", PP_PHASE_DATA_WAIT},
+        {"x", "plain", PP_PHASE_USER},
+        {"mytorch1", "fwd", PP_PHASE_STEP},
+        {"", "fwd", PP_PHASE_USER},
+        {"", "", PP_PHASE_USER},
     };
     struct pp_namemap *m = map_of(text);
     assert_int_equal(pp_namemap_rows(m), 10);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (pp_namemap_phase(m, rows[i].domain, rows[i].name) != rows[i].phase)
-            fail_msg("%s:%s became phase %d, not %d", rows[i].domain, rows[i].name, pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
+            fail_msg("%s:%s became phase %d, not %d", rows[i].domain, rows[i].name,
+                     pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
     pp_namemap_free(m);
 }
 
@@ -124,7 +134,8 @@ static void shipped_maps(void **state)
         const char *file, *domain, *name;
         pp_phase phase;
     } rows[] = {
-        {"samples/maps/pytorch.map", "", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", PP_PHASE_DATA_WAIT},
+        {"samples/maps/pytorch.map", "", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+         PP_PHASE_DATA_WAIT},
         {"samples/maps/pytorch.map", "", "Optimizer.step#SGD.step", PP_PHASE_STEP},
         {"samples/maps/pytorch.map", "", "Optimizer.zero_grad#SGD.zero_grad", PP_PHASE_STEP},
         {"samples/maps/pytorch.map", "", "forward", PP_PHASE_STEP},
@@ -151,7 +162,8 @@ static void shipped_maps(void **state)
         if (pp_namemap_add_file(m, rows[i].file, &err) != PP_OK)
             fail_msg("%s", err.text);
         if (pp_namemap_phase(m, rows[i].domain, rows[i].name) != rows[i].phase)
-            fail_msg("%s: %s became phase %d, not %d", rows[i].file, rows[i].name, pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
+            fail_msg("%s: %s became phase %d, not %d", rows[i].file, rows[i].name,
+                     pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
         pp_namemap_free(m);
     }
 }
@@ -159,8 +171,9 @@ static void shipped_maps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_match), cmocka_unit_test(without_a_map_everything_is_the_users), cmocka_unit_test(errors_name_the_line),
-        cmocka_unit_test(files_that_are_no_map), cmocka_unit_test(shipped_maps),
+        cmocka_unit_test(rows_match),           cmocka_unit_test(without_a_map_everything_is_the_users),
+        cmocka_unit_test(errors_name_the_line), cmocka_unit_test(files_that_are_no_map),
+        cmocka_unit_test(shipped_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Option tables: every type, every source and its precedence, every sentence of a failure, and --help within 80 columns. */
+/* Option tables: every type, every source and its precedence, every sentence of a failure, and --help within
+ * 80 columns. */
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 
@@ -21,21 +22,39 @@ struct fields {
     struct pp_opt_list inject;
 };
 
-static const struct pp_opt_choice steps[] = {{"none", "no step: how fast the data could go"}, {"sleep", "a stand-in that leaves the CPU alone"}, {"spin", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice steps[] = {
+    {"none", "no step: how fast the data could go"},
+    {"sleep", "a stand-in that leaves the CPU alone"},
+    {"spin", NULL},
+    {NULL, NULL},
+};
 #define AT(f) offsetof(struct fields, f)
+/* clang-format off */
 static const struct pp_opt table[] = {
-    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .group = "Output", .help = "where the recording goes"},
-    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing file"},
-    {.name = "progress", .type = PP_OPT_FLAG, .offset = AT(progress), .dflt = "1", .help = "show a progress line"},
-    {.name = "max-bytes", .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "SIZE", .dflt = "1GiB", .min = 4096, .max = INFINITY, .help = "turn detail down beyond this size"},
-    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024, .arg = "N", .dflt = "auto", .has_auto = 1, .group = "Loader", .help = "loader threads; auto picks one per usable CPU and says so, which is a long story that has to be wrapped"},
-    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "N", .dflt = "0", .help = "of the sample order"},
-    {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration), .arg = "TIME", .dflt = "30s", .min = 1e9, .max = 3600e9, .help = "stop after this long"},
-    {.name = "scale", .type = PP_OPT_DOUBLE, .offset = AT(scale), .arg = "X", .dflt = "1", .min = 0, .max = 2.5, .help = "a factor"},
-    {.name = "step", .type = PP_OPT_CHOICE, .offset = AT(step), .length_offset = AT(step_ns), .choices = steps, .dflt = "none", .help = "what the trainer does per batch"},
-    {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT", .help = "slow something down on purpose"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .group = "Output", .help = "where the recording goes"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
+     .help = "replace an existing file"},
+    {.name = "progress", .type = PP_OPT_FLAG, .offset = AT(progress), .dflt = "1",
+     .help = "show a progress line"},
+    {.name = "max-bytes", .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "SIZE", .dflt = "1GiB",
+     .min = 4096, .max = INFINITY, .help = "turn detail down beyond this size"},
+    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
+     .arg = "N", .dflt = "auto", .has_auto = 1, .group = "Loader",
+     .help = "loader threads; auto picks one per usable CPU and says so, which is a long story that has to be wrapped"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "N", .dflt = "0",
+     .help = "of the sample order"},
+    {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration), .arg = "TIME",
+     .dflt = "30s", .min = 1e9, .max = 3600e9, .help = "stop after this long"},
+    {.name = "scale", .type = PP_OPT_DOUBLE, .offset = AT(scale), .arg = "X", .dflt = "1", .min = 0,
+     .max = 2.5, .help = "a factor"},
+    {.name = "step", .type = PP_OPT_CHOICE, .offset = AT(step), .length_offset = AT(step_ns),
+     .choices = steps, .dflt = "none", .help = "what the trainer does per batch"},
+    {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT",
+     .help = "slow something down on purpose"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static struct fields f;
 static struct pp_opt_set set;
@@ -57,7 +76,6 @@ static pp_status parse(const char *line)
     pp_err_clear(&err);
     return pp_opts_parse(&set, "run", argc, argv, operands, &n_operands, &err);
 }
-
 
 static void test_defaults(void **state)
 {
@@ -82,14 +100,18 @@ static void test_choice_with_length(void **state)
     assert_int_equal(parse("--step spin:20ms --step sleep"), PP_OK);
     assert_int_equal(f.step, 1);
     assert_true(f.step_ns == 0);
-    static const char *const wrong[] = {"--step spin:", "--step spin:0", "--step spin:fast", "--step :2ms", "--step spinn:2ms"};
+    static const char *const wrong[] = {"--step spin:", "--step spin:0", "--step spin:fast", "--step :2ms",
+                                        "--step spinn:2ms"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(parse(wrong[i]), PP_E_USAGE);
 }
 
 static void test_forms(void **state)
 {
-    assert_int_equal(parse("data --workers=4 --seed -1 -ofile -fd 2m --no-progress --step spin --inject a --inject=b=c -- --force -x"), PP_OK);
+    assert_int_equal(
+        parse(
+            "data --workers=4 --seed -1 -ofile -fd 2m --no-progress --step spin --inject a --inject=b=c -- --force -x"),
+        PP_OK);
     assert_int_equal(f.workers, 4);
     assert_int_equal(f.seed, -1);
     assert_string_equal(f.output, "file");
@@ -123,7 +145,8 @@ static void test_sentences(void **state)
         {"--workers 0", "--workers: 0 is out of range; allowed are 1 to 1024, or auto"},
         {"--workers -1", "--workers: -1 is out of range; allowed are 1 to 1024, or auto"},
         {"--workers 100000", "--workers: 100000 is out of range; allowed are 1 to 1024, or auto"},
-        {"--workers 99999999999999999999", "--workers: 99999999999999999999 is out of range; allowed are 1 to 1024, or auto"},
+        {"--workers 99999999999999999999",
+         "--workers: 99999999999999999999 is out of range; allowed are 1 to 1024, or auto"},
         {"--worker 3", "--worker: no such option; did you mean --workers?"},
         {"--wrokers=3", "--wrokers: no such option; did you mean --workers?"},
         {"--max 3", "--max: no such option; did you mean --max-bytes?"},
@@ -133,7 +156,8 @@ static void test_sentences(void **state)
         {"-no-force", "-no-force: no such option; did you mean --force?"},
         {"-seed 3", "-seed: no such option; did you mean --seed?"},
         {"--output", "--output: a value is missing: --output FILE"},
-        {"--output --force", "--output: a value is missing before --force (if it is the value, write --output=--force)"},
+        {"--output --force",
+         "--output: a value is missing before --force (if it is the value, write --output=--force)"},
         {"--duration 5x", "--duration: '5x' is not a duration such as 30, 250ms, 1.5s or 2m"},
         {"--duration 10ms", "--duration: 10ms is out of range; allowed are 1.00 s to 1h00m"},
         {"--max-bytes lots", "--max-bytes: 'lots' is not a size such as 512, 64KiB or 2GB"},
@@ -186,7 +210,8 @@ static void write_config(const char *text)
 
 static void test_precedence(void **state)
 {
-    write_config("# mine\n[report]\nworkers = no matter\n\n[run]\nworkers = 3\nseed=7\noutput = \" a b \"\ninject = x\ninject = y\nforce = yes\n");
+    write_config(
+        "# mine\n[report]\nworkers = no matter\n\n[run]\nworkers = 3\nseed=7\noutput = \" a b \"\ninject = x\ninject = y\nforce = yes\n");
     setenv("PIPEPROBE_WORKERS", "5", 1);
     setenv("PIPEPROBE_INJECT", "z", 1);
     setenv("PIPEPROBE_MAX_BYTES", "2MB", 1);
@@ -243,7 +268,9 @@ static void test_config_headings(void **state)
     assert_int_equal(parse(""), PP_OK); /* nobody said what there is */
     pp_opts_sections(known);
     assert_int_equal(parse(""), PP_E_USAGE);
-    snprintf(wanted, sizeof(wanted), "%s:1: [reprot]: no such command, so its settings would go unread; did you mean [report]?", config);
+    snprintf(wanted, sizeof(wanted),
+             "%s:1: [reprot]: no such command, so its settings would go unread; did you mean [report]?",
+             config);
     assert_string_equal(err.text, wanted);
     write_config("[run]\nworkers = 3\n[ report ]\nformat = md\n");
     assert_int_equal(parse(""), PP_OK);
@@ -266,8 +293,12 @@ static void test_unreadable_config(void **state)
 /* What pp_opts_value writes reads back as the same value. */
 static void test_values_read_back(void **state)
 {
-    static const char *const wanted[] = {"out.sqlite", "true", "false", "64KiB", "auto", "-5", "1500ms", "0.1", "sleep", "a b"};
-    assert_int_equal(parse("-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"), PP_OK);
+    static const char *const wanted[] = {"out.sqlite", "true",   "false", "64KiB", "auto",
+                                         "-5",         "1500ms", "0.1",   "sleep", "a b"};
+    assert_int_equal(
+        parse(
+            "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"),
+        PP_OK);
     for (int i = 0; table[i].name; i++) {
         char buf[64], line[128];
         assert_string_equal(pp_opts_value(&set, i, buf, sizeof(buf)), wanted[i]);
@@ -277,7 +308,10 @@ static void test_values_read_back(void **state)
         snprintf(line, sizeof(line), "--%s=%s", table[i].name, buf);
         assert_int_equal(parse(line), PP_OK);
         assert_string_equal(pp_opts_value(&set, i, again, sizeof(again)), wanted[i]);
-        assert_int_equal(parse("-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"), PP_OK);
+        assert_int_equal(
+            parse(
+                "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"),
+            PP_OK);
     }
 }
 
@@ -291,9 +325,22 @@ static void test_parsers(void **state)
         pp_status status;
         int64_t wanted;
     } ints[] = {
-        {"10k", PP_OK, 10000}, {"1.5M", PP_OK, 1500000}, {"2Ki", PP_OK, 2048}, {"1T", PP_OK, 1000000000000}, {"-9223372036854775808", PP_OK, INT64_MIN},
-        {"9223372036854775807", PP_OK, INT64_MAX}, {"9223372036854775808", PP_E_UNSUPPORTED, 0}, {"+3", PP_OK, 3}, {"", PP_E_USAGE, 0}, {"-", PP_E_USAGE, 0},
-        {" 3", PP_E_USAGE, 0}, {"3 ", PP_E_USAGE, 0}, {"0x10", PP_E_USAGE, 0}, {"1.0001k", PP_E_USAGE, 0}, {"--3", PP_E_USAGE, 0}, {"3kB", PP_E_USAGE, 0},
+        {"10k", PP_OK, 10000},
+        {"1.5M", PP_OK, 1500000},
+        {"2Ki", PP_OK, 2048},
+        {"1T", PP_OK, 1000000000000},
+        {"-9223372036854775808", PP_OK, INT64_MIN},
+        {"9223372036854775807", PP_OK, INT64_MAX},
+        {"9223372036854775808", PP_E_UNSUPPORTED, 0},
+        {"+3", PP_OK, 3},
+        {"", PP_E_USAGE, 0},
+        {"-", PP_E_USAGE, 0},
+        {" 3", PP_E_USAGE, 0},
+        {"3 ", PP_E_USAGE, 0},
+        {"0x10", PP_E_USAGE, 0},
+        {"1.0001k", PP_E_USAGE, 0},
+        {"--3", PP_E_USAGE, 0},
+        {"3kB", PP_E_USAGE, 0},
     };
     for (size_t k = 0; k < sizeof(ints) / sizeof(*ints); k++) {
         assert_int_equal(pp_parse_int(ints[k].text, &i), ints[k].status);
@@ -305,9 +352,19 @@ static void test_parsers(void **state)
         pp_status status;
         uint64_t wanted;
     } durations[] = {
-        {"30", PP_OK, 30000000000}, {"250ms", PP_OK, 250000000}, {"1.5s", PP_OK, 1500000000}, {"2m05s", PP_OK, 125000000000}, {"1h", PP_OK, 3600000000000},
-        {"10us", PP_OK, 10000}, {"7ns", PP_OK, 7}, {"2m30", PP_E_USAGE, 0}, {"", PP_E_USAGE, 0}, {"s", PP_E_USAGE, 0}, {"-1s", PP_E_USAGE, 0},
-        {"99999999h", PP_E_UNSUPPORTED, 0}, {"1 s", PP_E_USAGE, 0},
+        {"30", PP_OK, 30000000000},
+        {"250ms", PP_OK, 250000000},
+        {"1.5s", PP_OK, 1500000000},
+        {"2m05s", PP_OK, 125000000000},
+        {"1h", PP_OK, 3600000000000},
+        {"10us", PP_OK, 10000},
+        {"7ns", PP_OK, 7},
+        {"2m30", PP_E_USAGE, 0},
+        {"", PP_E_USAGE, 0},
+        {"s", PP_E_USAGE, 0},
+        {"-1s", PP_E_USAGE, 0},
+        {"99999999h", PP_E_UNSUPPORTED, 0},
+        {"1 s", PP_E_USAGE, 0},
     };
     for (size_t k = 0; k < sizeof(durations) / sizeof(*durations); k++) {
         assert_int_equal(pp_parse_duration(durations[k].text, &u), durations[k].status);
@@ -375,9 +432,18 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_forms), cmocka_unit_test(test_choice_with_length), cmocka_unit_test(test_sentences), cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_config_sentences), cmocka_unit_test(test_config_headings), cmocka_unit_test(test_unreadable_config), cmocka_unit_test(test_values_read_back),
-        cmocka_unit_test(test_parsers), cmocka_unit_test(test_nearest), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_choice_with_length),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_config_sentences),
+        cmocka_unit_test(test_config_headings),
+        cmocka_unit_test(test_unreadable_config),
+        cmocka_unit_test(test_values_read_back),
+        cmocka_unit_test(test_parsers),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);
 }

@@ -7,12 +7,12 @@ static void test_predictions_follow_the_laws(void **state)
     struct pp_costs c = made();
     double now = c.samples_per_s;
     near(predicted(&c, "workers=2"), now, 0.001 * now);
-    near(predicted(&c, "workers=4"), 2 * now, 0.03 * now);      /* latency: twice the reads in flight */
-    near(predicted(&c, "workers=64"), 8 / 0.005, 0.02 * 1600);  /* until the trainer is the limit */
+    near(predicted(&c, "workers=4"), 2 * now, 0.03 * now);     /* latency: twice the reads in flight */
+    near(predicted(&c, "workers=64"), 8 / 0.005, 0.02 * 1600); /* until the trainer is the limit */
     near(predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
     near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
     near(predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
-    near(predicted(&c, "decode=11"), 2 / 0.019, 0.02 * 105);    /* 8.8 + 0.2 + 10 ms, on CPUs enough */
+    near(predicted(&c, "decode=11"), 2 / 0.019, 0.02 * 105); /* 8.8 + 0.2 + 10 ms, on CPUs enough */
     near(predicted(&c, "step-ms=100"), 80, 1);
     near(predicted(&c, "order=out-of-order"), now, 0.02 * now);
     pp_costs_free(&c);
@@ -32,7 +32,8 @@ static void test_no_change_is_no_change(void **state)
     pp_costs_free(&c);
 }
 
-/* A trainer that is the limit: what a step takes at twice the batch decides everything, and is not in the recording. */
+/* A trainer that is the limit: what a step takes at twice the batch decides everything, and is not in the
+ * recording. */
 static void test_a_batch_size_comes_with_a_step(void **state)
 {
     struct pp_costs c = made();
@@ -74,7 +75,8 @@ static void test_what_a_step_needs(void **state)
     assert_true(e.most_per_s > 800); /* four CPUs: 4000 */
     near(e.most_per_s, 4000, 1);
 
-    assert_int_equal(pp_estimate(&c, &none, 1e6, &e, &err), PP_OK); /* 8000 samples/s need eight CPUs, and there are four */
+    assert_int_equal(pp_estimate(&c, &none, 1e6, &e, &err),
+                     PP_OK); /* 8000 samples/s need eight CPUs, and there are four */
     assert_true(e.most_per_s < e.samples_per_s);
     assert_string_equal(e.most_of, "the CPUs");
     near(e.cores, 8, 1e-2);
@@ -91,7 +93,8 @@ static void test_outages_are_times_and_no_samples(void **state)
     uint64_t at[2] = {0, 0};
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
-        uint64_t *t = &at[i % 2], in_period = *t % (1000 * FAKE_MS), stopped = in_period >= 700 * FAKE_MS ? 1000 * FAKE_MS - in_period : 0;
+        uint64_t *t = &at[i % 2], in_period = *t % (1000 * FAKE_MS),
+                 stopped = in_period >= 700 * FAKE_MS ? 1000 * FAKE_MS - in_period : 0;
         x->read_start_ns = *t;
         x->read_blocked = (float)(stopped + 10 * FAKE_MS);
         x->read_end_ns = *t + stopped + 10 * FAKE_MS;
@@ -124,17 +127,20 @@ static void test_others_take_their_share(void **state)
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].read_blocked = 0;
     c.usable_cpus = c.online_cpus = 1;
-    c.samples_per_s = 500;         /* 1 ms each on one CPU: half of it went to others */
-    c.cpu_ns = 1, c.delay_ns = 3;  /* two of ours and two of theirs */
+    c.samples_per_s = 500;        /* 1 ms each on one CPU: half of it went to others */
+    c.cpu_ns = 1, c.delay_ns = 3; /* two of ours and two of theirs */
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
     near(c.others, 2, 0.3);
     pp_costs_free(&c);
 }
 
-/* One worker waits the same for a CPU, hardly at all, with nobody beside it and with the other CPU taken: what others used tells. */
+/* One worker waits the same for a CPU, hardly at all, with nobody beside it and with the other CPU taken:
+ * what others used tells. */
 static void test_idle_cpus_are_there_for_a_second_worker(void **state)
 {
-    static const struct { double outside, least, most; } rows[] = {{0.05, 1.8, 2.05}, {1, 0.9, 1.4}};
+    static const struct {
+        double outside, least, most;
+    } rows[] = {{0.05, 1.8, 2.05}, {1, 0.9, 1.4}};
     for (int fair = 0; fair <= 1; fair++)
         for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
             struct pp_costs c = made();
@@ -163,8 +169,18 @@ static void test_knobs_are_checked(void **state)
     static const struct {
         const char *set, *word;
         pp_status status;
-    } rows[] = {{"wrokers=3", "workers", PP_E_USAGE}, {"workers=0", "workers=N", PP_E_USAGE}, {"workers", "workers=N", PP_E_USAGE}, {"cache=1.5", "SHARE", PP_E_USAGE},
-                {"order=maybe", "in-order", PP_E_USAGE}, {"step=inf", "FACTOR", PP_E_USAGE}, {"decode=-1", "FACTOR", PP_E_USAGE}, {"step-ms=0", "MS", PP_E_USAGE}, {"batch-size=1.5", "N", PP_E_USAGE}, {"gil=none", "lock", PP_E_UNSUPPORTED}, {"gpu-decode=yes", "device", PP_E_UNSUPPORTED}, {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
+    } rows[] = {{"wrokers=3", "workers", PP_E_USAGE},
+                {"workers=0", "workers=N", PP_E_USAGE},
+                {"workers", "workers=N", PP_E_USAGE},
+                {"cache=1.5", "SHARE", PP_E_USAGE},
+                {"order=maybe", "in-order", PP_E_USAGE},
+                {"step=inf", "FACTOR", PP_E_USAGE},
+                {"decode=-1", "FACTOR", PP_E_USAGE},
+                {"step-ms=0", "MS", PP_E_USAGE},
+                {"batch-size=1.5", "N", PP_E_USAGE},
+                {"gil=none", "lock", PP_E_UNSUPPORTED},
+                {"gpu-decode=yes", "device", PP_E_UNSUPPORTED},
+                {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
     struct pp_costs c = made();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_knobs k = pp_knobs_none();

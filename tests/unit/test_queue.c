@@ -122,8 +122,10 @@ static void closing_wakes_a_blocked_producer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(meter_accounts_for_every_nanosecond), cmocka_unit_test(queue_keeps_order_and_drains_after_close),
-        cmocka_unit_test(get_gives_up_at_its_deadline),        cmocka_unit_test(many_threads_lose_nothing),
+        cmocka_unit_test(meter_accounts_for_every_nanosecond),
+        cmocka_unit_test(queue_keeps_order_and_drains_after_close),
+        cmocka_unit_test(get_gives_up_at_its_deadline),
+        cmocka_unit_test(many_threads_lose_nothing),
         cmocka_unit_test(closing_wakes_a_blocked_producer),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The ranks of a run in one rank's recording: waiting for them is exposed time and no wait for data, who came last is named, and the class follows from that. */
+/* The ranks of a run in one rank's recording: waiting for them is exposed time and no wait for data, who came
+ * last is named, and the class follows from that. */
 #include "fake_run.h"
 
 #include <math.h>
@@ -17,9 +18,18 @@ static const char *name_of(void *ctx, uint16_t id)
 /* 5 ms of wait, 20 of step, 25 for the other ranks; the workers mostly have nothing to do. */
 static struct fake_run *made(const char *rank, int (*last)(int batch))
 {
-    struct fake_run *f = fake_pipeline(&(struct fake_pipeline){
-        .workers = 2, .batches = BATCHES, .warmup = WARMUP, .batch_size = 8, .wait_ns = 5 * FAKE_MS, .step_ns = 20 * FAKE_MS, .sync_ns = 25 * FAKE_MS,
-        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0}, {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.02}, {PP_PHASE_TRANSFORM, FAKE_MS, 0.98, 0.02}, {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0}}});
+    struct fake_run *f = fake_pipeline(
+        &(struct fake_pipeline){.workers = 2,
+                                .batches = BATCHES,
+                                .warmup = WARMUP,
+                                .batch_size = 8,
+                                .wait_ns = 5 * FAKE_MS,
+                                .step_ns = 20 * FAKE_MS,
+                                .sync_ns = 25 * FAKE_MS,
+                                .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0},
+                                          {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.02},
+                                          {PP_PHASE_TRANSFORM, FAKE_MS, 0.98, 0.02},
+                                          {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0}}});
     fake_text(f, "run", "outcome", "finished");
     fake_text(f, "config", "step", "sleep");
     fake_num(f, "environment", "usable_cpus", "2", NULL);
@@ -84,7 +94,8 @@ static void test_waiting_for_ranks_is_no_wait_for_data(void **state)
     assert_true(fabs(r->collective_share - 0.5) < 1e-9);
     assert_true(fabs(r->verdict.exposed_share - 0.6) < 1e-9);
     assert_true(fabs(r->headroom_gain - 1.5) < 0.01); /* 50 ms a batch, 20 of them the step */
-    says(r->verdict.sentence, "the trainer waits 60.0 % of its step time: 50.0 % for other ranks, 10.0 % for its own data");
+    says(r->verdict.sentence,
+         "the trainer waits 60.0 % of its step time: 50.0 % for other ranks, 10.0 % for its own data");
     pp_report_free(r);
     fake_free(f);
 }
@@ -120,7 +131,9 @@ static void test_the_late_rank_is_named_and_knows_itself(void **state)
 {
     struct fake_run *f = made("0", mostly_three);
     struct pp_report *r = build(f);
-    says(late_rank(r)->sentence, "rank 3 came last to 90.0 % of 50 collective steps; this one waited 50.0 % of its step time for others");
+    says(
+        late_rank(r)->sentence,
+        "rank 3 came last to 90.0 % of 50 collective steps; this one waited 50.0 % of its step time for others");
     says(late_rank(r)->next_step, "that rank's own recording");
     pp_report_free(r);
     fake_free(f);
@@ -132,11 +145,16 @@ static void test_the_late_rank_is_named_and_knows_itself(void **state)
     fake_free(f);
 }
 
-/* What ranks wait for each other before the first step is neither a batch nor a part of making the first one. */
+/* What ranks wait for each other before the first step is neither a batch nor a part of making the first one.
+ */
 static void test_beginning_together_is_apart(void **state)
 {
     struct fake_run *f = made("0", mostly_three);
-    struct pp_span *first = &f->span[0][1], gather = {.start_ns = FAKE_T0 + 100 * FAKE_MS, .dur_ns = 12000 * FAKE_MS, .phase = PP_PHASE_COLLECTIVE, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    struct pp_span *first = &f->span[0][1], gather = {.start_ns = FAKE_T0 + 100 * FAKE_MS,
+                                                      .dur_ns = 12000 * FAKE_MS,
+                                                      .phase = PP_PHASE_COLLECTIVE,
+                                                      .sample = PP_NO_SAMPLE,
+                                                      .batch = PP_NO_BATCH};
     assert_int_equal(first->batch, 0);
     fake_span(f, 0, PP_PHASE_COUNTER, FAKE_T0, 0); /* room for one more */
     memmove(&f->span[0][2], &f->span[0][1], (f->n_spans[0] - 2) * sizeof(gather));

@@ -10,7 +10,14 @@
 #include <time.h>
 #include <cmocka.h>
 
-static const struct pp_replay_setup base = {.workers = 4, .prefetch = 2, .copy_buffers = 2, .in_order = 1, .batch_size = 8, .cpus = 8, .machine_cpus = 8, .copy_ns = 1000};
+static const struct pp_replay_setup base = {.workers = 4,
+                                            .prefetch = 2,
+                                            .copy_buffers = 2,
+                                            .in_order = 1,
+                                            .batch_size = 8,
+                                            .cpus = 8,
+                                            .machine_cpus = 8,
+                                            .copy_ns = 1000};
 
 static double rate(struct pp_replay_setup s, struct pp_replay_sample x, struct pp_replay_result *out)
 {
@@ -51,7 +58,8 @@ static void cpu_is_shared_not_multiplied(void **state)
     near(rate(s, (struct pp_replay_sample){.work_cpu = 2e6f}, NULL), 250, 0.01);
 }
 
-/* Two busy groups beside ours: a third of both CPUs, however many threads are ours; but never more than the CPUs that we may use. */
+/* Two busy groups beside ours: a third of both CPUs, however many threads are ours; but never more than the
+ * CPUs that we may use. */
 static void groups_share_as_groups(void **state)
 {
     (void)state;
@@ -71,7 +79,8 @@ static void groups_share_as_groups(void **state)
     near(rate(s, x, NULL), 500, 0.01); /* eight of ours, eight of theirs */
 }
 
-/* Ranks that meet after each step: the slowest decides, in turns where they take turns, and what this one saves it waits. */
+/* Ranks that meet after each step: the slowest decides, in turns where they take turns, and what this one
+ * saves it waits. */
 static void the_slowest_rank_sets_the_pace(void **state)
 {
     (void)state;
@@ -114,7 +123,8 @@ static void bandwidth_is_shared_whatever_the_workers(void **state)
     struct pp_replay_setup s = base;
     s.storage_bytes_per_s = 20e6;
     for (s.workers = 1; s.workers <= 16; s.workers *= 4)
-        near(rate(s, (struct pp_replay_sample){.bytes = 100000, .work_cpu = 1e5f}, NULL), s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
+        near(rate(s, (struct pp_replay_sample){.bytes = 100000, .work_cpu = 1e5f}, NULL),
+             s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
 }
 
 static void one_lock_serves_one_at_a_time(void **state)
@@ -138,7 +148,8 @@ static void one_device_buffer_adds_copy_and_step(void **state)
     near(rate(s, x, NULL), 8 / 10e-3, 0.01);
 }
 
-/* A request, then its bytes: one worker pays both in turn; enough workers hide the latency, and the link remains. */
+/* A request, then its bytes: one worker pays both in turn; enough workers hide the latency, and the link
+ * remains. */
 static void bytes_follow_the_latency(void **state)
 {
     (void)state;
@@ -151,7 +162,8 @@ static void bytes_follow_the_latency(void **state)
     near(rate(s, x, NULL), 200, 0.01);
 }
 
-/* 300 ms of every second nobody reads: that takes its part of the time from any number of workers, and nothing from samples that storage is not asked for. */
+/* 300 ms of every second nobody reads: that takes its part of the time from any number of workers, and
+ * nothing from samples that storage is not asked for. */
 static void outages_stop_all_readers_at_once(void **state)
 {
     (void)state;
@@ -162,12 +174,14 @@ static void outages_stop_all_readers_at_once(void **state)
     s.outage_period_ns = 1e9;
     s.batch_size = 64;
     for (s.workers = 1; s.workers <= 16; s.workers *= 4)
-        near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f, .bytes = 1}, NULL), 0.7 * s.workers * 100.0, 0.05);
+        near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f, .bytes = 1}, NULL),
+             0.7 * s.workers * 100.0, 0.05);
     s.workers = 4;
     near(rate(s, (struct pp_replay_sample){.read_blocked = 10e6f}, NULL), 400, 0.01);
 }
 
-/* The sync holds the trainer, and with it the buffer of its batch, until the copy under way is done: with two buffers the next copy begins only then. */
+/* The sync holds the trainer, and with it the buffer of its batch, until the copy under way is done: with two
+ * buffers the next copy begins only then. */
 static void sync_waits_for_the_copy_under_way(void **state)
 {
     (void)state;
@@ -178,13 +192,14 @@ static void sync_waits_for_the_copy_under_way(void **state)
     near(rate(s, x, NULL), 8 / 30e-3, 0.01);
     s.sync = 1;
     s.sync_ns = 5e6;
-    near(rate(s, x, NULL), 8 / 35e-3, 0.01); /* the copy, beside the step and the wait of the sync; then the sync's own time */
+    near(rate(s, x, NULL), 8 / 35e-3,
+         0.01); /* the copy, beside the step and the wait of the sync; then the sync's own time */
     s.copy_ns = 1e3;
     near(rate(s, x, NULL), 8 / 15e-3, 0.01);
 }
 
-/* The trainer gets a batch at 0, and the next copy begins. It is off the link at 30 ms, which ends the sync at 35, and its lane has a CPU again at 40: then the next
- * batch is there. */
+/* The trainer gets a batch at 0, and the next copy begins. It is off the link at 30 ms, which ends the sync
+ * at 35, and its lane has a CPU again at 40: then the next batch is there. */
 static void sync_does_not_wait_for_the_copy_lane_to_wake_up(void **state)
 {
     (void)state;
@@ -199,7 +214,8 @@ static void sync_does_not_wait_for_the_copy_lane_to_wake_up(void **state)
     near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 8 / 45e-3, 0.01);
 }
 
-/* 20 ms of staging on the CPU, 10 on the link: when the sync asks at 10 ms nothing is on the link, so the next batch, at 30, finds the trainer waiting. */
+/* 20 ms of staging on the CPU, 10 on the link: when the sync asks at 10 ms nothing is on the link, so the
+ * next batch, at 30, finds the trainer waiting. */
 static void sync_does_not_wait_for_what_is_still_staged(void **state)
 {
     (void)state;
@@ -212,7 +228,8 @@ static void sync_does_not_wait_for_what_is_still_staged(void **state)
     near(rate(s, (struct pp_replay_sample){.work_cpu = 1e4f}, NULL), 8 / 30e-3, 0.01);
 }
 
-/* Who waits has to wake up: 2 ms after the copy has come, and 1 ms of the copy lane's own after the buffer has come free. One buffer: all in a row. */
+/* Who waits has to wake up: 2 ms after the copy has come, and 1 ms of the copy lane's own after the buffer
+ * has come free. One buffer: all in a row. */
 static void waking_up_is_paid_once_per_wait(void **state)
 {
     (void)state;
@@ -236,11 +253,14 @@ static void reads_are_counted_whatever_their_size(void **state)
     s.storage_reads_per_s = 200;
     for (uint32_t bytes = 1; bytes <= 1000000; bytes *= 1000)
         for (s.workers = 1; s.workers <= 16; s.workers *= 4)
-            near(rate(s, (struct pp_replay_sample){.bytes = bytes, .work_cpu = 1e5f}, NULL), s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
-    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, NULL), 16e3 / 2, 0.02); /* storage is not asked: 8 CPUs */
+            near(rate(s, (struct pp_replay_sample){.bytes = bytes, .work_cpu = 1e5f}, NULL),
+                 s.workers == 1 ? 1e9 / (5e6 + 1e5) : 200, 0.01);
+    near(rate(s, (struct pp_replay_sample){.work_cpu = 1e6f}, NULL), 16e3 / 2,
+         0.02); /* storage is not asked: 8 CPUs */
 }
 
-/* A thousand sleepers are a thousand times as fast, in CPU time that a test has (a scan of all of them at every event took a hundred times as long). */
+/* A thousand sleepers are a thousand times as fast, in CPU time that a test has (a scan of all of them at
+ * every event took a hundred times as long). */
 static void a_thousand_workers_are_replayed_quickly(void **state)
 {
     (void)state;
@@ -255,7 +275,8 @@ static void a_thousand_workers_are_replayed_quickly(void **state)
     assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 2);
 }
 
-/* Three workers make 100 samples/s each; the fourth, 30 ms later each, 25. Alone it is all there is. A sample at hand is as quick as with the others. */
+/* Three workers make 100 samples/s each; the fourth, 30 ms later each, 25. Alone it is all there is. A sample
+ * at hand is as quick as with the others. */
 static void a_slow_worker_is_slow_for_every_sample(void **state)
 {
     (void)state;
@@ -349,20 +370,36 @@ static void nonsense_is_refused(void **state)
     s.cpus = 0;
     assert_int_equal(pp_replay(&s, &x, 1, 10, &r, NULL), PP_E_USAGE);
     assert_int_equal(pp_replay(&base, &x, 0, 10, &r, NULL), PP_E_USAGE);
-    assert_int_equal(pp_replay(&base, &x, 1, 10, &r, NULL), PP_OK); /* no cost at all: ends, and only the link takes time */
+    assert_int_equal(pp_replay(&base, &x, 1, 10, &r, NULL),
+                     PP_OK); /* no cost at all: ends, and only the link takes time */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_scales_with_workers), cmocka_unit_test(cpu_is_shared_not_multiplied), cmocka_unit_test(groups_share_as_groups), cmocka_unit_test(the_slowest_rank_sets_the_pace), cmocka_unit_test(slow_trainer_never_waits),
-        cmocka_unit_test(bandwidth_is_shared_whatever_the_workers), cmocka_unit_test(one_lock_serves_one_at_a_time),
-        cmocka_unit_test(one_device_buffer_adds_copy_and_step), cmocka_unit_test(bytes_follow_the_latency),
-        cmocka_unit_test(outages_stop_all_readers_at_once), cmocka_unit_test(sync_waits_for_the_copy_under_way),
-        cmocka_unit_test(sync_does_not_wait_for_the_copy_lane_to_wake_up), cmocka_unit_test(sync_does_not_wait_for_what_is_still_staged), cmocka_unit_test(waking_up_is_paid_once_per_wait),
-        cmocka_unit_test(a_slow_worker_is_slow_for_every_sample), cmocka_unit_test(the_last_batch_of_an_epoch_is_short), cmocka_unit_test(workers_start_again_for_every_epoch), cmocka_unit_test(reads_are_counted_whatever_their_size), cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
+        cmocka_unit_test(latency_scales_with_workers),
+        cmocka_unit_test(cpu_is_shared_not_multiplied),
+        cmocka_unit_test(groups_share_as_groups),
+        cmocka_unit_test(the_slowest_rank_sets_the_pace),
+        cmocka_unit_test(slow_trainer_never_waits),
+        cmocka_unit_test(bandwidth_is_shared_whatever_the_workers),
+        cmocka_unit_test(one_lock_serves_one_at_a_time),
+        cmocka_unit_test(one_device_buffer_adds_copy_and_step),
+        cmocka_unit_test(bytes_follow_the_latency),
+        cmocka_unit_test(outages_stop_all_readers_at_once),
+        cmocka_unit_test(sync_waits_for_the_copy_under_way),
+        cmocka_unit_test(sync_does_not_wait_for_the_copy_lane_to_wake_up),
+        cmocka_unit_test(sync_does_not_wait_for_what_is_still_staged),
+        cmocka_unit_test(waking_up_is_paid_once_per_wait),
+        cmocka_unit_test(a_slow_worker_is_slow_for_every_sample),
+        cmocka_unit_test(the_last_batch_of_an_epoch_is_short),
+        cmocka_unit_test(workers_start_again_for_every_epoch),
+        cmocka_unit_test(reads_are_counted_whatever_their_size),
+        cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
         cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
-        cmocka_unit_test(order_costs_under_stragglers), cmocka_unit_test(same_input_same_output), cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(order_costs_under_stragglers),
+        cmocka_unit_test(same_input_same_output),
+        cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth is known. */
+/* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
+ * is known. */
 #include "fake_run.h"
 #include "report/attribute.h"
 
@@ -37,8 +38,16 @@ static const struct pp_report_phase *phase(const struct pp_report *r, pp_phase i
 static struct fake_pipeline base(void)
 {
     return (struct fake_pipeline){
-        .workers = 2, .batches = 60, .warmup = 10, .batch_size = 8, .wait_ns = 30 * FAKE_MS, .step_ns = 20 * FAKE_MS, .h2d_ns = FAKE_MS,
-        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.98, 0.02}, {PP_PHASE_TRANSFORM, FAKE_MS, 0.98, 0.02}},
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 30 * FAKE_MS,
+        .step_ns = 20 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05},
+                  {PP_PHASE_DECODE, 8 * FAKE_MS, 0.98, 0.02},
+                  {PP_PHASE_TRANSFORM, FAKE_MS, 0.98, 0.02}},
     };
 }
 
@@ -135,7 +144,8 @@ static void test_epoch_boundaries_are_apart(void **state)
     fake_free(f);
 }
 
-/* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts in every rate, with a step or without. */
+/* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts
+ * in every rate, with a step or without. */
 static void test_first_batches_of_epochs_count(void **state)
 {
     for (int step = 0; step < 2; step++) {
@@ -176,8 +186,8 @@ static void test_batches_without_numbers(void **state)
     fake_free(f);
 }
 
-/* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict says so instead of asking for a longer
- * run; without a step the rate is known all the same. */
+/* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict
+ * says so instead of asking for a longer run; without a step the rate is known all the same. */
 static void test_an_epoch_of_one_batch(void **state)
 {
     for (int step = 0; step < 2; step++) {
@@ -240,7 +250,8 @@ static void test_whole_run_in_warmup(void **state)
     assert_int_equal(r->window_batches, 60);
     near(r->samples_per_s, 160, 1e-6);
     assert_string_equal(r->verdict.l0, "inconclusive");
-    assert_string_equal(r->verdict.sentence, "INCONCLUSIVE: the recording ends before a steady state was reached");
+    assert_string_equal(r->verdict.sentence,
+                        "INCONCLUSIVE: the recording ends before a steady state was reached");
     assert_int_equal(pp_report_exit_code(r), 3);
     pp_report_free(r);
     fake_free(f);
@@ -253,13 +264,14 @@ static void set_stages(struct fake_pipeline *p, const struct fake_stage *stages,
     memset(p->stage, 0, sizeof(p->stage));
     memcpy(p->stage, stages, (size_t)n * sizeof(*stages));
 }
-#define STAGES(p, ...)                                              \
-    do {                                                            \
-        const struct fake_stage list[] = {__VA_ARGS__};             \
+#define STAGES(p, ...) \
+    do { \
+        const struct fake_stage list[] = {__VA_ARGS__}; \
         set_stages(p, list, (int)(sizeof(list) / sizeof(list[0]))); \
     } while (0)
 
-static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, const char *l1, const char *l2, const char *words)
+static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, const char *l1, const char *l2,
+                   const char *words)
 {
     struct fake_run *f = made(p, cpus);
     struct pp_report *r = build(f);
@@ -285,11 +297,14 @@ static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, co
 static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
-    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
+    expect(&p, "2", "input-bound", "transform", "cpu-saturated",
+           "sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
     expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
-    expect(&p, "2", "input-bound", "storage", NULL, "STORAGE-BOUND, 80.0 % sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
+    expect(
+        &p, "2", "input-bound", "storage", NULL,
+        "STORAGE-BOUND, 80.0 % sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
 
     p.workers = 8;
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.6}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.25, 0.74});
@@ -299,7 +314,8 @@ static void test_causes(void **state)
     /* threads that wake up late from slow reads wait for a CPU too; storage is the larger part */
     p = base();
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.45}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
-    expect(&p, "8", "input-bound", "storage", NULL, "read takes 80.0 % of the workers' time and is blocked 53.0 %");
+    expect(&p, "8", "input-bound", "storage", NULL,
+           "read takes 80.0 % of the workers' time and is blocked 53.0 %");
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.65}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
     expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
 
@@ -329,8 +345,10 @@ static void test_levels(void **state)
         uint64_t wait_ms, step_ms;
         const char *l0, *l1, *words;
     } rows[] = {
-        {20, 80, "input-bound", "transform", "the trainer waits 20.0 % of its step time for data (HIGHLY input-bound)"},
-        {19, 81, "input-bound", "transform", "the trainer waits 19.0 % of its step time for data (MODERATELY input-bound)"},
+        {20, 80, "input-bound", "transform",
+         "the trainer waits 20.0 % of its step time for data (HIGHLY input-bound)"},
+        {19, 81, "input-bound", "transform",
+         "the trainer waits 19.0 % of its step time for data (MODERATELY input-bound)"},
         {5, 95, "input-bound", "transform", "MODERATELY input-bound"},
         {4, 96, "not-input-bound", NULL, "NOT input-bound: the trainer waits 4.0 %"},
         {0, 100, "not-input-bound", NULL, "NOT input-bound: the trainer waits 0 %"},
@@ -358,7 +376,8 @@ static void test_too_little(void **state)
     struct fake_pipeline p = base();
     p.batches = 19;
     p.step_ns = 200 * FAKE_MS;
-    expect(&p, "2", "inconclusive", NULL, NULL, "INCONCLUSIVE: only 9 batches were delivered in steady state");
+    expect(&p, "2", "inconclusive", NULL, NULL,
+           "INCONCLUSIVE: only 9 batches were delivered in steady state");
     p.batches = 20;
     expect(&p, "2", "input-bound", "transform", "cpu-saturated", "MODERATELY");
     p.step_ns = 60 * FAKE_MS;
@@ -434,9 +453,10 @@ static void test_ceiling(void **state)
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_int_equal(r->verdict.ceiling, 1);
     assert_int_equal(pp_report_exit_code(r), 0);
-    assert_string_equal(r->verdict.sentence,
-                        "CEILING 267 samples/s with 2 workers (owner: decode, 98.0 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
-                        "would wait; give --step-ms to judge your job");
+    assert_string_equal(
+        r->verdict.sentence,
+        "CEILING 267 samples/s with 2 workers (owner: decode, 98.0 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
+        "would wait; give --step-ms to judge your job");
     assert_string_equal(r->verdict.l1, "transform");
     assert_true(isnan(r->data_wait_share));
     assert_string_equal(r->outcome, "unfinished"); /* nobody wrote how it ended */
@@ -457,7 +477,8 @@ static void test_empty_recording(void **state)
     fake_free(f);
 }
 
-/* A spread that reaches over the threshold lowers the confidence: one wait of 3 s among none is not sure to be 5 %. */
+/* A spread that reaches over the threshold lowers the confidence: one wait of 3 s among none is not sure to
+ * be 5 %. */
 static void test_confidence(void **state)
 {
     struct fake_pipeline p = base();
@@ -477,7 +498,8 @@ static void test_confidence(void **state)
 
 /* ---- samples, errors, retries ---- */
 
-static struct pp_span *work(struct fake_run *f, uint32_t id, pp_phase ph, uint64_t *t, uint64_t sample, unsigned flags)
+static struct pp_span *work(struct fake_run *f, uint32_t id, pp_phase ph, uint64_t *t, uint64_t sample,
+                            unsigned flags)
 {
     struct pp_span *s = fake_span(f, id, ph, *t, FAKE_MS);
     s->sample = sample;
@@ -519,11 +541,17 @@ static void test_rows(void **state)
 {
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
-    f->error[0] = (struct pp_error_row){.path = "a.jpg", .kind = "corrupt", .action = "skipped", .reason = "ends early", .count = 1};
-    f->error[1] = (struct pp_error_row){.path = "b.jpg", .kind = "corrupt", .action = "skipped", .reason = "no SOI", .count = 40};
-    f->error[2] = (struct pp_error_row){.path = "c.jpg", .kind = "transient", .action = "retried", .reason = "EIO", .count = 2};
+    f->error[0] = (struct pp_error_row){
+        .path = "a.jpg", .kind = "corrupt", .action = "skipped", .reason = "ends early", .count = 1};
+    f->error[1] = (struct pp_error_row){
+        .path = "b.jpg", .kind = "corrupt", .action = "skipped", .reason = "no SOI", .count = 40};
+    f->error[2] = (struct pp_error_row){
+        .path = "c.jpg", .kind = "transient", .action = "retried", .reason = "EIO", .count = 2};
     f->n_errors = 3;
-    f->queue[0] = (struct pp_queue_row){.name = "ready", .capacity = 4, .mean_depth = 1.5, .share_empty = 0.25};
+    f->queue[0] = (struct pp_queue_row){.name = "ready",
+                                        .capacity = 4,
+                                        .mean_depth = 1.5,
+                                        .share_empty = 0.25};
     f->n_queues = 1;
     fake_num(f, "config", "workers", "2", NULL);
     fake_text(f, "chosen", "workers", "auto: one per usable CPU");
@@ -561,7 +589,8 @@ static void test_stalled_before(void **state)
     }
 }
 
-/* Every stretch, in order of time and out of it: the stalled time before its end without that before its start. */
+/* Every stretch, in order of time and out of it: the stalled time before its end without that before its
+ * start. */
 static void test_stalled_between(void **state)
 {
     struct pp_stall stalls[] = {{10, 20, 0}, {25, 26, 10}, {40, 60, 11}};
@@ -571,7 +600,8 @@ static void test_stalled_between(void **state)
         for (uint64_t step = 0; step < 80; step++)
             for (uint64_t from = step * stride % 80, to = from; to <= 80; to++) {
                 size_t first = 0, second = 0;
-                uint64_t want = pp_timeline_stalled_before(&tl, to, &first) - pp_timeline_stalled_before(&tl, from, &second);
+                uint64_t want = pp_timeline_stalled_before(&tl, to, &first) -
+                                pp_timeline_stalled_before(&tl, from, &second);
                 assert_int_equal(pp_timeline_stalled_between(&tl, from, to, &cursor), want);
                 assert_int_equal(pp_timeline_stalled_between(&none, from, to, &of_none), 0);
             }
@@ -585,7 +615,8 @@ static void test_strange_spans(void **state)
     struct fake_run *f = made(&p, "2");
     fake_span(f, 2, (pp_phase)200, FAKE_T0 + 1000 * FAKE_MS, FAKE_MS);
     fake_span(f, 2, PP_PHASE_READ, UINT64_MAX - 5, 3)->flags = PP_SPAN_UNFINISHED;
-    fake_span(f, 0, PP_PHASE_DATA_WAIT, FAKE_T0 + 4000 * FAKE_MS, 9000 * FAKE_MS); /* for the end of the data: no batch */
+    fake_span(f, 0, PP_PHASE_DATA_WAIT, FAKE_T0 + 4000 * FAKE_MS,
+              9000 * FAKE_MS); /* for the end of the data: no batch */
     f->thread[3].lane = (pp_lane)99;
     struct pp_report *r = build(f);
     near(r->data_wait_share, 0.6, 1e-9);
@@ -599,15 +630,30 @@ static void test_strange_spans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_window_and_totals), cmocka_unit_test(test_lane_shares_add_up), cmocka_unit_test(test_epoch_boundaries_are_apart),
-        cmocka_unit_test(test_first_batches_of_epochs_count), cmocka_unit_test(test_batches_without_numbers),
-        cmocka_unit_test(test_an_epoch_of_one_batch), cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
-        cmocka_unit_test(test_first_batch_is_never_steady), cmocka_unit_test(test_whole_run_in_warmup), cmocka_unit_test(test_causes),
-        cmocka_unit_test(test_levels), cmocka_unit_test(test_missing_signals), cmocka_unit_test(test_too_little),
-        cmocka_unit_test(test_losses_forbid_a_verdict), cmocka_unit_test(test_a_recovery_is_told),
-        cmocka_unit_test(test_rows_left_out_are_no_loss_to_the_report), cmocka_unit_test(test_ceiling), cmocka_unit_test(test_empty_recording),
-        cmocka_unit_test(test_confidence), cmocka_unit_test(test_samples_of_a_worker), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_stalled_before), cmocka_unit_test(test_stalled_between), cmocka_unit_test(test_strange_spans),
+        cmocka_unit_test(test_window_and_totals),
+        cmocka_unit_test(test_lane_shares_add_up),
+        cmocka_unit_test(test_epoch_boundaries_are_apart),
+        cmocka_unit_test(test_first_batches_of_epochs_count),
+        cmocka_unit_test(test_batches_without_numbers),
+        cmocka_unit_test(test_an_epoch_of_one_batch),
+        cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
+        cmocka_unit_test(test_first_batch_is_never_steady),
+        cmocka_unit_test(test_whole_run_in_warmup),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_missing_signals),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_losses_forbid_a_verdict),
+        cmocka_unit_test(test_a_recovery_is_told),
+        cmocka_unit_test(test_rows_left_out_are_no_loss_to_the_report),
+        cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_empty_recording),
+        cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_samples_of_a_worker),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_stalled_before),
+        cmocka_unit_test(test_stalled_between),
+        cmocka_unit_test(test_strange_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* CSV and Markdown: kept outputs of a fixed run; every number of the JSON document's sections is in the CSV with the same value; text from a run
- * is text in both. */
+/* CSV and Markdown: kept outputs of a fixed run; every number of the JSON document's sections is in the CSV
+ * with the same value; text from a run is text in both. */
 #include "golden.h"
 #include "report_fixture.h"
 
@@ -72,7 +72,8 @@ static void check_object(const json_t *object, const char *section, const char *
     const char *key;
     json_t *value;
     char buf[1024];
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         if (strcmp(key, "thread") == 0 || !(json_is_number(value) || json_is_null(value)))
             continue;
         if (!look_up(section, item, key, buf, sizeof(buf)))
@@ -104,7 +105,8 @@ static void test_csv_has_the_documents_numbers(void **state)
     check_object(json_object_get(doc, "window"), "window", "");
     check_object(json_object_get(doc, "verdict"), "verdict", "");
     check_object(json_object_get(doc, "overhead"), "overhead", "");
-    json_array_foreach(json_object_get(doc, "phases"), i, part) {
+    json_array_foreach(json_object_get(doc, "phases"), i, part)
+    {
         snprintf(item, sizeof(item), "%s/%s", text_of(part, "lane"), text_of(part, "phase"));
         check_object(part, "phases", item);
     }
@@ -112,7 +114,8 @@ static void test_csv_has_the_documents_numbers(void **state)
         check_object(part, "workers", text_of(part, "name"));
     json_array_foreach(json_object_get(doc, "queues"), i, part)
         check_object(part, "queues", text_of(part, "name"));
-    json_array_foreach(json_object_get(doc, "errors"), i, part) {
+    json_array_foreach(json_object_get(doc, "errors"), i, part)
+    {
         snprintf(item, sizeof(item), "%s/%s", text_of(part, "kind"), text_of(part, "action"));
         check_object(part, "errors", item);
     }
@@ -169,7 +172,8 @@ static void test_md_fits_a_comment(void **state)
     static char kinds[FAKE_ROWS][16];
     for (size_t i = 0; i < FAKE_ROWS; i++) {
         snprintf(kinds[i], sizeof(kinds[i]), "kind-%zu", i);
-        f->error[i] = (struct pp_error_row){.path = path, .reason = path, .kind = kinds[i], .action = "skipped", .count = 1};
+        f->error[i] = (struct pp_error_row){
+            .path = path, .reason = path, .kind = kinds[i], .action = "skipped", .count = 1};
     }
     f->n_errors = FAKE_ROWS;
     struct pp_report *r = build(f);
@@ -198,8 +202,13 @@ static void test_nothing_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_md), cmocka_unit_test(test_golden_csv), cmocka_unit_test(test_csv_has_the_documents_numbers), cmocka_unit_test(test_csv_of_hostile_names),
-        cmocka_unit_test(test_md_of_hostile_names), cmocka_unit_test(test_md_fits_a_comment), cmocka_unit_test(test_nothing_recorded),
+        cmocka_unit_test(test_golden_md),
+        cmocka_unit_test(test_golden_csv),
+        cmocka_unit_test(test_csv_has_the_documents_numbers),
+        cmocka_unit_test(test_csv_of_hostile_names),
+        cmocka_unit_test(test_md_of_hostile_names),
+        cmocka_unit_test(test_md_fits_a_comment),
+        cmocka_unit_test(test_nothing_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The HTML page: its numbers are the JSON document's, nothing from a run becomes markup, it needs nothing else, and it stays small. */
+/* The HTML page: its numbers are the JSON document's, nothing from a run becomes markup, it needs nothing
+ * else, and it stays small. */
 #include "report_fixture.h"
 
 #include "report/html.h"
@@ -51,7 +52,8 @@ static size_t check_numbers(json_t *doc)
         memcpy(key, k, strcspn(k, "\""));
         json_t *v = at_path(doc, key);
         if (!json_is_number(v) || json_number_value(v) != shown)
-            fail_msg("%s is %.17g on the page, and %s in the document", key, shown, v ? "another" : "missing");
+            fail_msg("%s is %.17g on the page, and %s in the document", key, shown,
+                     v ? "another" : "missing");
     }
     return n;
 }
@@ -68,12 +70,14 @@ static void check_all_shown(const json_t *part, const char *path, const char *co
         if (!strstr(text, wanted))
             fail_msg("%s is not on the page", path);
     } else if (json_is_array(part)) {
-        json_array_foreach(part, i, value) {
+        json_array_foreach(part, i, value)
+        {
             snprintf(sub, sizeof(sub), "%s.%zu", path, i);
             check_all_shown(value, sub, left_out);
         }
     } else if (json_is_object(part)) {
-        json_object_foreach((json_t *)part, key, value) {
+        json_object_foreach((json_t *)part, key, value)
+        {
             int skip = 0;
             for (const char *const *l = left_out; *l; l++)
                 skip |= strcmp(*l, key) == 0;
@@ -86,7 +90,8 @@ static void check_all_shown(const json_t *part, const char *path, const char *co
 
 static void test_numbers_are_the_documents(void **state)
 {
-    static const char *const sections[] = {"phases", "workers", "queues", "errors", "losses", "overhead", "window"};
+    static const char *const sections[] = {"phases", "workers",  "queues", "errors",
+                                           "losses", "overhead", "window"};
     static const char *const left_out[] = {"thread", "bytes", "puts", "gets", "sync_ns", "ready_ns", NULL};
     struct fake_run *f = full_run(2);
     struct pp_report *r = build(f);
@@ -97,7 +102,19 @@ static void test_numbers_are_the_documents(void **state)
         check_all_shown(json_object_get(doc, sections[i]), sections[i], left_out);
     check_all_shown(at_path(doc, "series.coarse"), "series.coarse", left_out);
     check_all_shown(at_path(doc, "series.waterfalls"), "series.waterfalls", left_out);
-    static const char *const headline[] = {"samples_per_s", "data_wait_share", "duration_s", "batches", "samples", "epochs", "span_count", "error_count", "retry_count", "verdict.confidence", "verdict.headroom_samples_per_s", "verdict.headroom_gain", "verdict.fixes"};
+    static const char *const headline[] = {"samples_per_s",
+                                           "data_wait_share",
+                                           "duration_s",
+                                           "batches",
+                                           "samples",
+                                           "epochs",
+                                           "span_count",
+                                           "error_count",
+                                           "retry_count",
+                                           "verdict.confidence",
+                                           "verdict.headroom_samples_per_s",
+                                           "verdict.headroom_gain",
+                                           "verdict.fixes"};
     for (size_t i = 0; i < sizeof(headline) / sizeof(*headline); i++)
         check_all_shown(at_path(doc, headline[i]), headline[i], left_out);
     char *sentence, *page = text;
@@ -115,7 +132,9 @@ static void test_numbers_are_the_documents(void **state)
 
 static void test_predictions_are_drawn(void **state)
 {
-    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304}, {"order", "out-of-order", "as finished", -0.01, -0.04, 0.02, 158}};
+    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304},
+                                                 {"order", "out-of-order", "as finished", -0.01, -0.04, 0.02,
+                                                  158}};
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
     struct fake_run *f = full_run(2);
@@ -137,7 +156,7 @@ static void test_predictions_are_drawn(void **state)
     assert_non_null(strstr(text, "id=\"whatif\""));
     assert_non_null(strstr(text, "&lt;storage&gt;: gains nothing"));
     assert_non_null(strstr(text, "workers \xe2\x86\x92 &lt;8&gt;</title>")); /* a bar */
-    assert_null(strstr(text, "out-of-order</title>"));                     /* none for what gains nothing */
+    assert_null(strstr(text, "out-of-order</title>"));                       /* none for what gains nothing */
     json_decref(doc);
     free(text);
     pp_report_free(r);
@@ -161,11 +180,23 @@ static void escaped(const char *from, const char *wanted)
 
 static void test_escape(void **state)
 {
-    static const struct { const char *from, *to; } cases[] = {
-        {"a<b>&\"'c", "a&lt;b&gt;&amp;&quot;&#39;c"}, {"caf\xc3\xa9 \xf0\x9f\x90\x8d", "caf\xc3\xa9 \xf0\x9f\x90\x8d"}, {"\x1b[31m\x7f", FFFD "[31m" FFFD},
-        {"\xff\xfe", FFFD FFFD}, {"\xc0\xbc", FFFD FFFD}, /* an overlong '<' */ {"\xed\xa0\x80", FFFD FFFD FFFD}, /* a surrogate */ {"\xe2\x82", FFFD FFFD}, /* cut short */
-        {"\xe2\x80\xaegpj.exe", FFFD "gpj.exe"}, {"\xe2\x81\xa6x\xe2\x81\xa9", FFFD "x" FFFD}, {"\xc2\x85", FFFD}, {"\xef\xbf\xbe", FFFD}, {"\xf4\x90\x80\x80", FFFD FFFD FFFD FFFD},
-        {"tab\tnew\nline", "tab\tnew\nline"}, {"", ""},
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"a<b>&\"'c", "a&lt;b&gt;&amp;&quot;&#39;c"},
+        {"caf\xc3\xa9 \xf0\x9f\x90\x8d", "caf\xc3\xa9 \xf0\x9f\x90\x8d"},
+        {"\x1b[31m\x7f", FFFD "[31m" FFFD},
+        {"\xff\xfe", FFFD FFFD},
+        {"\xc0\xbc", FFFD FFFD},
+        /* an overlong '<' */ {"\xed\xa0\x80", FFFD FFFD FFFD},
+        /* a surrogate */ {"\xe2\x82", FFFD FFFD}, /* cut short */
+        {"\xe2\x80\xaegpj.exe", FFFD "gpj.exe"},
+        {"\xe2\x81\xa6x\xe2\x81\xa9", FFFD "x" FFFD},
+        {"\xc2\x85", FFFD},
+        {"\xef\xbf\xbe", FFFD},
+        {"\xf4\x90\x80\x80", FFFD FFFD FFFD FFFD},
+        {"tab\tnew\nline", "tab\tnew\nline"},
+        {"", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         escaped(cases[i].from, cases[i].to);
@@ -203,7 +234,8 @@ static void test_nothing_becomes_markup(void **state)
 
 static void test_needs_nothing_else(void **state)
 {
-    static const char *const never[] = {"http:", "https:", "<script", "<link", "<iframe", "@import", "src=", "href="};
+    static const char *const never[] = {"http:",   "https:",  "<script", "<link",
+                                        "<iframe", "@import", "src=",    "href="};
     struct fake_run *f = full_run(2);
     struct pp_report *r = build(f);
     to_html(r);
@@ -248,7 +280,8 @@ static void test_write_failure_is_told(void **state)
 {
     struct fake_run *f = full_run(2);
     struct pp_report *r = build(f);
-    int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_html, pp_render_md, pp_render_csv};
+    int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_html, pp_render_md,
+                                                                  pp_render_csv};
     for (size_t i = 0; i < 3; i++) {
         FILE *full = fopen("/dev/full", "w");
         assert_int_equal(renderers[i](r, full), -1);
@@ -260,7 +293,11 @@ static void test_write_failure_is_told(void **state)
 
 static void test_coordinates(void **state)
 {
-    static const struct { double v; const char *text; } cases[] = {{0, "0"}, {1, "1"}, {-1.5, "-1.5"}, {2.25, "2.25"}, {0.01, "0.01"}, {1200.004, "1200"}, {NAN, "0"}, {-0.001, "0"}, {99.999, "100"}};
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {{0, "0"},           {1, "1"},   {-1.5, "-1.5"}, {2.25, "2.25"}, {0.01, "0.01"},
+                 {1200.004, "1200"}, {NAN, "0"}, {-0.001, "0"},  {99.999, "100"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *got;
         size_t size;
@@ -287,9 +324,16 @@ static void test_ticks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_are_the_documents), cmocka_unit_test(test_predictions_are_drawn), cmocka_unit_test(test_escape), cmocka_unit_test(test_nothing_becomes_markup),
-        cmocka_unit_test(test_needs_nothing_else), cmocka_unit_test(test_stays_small), cmocka_unit_test(test_nothing_recorded), cmocka_unit_test(test_write_failure_is_told),
-        cmocka_unit_test(test_coordinates), cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_numbers_are_the_documents),
+        cmocka_unit_test(test_predictions_are_drawn),
+        cmocka_unit_test(test_escape),
+        cmocka_unit_test(test_nothing_becomes_markup),
+        cmocka_unit_test(test_needs_nothing_else),
+        cmocka_unit_test(test_stays_small),
+        cmocka_unit_test(test_nothing_recorded),
+        cmocka_unit_test(test_write_failure_is_told),
+        cmocka_unit_test(test_coordinates),
+        cmocka_unit_test(test_ticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The renderers: golden documents of a fixed run (PP_GOLDEN_UPDATE=1 rewrites them for review), the JSON document against its published
- * schema, and that no line of text is wider than the terminal. */
+/* The renderers: golden documents of a fixed run (PP_GOLDEN_UPDATE=1 rewrites them for review), the JSON
+ * document against its published schema, and that no line of text is wider than the terminal. */
 #include "golden.h"
 #include "report_fixture.h"
 
@@ -91,7 +91,8 @@ static void test_narrow_page(void **state)
     fake_free(f);
 }
 
-/* A run that cannot be replayed has no list of changes, and says why; what was ruled out stands there all the same. */
+/* A run that cannot be replayed has no list of changes, and says why; what was ruled out stands there all the
+ * same. */
 static void test_no_change_is_predicted(void **state)
 {
     static const char *const ruled_out[] = {"storage: the reads hit the page cache"};
@@ -104,14 +105,16 @@ static void test_no_change_is_predicted(void **state)
     r->verdict.ruled_out[0] = ruled_out[0];
     r->verdict.n_ruled_out = 1;
     render(r, 0, 0, 80);
-    assert_non_null(strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    assert_non_null(
+        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
     assert_non_null(strstr(text, "\nRuled out\n  "));
     free(text);
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_int_equal(pp_render_md(r, out), 0);
     fclose(out);
-    assert_non_null(strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    assert_non_null(
+        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
     free(text);
     pp_report_free(r);
     fake_free(f);
@@ -189,7 +192,8 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
         schema = json_object_get(json_object_get(root, "$defs"), strrchr(ref, '/') + 1);
         assert_non_null(schema);
     }
-    json_t *type = json_object_get(schema, "type"), *allowed = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
+    json_t *type = json_object_get(schema, "type"), *allowed = json_object_get(schema, "enum"),
+           *constant = json_object_get(schema, "const");
     if (type && !any_type(type, value))
         fail_msg("%s has the wrong type", path);
     if (allowed && !in_enum(allowed, value))
@@ -197,14 +201,16 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
     if (constant && !json_equal(constant, value))
         fail_msg("%s is not the constant", path);
     json_t *low = json_object_get(schema, "minimum"), *high = json_object_get(schema, "maximum");
-    if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) || (high && json_number_value(value) > json_number_value(high))))
+    if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) ||
+                                  (high && json_number_value(value) > json_number_value(high))))
         fail_msg("%s is out of range", path);
-    json_array_foreach(json_object_get(schema, "required"), i, name)
-        if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
-            fail_msg("%s lacks %s", path, json_string_value(name));
+    json_array_foreach(json_object_get(schema, "required"), i,
+                       name) if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
+        fail_msg("%s lacks %s", path, json_string_value(name));
     json_t *properties = json_object_get(schema, "properties"), *items = json_object_get(schema, "items");
     if (json_is_object(value) && properties)
-        json_object_foreach(value, key, part) {
+        json_object_foreach(value, key, part)
+        {
             snprintf(sub, sizeof(sub), "%s.%s", path, key);
             json_t *property = json_object_get(properties, key);
             if (!property)
@@ -212,7 +218,8 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
             check(root, property, part, sub);
         }
     if (json_is_array(value) && items)
-        json_array_foreach(value, i, part) {
+        json_array_foreach(value, i, part)
+        {
             snprintf(sub, sizeof(sub), "%s[%zu]", path, i);
             check(root, items, part, sub);
         }
@@ -259,8 +266,10 @@ static void test_values(void **state)
     assert_true(json_is_null(json_object_get(json_object_get(doc, "verdict"), "reason")));
     assert_int_equal(json_array_size(json_object_get(doc, "workers")), 2);
     assert_int_equal(json_array_size(json_object_get(doc, "phases")), r->n_phases);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "environment"), "memory_bytes")), 8589934592);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "config_notes"), "workers")), "auto: one per usable CPU");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "environment"), "memory_bytes")),
+                     8589934592);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "config_notes"), "workers")),
+                        "auto: one per usable CPU");
     json_decref(doc);
     pp_report_free(r);
     fake_free(f);
@@ -283,9 +292,17 @@ static void test_write_failure_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_text), cmocka_unit_test(test_golden_json), cmocka_unit_test(test_golden_many_workers),
-        cmocka_unit_test(test_golden_nothing_recorded), cmocka_unit_test(test_text_fits), cmocka_unit_test(test_narrow_page), cmocka_unit_test(test_no_change_is_predicted), cmocka_unit_test(test_color_only_adds),
-        cmocka_unit_test(test_schema), cmocka_unit_test(test_values), cmocka_unit_test(test_write_failure_is_told),
+        cmocka_unit_test(test_golden_text),
+        cmocka_unit_test(test_golden_json),
+        cmocka_unit_test(test_golden_many_workers),
+        cmocka_unit_test(test_golden_nothing_recorded),
+        cmocka_unit_test(test_text_fits),
+        cmocka_unit_test(test_narrow_page),
+        cmocka_unit_test(test_no_change_is_predicted),
+        cmocka_unit_test(test_color_only_adds),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_write_failure_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The pictures' data: time is neither lost nor made when it is cut into slices, queue fill is the true mean, the batches followed are the right
- * ones and their legs add up. */
+/* The pictures' data: time is neither lost nor made when it is cut into slices, queue fill is the true mean,
+ * the batches followed are the right ones and their legs add up. */
 #include "fake_run.h"
 
 #include <math.h>
@@ -11,8 +11,16 @@
 static struct fake_pipeline usual(void)
 {
     return (struct fake_pipeline){
-        .workers = 2, .batches = 100, .warmup = 10, .batch_size = 8, .wait_ns = 30 * FAKE_MS, .step_ns = 20 * FAKE_MS, .h2d_ns = FAKE_MS,
-        .stage = {{PP_PHASE_READ, 7 * FAKE_MS, 0.04, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.97, 0.02}, {PP_PHASE_SLOT_WAIT, FAKE_MS, 0.1, 0}},
+        .workers = 2,
+        .batches = 100,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 30 * FAKE_MS,
+        .step_ns = 20 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .stage = {{PP_PHASE_READ, 7 * FAKE_MS, 0.04, 0.01},
+                  {PP_PHASE_DECODE, 2 * FAKE_MS, 0.97, 0.02},
+                  {PP_PHASE_SLOT_WAIT, FAKE_MS, 0.1, 0}},
     };
 }
 
@@ -24,20 +32,26 @@ static struct pp_report *build(struct fake_run *f)
     return r;
 }
 
-#define SUM(r, field)                              \
-    ({                                             \
-        double sum_ = 0;                           \
+#define SUM(r, field) \
+    ({ \
+        double sum_ = 0; \
         for (size_t i_ = 0; i_ < (r)->n_slices; i_++) \
             sum_ += (r)->slices[i_].field * ((r)->slices[i_].end_s - (r)->slices[i_].start_s); \
-        sum_;                                      \
+        sum_; \
     })
 
 static void test_time_is_kept(void **state)
 {
     struct fake_pipeline p = usual();
     struct fake_run *f = fake_pipeline(&p);
-    f->error[0] = (struct pp_error_row){.t_ns = FAKE_T0 + 10 * FAKE_MS, .kind = "io", .action = "skipped", .count = 3};
-    f->error[1] = (struct pp_error_row){.t_ns = FAKE_T0 + 5000 * FAKE_MS, .kind = "io", .action = "skipped", .count = 1};
+    f->error[0] = (struct pp_error_row){.t_ns = FAKE_T0 + 10 * FAKE_MS,
+                                        .kind = "io",
+                                        .action = "skipped",
+                                        .count = 3};
+    f->error[1] = (struct pp_error_row){.t_ns = FAKE_T0 + 5000 * FAKE_MS,
+                                        .kind = "io",
+                                        .action = "skipped",
+                                        .count = 1};
     f->n_errors = 2;
     struct pp_report *r = build(f);
     assert_int_equal(r->n_slices, 120);
@@ -72,13 +86,15 @@ static void test_coarse_is_the_mean(void **state)
         for (size_t i = 0; i < each; i++)
             wait += r->slices[c * each + i].wait_share / (double)each;
         assert_float_equal(r->coarse[c].wait_share, wait, 2e-6);
-        assert_true(r->coarse[c].start_s == r->slices[c * each].start_s && r->coarse[c].end_s == r->slices[c * each + each - 1].end_s);
+        assert_true(r->coarse[c].start_s == r->slices[c * each].start_s &&
+                    r->coarse[c].end_s == r->slices[c * each + each - 1].end_s);
     }
     pp_report_free(r);
     fake_free(f);
 }
 
-/* A batch is copied 1 ms after the wait begins and taken 29 ms later: 29 of 50 ms one batch is on the device. */
+/* A batch is copied 1 ms after the wait begins and taken 29 ms later: 29 of 50 ms one batch is on the device.
+ */
 static void test_queue_fill(void **state)
 {
     struct fake_pipeline p = usual();
@@ -137,7 +153,8 @@ static void test_batches_followed(void **state)
             assert_true(b->rows[k].n_bars > 0 && b->rows[k].n_bars <= 310);
             for (size_t i = 0; i < b->rows[k].n_bars; i++) {
                 const struct pp_report_bar *bar = &b->rows[k].bars[i];
-                assert_true(bar->start_ns >= b->start_ns && bar->end_ns <= b->end_ns && bar->start_ns <= bar->end_ns);
+                assert_true(bar->start_ns >= b->start_ns && bar->end_ns <= b->end_ns &&
+                            bar->start_ns <= bar->end_ns);
                 assert_true(i == 0 || bar->start_ns >= b->rows[k].bars[i - 1].end_ns - 1);
             }
         }
@@ -187,8 +204,10 @@ static void test_quantiles_rise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_is_kept), cmocka_unit_test(test_coarse_is_the_mean), cmocka_unit_test(test_queue_fill), cmocka_unit_test(test_queue_fill_is_withheld),
-        cmocka_unit_test(test_batches_followed), cmocka_unit_test(test_many_workers_share_rows), cmocka_unit_test(test_nothing_recorded), cmocka_unit_test(test_quantiles_rise),
+        cmocka_unit_test(test_time_is_kept),     cmocka_unit_test(test_coarse_is_the_mean),
+        cmocka_unit_test(test_queue_fill),       cmocka_unit_test(test_queue_fill_is_withheld),
+        cmocka_unit_test(test_batches_followed), cmocka_unit_test(test_many_workers_share_rows),
+        cmocka_unit_test(test_nothing_recorded), cmocka_unit_test(test_quantiles_rise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

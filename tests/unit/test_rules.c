@@ -1,4 +1,5 @@
-/* The tables of the verdict: that rules, documentation and scenarios speak of the same things, and what a rule says of facts made by hand. */
+/* The tables of the verdict: that rules, documentation and scenarios speak of the same things, and what a
+ * rule says of facts made by hand. */
 #include "report/diagnose.h"
 #include "tui/cli/scenario.h"
 
@@ -36,42 +37,60 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
     }
 }
 
-/* A trainer that waits for data that part of its time, and whose step is stretched by the other part; nothing else is known. */
+/* A trainer that waits for data that part of its time, and whose step is stretched by the other part; nothing
+ * else is known. */
 static struct pp_facts starved_facts(double waits, double stretched)
 {
-    struct pp_facts f = {.has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .owner_known = 1, .owner = PP_PHASE_NONE, .starved = 1, .starved_alone = 1};
+    struct pp_facts f = {.has_step = 1,
+                         .has_steady_state = 1,
+                         .data_wait_se = 0.01,
+                         .owner_known = 1,
+                         .owner = PP_PHASE_NONE,
+                         .starved = 1,
+                         .starved_alone = 1};
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         f.metric[m] = NAN;
-    f.metric[PP_METRIC_DATA_WAIT] = waits + stretched, f.metric[PP_METRIC_WAIT_ITSELF] = waits, f.metric[PP_METRIC_STRETCH] = stretched;
-    f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0, f.metric[PP_METRIC_OWNER_SHARE] = 1;
+    f.metric[PP_METRIC_DATA_WAIT] = waits + stretched, f.metric[PP_METRIC_WAIT_ITSELF] = waits,
+    f.metric[PP_METRIC_STRETCH] = stretched;
+    f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0,
+    f.metric[PP_METRIC_OWNER_SHARE] = 1;
     return f;
 }
 
-/* The trainer's own step does not get a CPU: it is this run's workers that take it, or somebody else; the sentence never calls that waiting for data. */
+/* The trainer's own step does not get a CPU: it is this run's workers that take it, or somebody else; the
+ * sentence never calls that waiting for data. */
 static void test_who_crowds_the_trainer(void **state)
 {
     static const struct {
         double own_crowd, workers_per_cpu;
         const char *l1, *l2;
-    } rows[] = {{0.7, 4, "loader", "oversubscribed"}, {0.2, 4, "transform", "cpu-contended"}, {0.7, 1, "transform", "cpu-contended"}};
+    } rows[] = {{0.7, 4, "loader", "oversubscribed"},
+                {0.2, 4, "transform", "cpu-contended"},
+                {0.7, 1, "transform", "cpu-contended"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_report_arena arena = {0};
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.03, 0.82);
-        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0, f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1, f.metric[PP_METRIC_CONTENDED] = 0.3;
-        f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu, f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0,
+        f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1,
+        f.metric[PP_METRIC_CONTENDED] = 0.3;
+        f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu,
+        f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
         f.metric[PP_METRIC_OWN_CROWD] = rows[i].own_crowd;
         pp_verdict_judge(&f, &arena, &v);
         assert_string_equal(v.l1, rows[i].l1);
         assert_string_equal(v.l2, rows[i].l2);
-        assert_non_null(strstr(v.sentence, "loses 85.0 % of its time: 3.0 % waiting for data, 82.0 % because its own step does not get a CPU"));
+        assert_non_null(strstr(
+            v.sentence,
+            "loses 85.0 % of its time: 3.0 % waiting for data, 82.0 % because its own step does not get a CPU"));
         assert_null(strchr(v.sentence, '{'));
         assert_null(strstr(v.sentence, " - ")); /* no value that is not known */
         pp_report_arena_free(&arena);
     }
 }
 
-/* Where the replay does not come out, whose threads take the trainer's CPU is not known; and the owner of the little wait there is has not taken it. */
+/* Where the replay does not come out, whose threads take the trainer's CPU is not known; and the owner of the
+ * little wait there is has not taken it. */
 static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **state)
 {
     struct pp_report_arena arena = {0};
@@ -139,7 +158,8 @@ static void test_the_documentation_has_the_tables(void **state)
     fclose(out);
     out = open_memstream(&conditions, &size);
     for (int i = PP_IF_END + 1; i < PP_CONDITIONS; i++)
-        fprintf(out, "| %s | %g | %s |\n", pp_metric_infos[pp_conditions[i].metric].text, pp_conditions[i].at_least, pp_conditions[i].source);
+        fprintf(out, "| %s | %g | %s |\n", pp_metric_infos[pp_conditions[i].metric].text,
+                pp_conditions[i].at_least, pp_conditions[i].source);
     fclose(out);
     FILE *in = fopen("docs/DIAGNOSIS.md", "r");
     assert_non_null(in);
@@ -147,7 +167,8 @@ static void test_the_documentation_has_the_tables(void **state)
     fclose(in);
     int has_rules = strstr(docs, rules) != NULL, has_conditions = strstr(docs, conditions) != NULL;
     if (!has_rules || !has_conditions)
-        fprintf(stderr, "docs/DIAGNOSIS.md should have:\n%s%s", has_rules ? "" : rules, has_conditions ? "" : conditions);
+        fprintf(stderr, "docs/DIAGNOSIS.md should have:\n%s%s", has_rules ? "" : rules,
+                has_conditions ? "" : conditions);
     free(rules);
     free(conditions);
     assert_true(has_rules && has_conditions);
@@ -161,7 +182,8 @@ static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *
     return 0;
 }
 
-/* Every scenario reads, and its truth is a label that some rule can give: else it would be lost before it is run. */
+/* Every scenario reads, and its truth is a label that some rule can give: else it would be lost before it is
+ * run. */
 static void test_scenarios_have_labels_the_rules_know(void **state)
 {
     struct scenario *s;
@@ -171,10 +193,12 @@ static void test_scenarios_have_labels_the_rules_know(void **state)
     assert_true(n >= 30);
     for (size_t i = 0; i < n; i++) {
         struct intervention knobs[INTERVENTIONS_MAX];
-        int control = strcmp(s[i].l0, "not-input-bound") == 0, turned = scenario_interventions(&s[i], 1, knobs), fixes = 0;
+        int control = strcmp(s[i].l0, "not-input-bound") == 0,
+            turned = scenario_interventions(&s[i], 1, knobs), fixes = 0;
         for (int k = 0; k < turned; k++)
             fixes += scenario_lists(s[i].fix, knobs[k].knob);
-        if (!control && (!some_rule_says(&s[i], pp_cause_rules, pp_cause_rules_n) && !some_rule_says(&s[i], pp_outside_rules, pp_outside_rules_n)))
+        if (!control && (!some_rule_says(&s[i], pp_cause_rules, pp_cause_rules_n) &&
+                         !some_rule_says(&s[i], pp_outside_rules, pp_outside_rules_n)))
             fail_msg("%s: no rule says %s/%s", s[i].name, s[i].l1, s[i].l2);
         if (!control && !fixes)
             fail_msg("%s: none of its fixes (%s) is an intervention", s[i].name, s[i].fix);
@@ -183,10 +207,14 @@ static void test_scenarios_have_labels_the_rules_know(void **state)
     free(s);
 }
 
-/* The knob beside more workers is half the decoding, as the report offers it, and what the what-if calls the same. */
+/* The knob beside more workers is half the decoding, as the report offers it, and what the what-if calls the
+ * same. */
 static void test_costly_decoding_is_halved_and_not_taken_away(void **state)
 {
-    static const struct scenario s = {.remedy = "work", .options = "--workers 1 --batch-size 16", .level = {"--inject decode-cost=3", "--inject decode-cost=5", "--inject transform-cost=2ms"}};
+    static const struct scenario s = {.remedy = "work",
+                                      .options = "--workers 1 --batch-size 16",
+                                      .level = {"--inject decode-cost=3", "--inject decode-cost=5",
+                                                "--inject transform-cost=2ms"}};
     struct intervention knobs[INTERVENTIONS_MAX];
     int n = scenario_interventions(&s, 1, knobs);
     assert_string_equal(knobs[n - 1].knob, "work");

@@ -51,8 +51,10 @@ static uint64_t *draw(const struct pp_sampler_opts *opts, uint64_t epoch, uint64
     return out;
 }
 
-/* PyTorch's DistributedSampler as its documentation words it, on an explicit list: pad by repeating from the start or cut, then deal out. */
-static uint64_t *dealt(const uint64_t *whole, uint64_t n, uint64_t world, uint64_t rank, int drop_last, uint64_t *len)
+/* PyTorch's DistributedSampler as its documentation words it, on an explicit list: pad by repeating from the
+ * start or cut, then deal out. */
+static uint64_t *dealt(const uint64_t *whole, uint64_t n, uint64_t world, uint64_t rank, int drop_last,
+                       uint64_t *len)
 {
     uint64_t total = drop_last ? n - n % world : (n % world ? n + world - n % world : n);
     uint64_t *list = malloc((total + 1) * sizeof(*list));
@@ -71,7 +73,10 @@ static void ranks_deal_out_the_epoch(void **state)
         for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
             uint64_t n = sizes[k], whole_len;
             double *weights = some_weights(n);
-            struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = n, .seed = 7, .weights = weights};
+            struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                           .n = n,
+                                           .seed = 7,
+                                           .weights = weights};
             uint64_t *whole = draw(&opts, 3, &whole_len);
             assert_int_equal(whole_len, n);
             for (uint64_t world = 1; world <= 9; world++) {
@@ -79,7 +84,8 @@ static void ranks_deal_out_the_epoch(void **state)
                     for (uint64_t rank = 0; rank < world; rank++) {
                         opts.world_size = world, opts.rank = rank, opts.drop_last = drop_last;
                         uint64_t len, want_len;
-                        uint64_t *got = draw(&opts, 3, &len), *want = dealt(whole, n, world, rank, drop_last, &want_len);
+                        uint64_t *got = draw(&opts, 3, &len),
+                                 *want = dealt(whole, n, world, rank, drop_last, &want_len);
                         assert_int_equal(len, want_len);
                         assert_memory_equal(got, want, len * sizeof(*got));
                         free(want);
@@ -93,7 +99,8 @@ static void ranks_deal_out_the_epoch(void **state)
     }
 }
 
-/* Without dropping, every index comes at least once and the padding is the only repetition; with it, no index comes twice. */
+/* Without dropping, every index comes at least once and the padding is the only repetition; with it, no index
+ * comes twice. */
 static void ranks_are_disjoint_and_cover(void **state)
 {
     for (int kind = PP_SAMPLER_SEQUENTIAL; kind <= PP_SAMPLER_TORCH; kind++) {
@@ -103,7 +110,12 @@ static void ranks_are_disjoint_and_cover(void **state)
                     uint64_t drawn = 0, distinct = 0;
                     unsigned char *times = calloc(n, 1);
                     for (uint64_t rank = 0; rank < world; rank++) {
-                        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = n, .seed = 11, .rank = rank, .world_size = world, .drop_last = drop_last};
+                        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                                       .n = n,
+                                                       .seed = 11,
+                                                       .rank = rank,
+                                                       .world_size = world,
+                                                       .drop_last = drop_last};
                         uint64_t len, *got = draw(&opts, 0, &len);
                         for (uint64_t p = 0; p < len; p++) {
                             assert_true(got[p] < n);
@@ -125,11 +137,15 @@ static void epochs_and_seeds_reshuffle(void **state)
 {
     for (int kind = PP_SAMPLER_RANDOM; kind < PP_SAMPLER_KIND_COUNT; kind++) {
         double *weights = some_weights(1000);
-        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = 1000, .seed = 5, .weights = weights};
+        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                       .n = 1000,
+                                       .seed = 5,
+                                       .weights = weights};
         struct pp_sampler_opts other = opts;
         uint64_t len;
         other.seed = 6;
-        uint64_t *a = draw(&opts, 0, &len), *again = draw(&opts, 0, &len), *next = draw(&opts, 1, &len), *seed = draw(&other, 0, &len);
+        uint64_t *a = draw(&opts, 0, &len), *again = draw(&opts, 0, &len), *next = draw(&opts, 1, &len),
+                 *seed = draw(&other, 0, &len);
         assert_memory_equal(a, again, len * sizeof(*a));
         uint64_t same_epoch = 0, same_seed = 0;
         for (uint64_t p = 0; p < len; p++) {
@@ -152,14 +168,20 @@ static void sequential_is_the_same_each_epoch(void **state)
     free(a);
 }
 
-/* A run stopped at any offset and taken up again, in batches that do not divide it, sees the tail of the order and nothing else. */
+/* A run stopped at any offset and taken up again, in batches that do not divide it, sees the tail of the
+ * order and nothing else. */
 static void resume_at_every_offset(void **state)
 {
     enum { N = 517 };
     for (int kind = 0; kind < PP_SAMPLER_KIND_COUNT; kind++) {
         double *weights = some_weights(N);
         for (uint64_t world = 1; world <= 3; world += 2) {
-            struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = N, .seed = 9, .rank = world / 2, .world_size = world, .weights = weights};
+            struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                           .n = N,
+                                           .seed = 9,
+                                           .rank = world / 2,
+                                           .world_size = world,
+                                           .weights = weights};
             uint64_t len, *want = draw(&opts, 2, &len);
             struct pp_sampler *s = make(&opts); /* the second process: built anew, nothing handed over */
             struct pp_order *o = order_of(s, 2);
@@ -183,7 +205,10 @@ static void orders_of_two_epochs_live_side_by_side(void **state)
 {
     for (int kind = 0; kind < PP_SAMPLER_KIND_COUNT; kind++) {
         double *weights = some_weights(100);
-        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = 100, .seed = 1, .weights = weights};
+        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                       .n = 100,
+                                       .seed = 1,
+                                       .weights = weights};
         uint64_t len, *first = draw(&opts, 0, &len), *second = draw(&opts, 1, &len);
         struct pp_sampler *s = make(&opts);
         struct pp_order *a = order_of(s, 0), *b = order_of(s, 1);
@@ -206,7 +231,8 @@ struct reader {
     uint64_t first, wrong;
 };
 
-/* Reads the shared order from its own corner of it on, and makes an order of its own meanwhile, as the loader does at an epoch's end. */
+/* Reads the shared order from its own corner of it on, and makes an order of its own meanwhile, as the loader
+ * does at an epoch's end. */
 static void *read_along(void *arg)
 {
     struct reader *r = arg;
@@ -228,7 +254,10 @@ static void any_thread_may_ask(void **state)
     enum { THREADS = 4, N = 2000 };
     for (int kind = 0; kind < PP_SAMPLER_KIND_COUNT; kind++) {
         double *weights = some_weights(N);
-        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind, .n = N, .seed = 3, .weights = weights};
+        struct pp_sampler_opts opts = {.kind = (enum pp_sampler_kind)kind,
+                                       .n = N,
+                                       .seed = 3,
+                                       .weights = weights};
         uint64_t len, *want = draw(&opts, 2, &len);
         struct pp_sampler *s = make(&opts);
         struct pp_order *o = order_of(s, 2);
@@ -276,11 +305,19 @@ static void bad_options_get_one_sentence(void **state)
         {{.kind = PP_SAMPLER_RANDOM, .n = 0}, PP_E_EMPTY, "no samples"},
         {{.kind = PP_SAMPLER_RANDOM, .n = PP_SAMPLER_MAX_N + 1}, PP_E_UNSUPPORTED, "2^40 at most"},
         {{.kind = PP_SAMPLER_SEQUENTIAL, .n = UINT64_MAX}, PP_E_UNSUPPORTED, "2^40 at most"},
-        {{.kind = PP_SAMPLER_TORCH, .n = PP_SAMPLER_TORCH_END}, PP_E_UNSUPPORTED, "depends on PyTorch's version"},
-        {{.kind = PP_SAMPLER_WEIGHTED, .n = (UINT64_C(1) << 32) + 1, .weights = &one}, PP_E_UNSUPPORTED, "2^32 at most"},
-        {{.kind = PP_SAMPLER_WEIGHTED, .n = 1, .draws = PP_SAMPLER_MAX_N + 1, .weights = &one}, PP_E_UNSUPPORTED, "2^40 draws at most"},
+        {{.kind = PP_SAMPLER_TORCH, .n = PP_SAMPLER_TORCH_END},
+         PP_E_UNSUPPORTED,
+         "depends on PyTorch's version"},
+        {{.kind = PP_SAMPLER_WEIGHTED, .n = (UINT64_C(1) << 32) + 1, .weights = &one},
+         PP_E_UNSUPPORTED,
+         "2^32 at most"},
+        {{.kind = PP_SAMPLER_WEIGHTED, .n = 1, .draws = PP_SAMPLER_MAX_N + 1, .weights = &one},
+         PP_E_UNSUPPORTED,
+         "2^40 draws at most"},
         {{.kind = PP_SAMPLER_WEIGHTED, .n = 10}, PP_E_USAGE, "needs weights"},
-        {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 4, .world_size = 4}, PP_E_USAGE, "ranks go from 0 to 3"},
+        {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 4, .world_size = 4},
+         PP_E_USAGE,
+         "ranks go from 0 to 3"},
         {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 1}, PP_E_USAGE, "world of size 1"},
         {{.kind = PP_SAMPLER_RANDOM, .n = 10, .world_size = UINT64_MAX}, PP_E_USAGE, "beyond 2^32"},
         {{.kind = PP_SAMPLER_TORCH, .n = 3, .world_size = 8, .drop_last = 1}, PP_E_USAGE, "leaves none"},

@@ -1,9 +1,10 @@
 /* The random sampler: a bijection at every n, and no statistic that tells its orders from fair ones.
  *
- * Each statistic is reduced to a z score: chi2 with df degrees of freedom has mean df and variance 2 df, and is close to normal from some
- * hundred degrees on. About 30 scores are judged below, all from fixed seeds. Fair shuffles exceed |z| = 5 with a chance below 1e-6 per
- * score (the chi2 tail is a little heavier than the normal's 6e-7), so a failure means the code. The power is shown, not claimed: the 4-round
- * Feistel and an affine map go through the same functions and must be rejected at the same threshold. */
+ * Each statistic is reduced to a z score: chi2 with df degrees of freedom has mean df and variance 2 df, and
+ * is close to normal from some hundred degrees on. About 30 scores are judged below, all from fixed seeds.
+ * Fair shuffles exceed |z| = 5 with a chance below 1e-6 per score (the chi2 tail is a little heavier than the
+ * normal's 6e-7), so a failure means the code. The power is shown, not claimed: the 4-round Feistel and an
+ * affine map go through the same functions and must be rejected at the same threshold. */
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "probe/loader/sampler.h"
@@ -24,7 +25,7 @@
 #define SEEDS 6000
 #endif
 
-/* ---- bijection ------------------------------------------------------------------------------------------------------------- */
+/* ---- bijection ---- */
 
 static void assert_permutation(uint64_t n, uint64_t seed, uint64_t epoch)
 {
@@ -34,7 +35,8 @@ static void assert_permutation(uint64_t n, uint64_t seed, uint64_t epoch)
     for (uint64_t x = 0; x < n; x++) {
         uint64_t y = pp_permutation_at(&p, x);
         if (y >= n || seen[y]++)
-            fail_msg("n=%llu seed=%llu: %llu goes to %llu, which is taken or outside", (unsigned long long)n, (unsigned long long)seed, (unsigned long long)x, (unsigned long long)y);
+            fail_msg("n=%llu seed=%llu: %llu goes to %llu, which is taken or outside", (unsigned long long)n,
+                     (unsigned long long)seed, (unsigned long long)x, (unsigned long long)y);
     }
     free(seen);
 }
@@ -64,8 +66,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where n is too large to count, a window of w positions must not repeat itself; a function that is not one-to-one would, w * w / 2n times: here
- * at least 31 expected, so missing all of them has a chance of exp(-31). */
+/* Where n is too large to count, a window of w positions must not repeat itself; a function that is not
+ * one-to-one would, w * w / 2n times: here at least 31 expected, so missing all of them has a chance of
+ * exp(-31). */
 static void windows_of_huge_n_do_not_repeat(void **state)
 {
     enum { W = 1 << 18 };
@@ -88,7 +91,8 @@ static void windows_of_huge_n_do_not_repeat(void **state)
 /* At 2^40 and nearby the image of a window must stay inside and spread evenly: 1024 equal parts of [0, n). */
 static void the_largest_n_is_spread_evenly(void **state)
 {
-    static const uint64_t sizes[] = {PP_SAMPLER_MAX_N, PP_SAMPLER_MAX_N - 1, (UINT64_C(1) << 39) + 1, UINT64_C(1000000000000)};
+    static const uint64_t sizes[] = {PP_SAMPLER_MAX_N, PP_SAMPLER_MAX_N - 1, (UINT64_C(1) << 39) + 1,
+                                     UINT64_C(1000000000000)};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         enum { PARTS = 1024, DRAWS = 1 << 18 };
         uint64_t count[PARTS] = {0}, n = sizes[k];
@@ -106,7 +110,7 @@ static void the_largest_n_is_spread_evenly(void **state)
     }
 }
 
-/* ---- fill and at --------------------------------------------------------------------------------------------------------------- */
+/* ---- fill and at ---- */
 
 static void fill_is_at(void **state)
 {
@@ -129,7 +133,7 @@ static void fill_is_at(void **state)
     }
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------------------------------------- */
+/* ---- statistics ---- */
 
 typedef void shuffle_fn(uint32_t *order, uint32_t n, uint64_t seed);
 
@@ -222,7 +226,8 @@ static double z_of(double chi2, double df)
     return (chi2 - df) / sqrt(2 * df);
 }
 
-/* n a multiple of PARTS. Rows and columns of the pair grid are held by the permutation itself, which leaves (PARTS - 1)^2 degrees. */
+/* n a multiple of PARTS. Rows and columns of the pair grid are held by the permutation itself, which leaves
+ * (PARTS - 1)^2 degrees. */
 static double pair_score(struct counts *c, uint32_t n, double orders)
 {
     double chi2 = 0, part = (double)n / PARTS, pairs = orders * (n - 1);
@@ -237,7 +242,8 @@ static double pair_score(struct counts *c, uint32_t n, double orders)
 
 static struct scores judge(shuffle_fn *shuffle, uint32_t n, uint64_t orders)
 {
-    struct counts c = {.difference = calloc(n, sizeof(uint64_t)), .place = calloc((size_t)n * n, sizeof(uint64_t))};
+    struct counts c = {.difference = calloc(n, sizeof(uint64_t)),
+                       .place = calloc((size_t)n * n, sizeof(uint64_t))};
     uint32_t *p = malloc(n * sizeof(*p));
     for (uint64_t seed = 0; seed < orders; seed++) {
         shuffle(p, n, seed);
@@ -263,7 +269,8 @@ static double worst(struct scores z)
 static void assert_fair(shuffle_fn *shuffle, uint32_t n, uint64_t orders)
 {
     struct scores z = judge(shuffle, n, orders);
-    print_message("# n=%u, %llu orders: z of difference %.1f, pair %.1f, fixed points %.1f, place %.1f\n", n, (unsigned long long)orders, z.difference, z.pair, z.fixed, z.place);
+    print_message("# n=%u, %llu orders: z of difference %.1f, pair %.1f, fixed points %.1f, place %.1f\n", n,
+                  (unsigned long long)orders, z.difference, z.pair, z.fixed, z.place);
     assert_true(worst(z) < Z_LIMIT);
 }
 
@@ -280,7 +287,8 @@ static void orders_pass_for_fair(void **state)
 static void the_statistics_can_fail(void **state)
 {
     struct scores linear = judge(affine, 1000, SEEDS / 2), short_feistel = judge(feistel4, 1000, SEEDS);
-    print_message("# affine: z of difference %.0f; 4-round Feistel: %.1f\n", linear.difference, short_feistel.difference);
+    print_message("# affine: z of difference %.0f; 4-round Feistel: %.1f\n", linear.difference,
+                  short_feistel.difference);
     assert_true(linear.difference > Z_LIMIT);
     assert_true(short_feistel.difference > Z_LIMIT);
 }
@@ -304,7 +312,8 @@ static void tiny_orders_are_all_alike(void **state)
             }
             count[rank]++;
         }
-        assert_true(z_of(chi2_even(count, factorial, (double)orders / (double)factorial), (double)factorial - 1) < Z_LIMIT);
+        assert_true(z_of(chi2_even(count, factorial, (double)orders / (double)factorial),
+                         (double)factorial - 1) < Z_LIMIT);
     }
 }
 

@@ -1,4 +1,5 @@
-/* The torch sampler against orders recorded from PyTorch's DistributedSampler, and the generator below it. Run from the top of the tree. */
+/* The torch sampler against orders recorded from PyTorch's DistributedSampler, and the generator below it.
+ * Run from the top of the tree. */
 #include "probe/loader/mt19937.h"
 #include "tests/tools/order_digest.h"
 
@@ -30,7 +31,8 @@ static void equals_the_recorded_orders(void **state)
     assert_true(rows > 300);
 }
 
-/* The first words of seed 5489 are in the authors' mt19937ar.out under init_genrand; the 10,000th is the value that C++'s [rand.predef] requires. */
+/* The first words of seed 5489 are in the authors' mt19937ar.out under init_genrand; the 10,000th is the
+ * value that C++'s [rand.predef] requires. */
 static void generator_gives_the_published_words(void **state)
 {
     struct pp_mt19937 mt;

@@ -62,14 +62,15 @@ static void frequencies_follow_the_weights(void **state)
     enum { N = 400, DRAWS = 400000 };
     double w[4][N], even[N];
     for (int i = 0; i < N; i++) {
-        w[0][i] = 1;                              /* all alike */
-        w[1][i] = i + 1;                          /* a ramp */
+        w[0][i] = 1;                                 /* all alike */
+        w[1][i] = i + 1;                             /* a ramp */
         w[2][i] = i % 4 == 3 ? 0 : 1 + (i * i) % 17; /* zeros between */
-        w[3][i] = i == 0 ? 4000 : 1;              /* one that dominates */
+        w[3][i] = i == 0 ? 4000 : 1;                 /* one that dominates */
         even[i] = 1;
     }
     for (int k = 0; k < 4; k++) {
-        struct pp_sampler_opts opts = {.kind = PP_SAMPLER_WEIGHTED, .n = N, .seed = 3, .weights = w[k], .draws = DRAWS};
+        struct pp_sampler_opts opts = {
+            .kind = PP_SAMPLER_WEIGHTED, .n = N, .seed = 3, .weights = w[k], .draws = DRAWS};
         uint64_t *count = tally(&opts, (uint64_t)k);
         assert_true(fabs(z_against(count, w[k], N, DRAWS)) < Z_LIMIT);
         if (k == 1)
@@ -78,7 +79,8 @@ static void frequencies_follow_the_weights(void **state)
     }
 }
 
-/* By powers of two, which round nothing: the very same draws, from the edge of overflow to that of underflow. */
+/* By powers of two, which round nothing: the very same draws, from the edge of overflow to that of underflow.
+ */
 static void scale_of_weights_does_not_matter(void **state)
 {
     static const double scales[] = {0x1p1020, 0x1p-1020, 0x1p-20};
@@ -135,7 +137,13 @@ static void weights_are_copied(void **state)
 static void draws_are_dealt_to_ranks(void **state)
 {
     double w[] = {1, 2, 3};
-    struct pp_sampler_opts opts = {.kind = PP_SAMPLER_WEIGHTED, .n = 3, .seed = 4, .weights = w, .draws = 10, .world_size = 4, .rank = 3};
+    struct pp_sampler_opts opts = {.kind = PP_SAMPLER_WEIGHTED,
+                                   .n = 3,
+                                   .seed = 4,
+                                   .weights = w,
+                                   .draws = 10,
+                                   .world_size = 4,
+                                   .rank = 3};
     struct pp_sampler *s = make(&opts);
     assert_int_equal(pp_sampler_len(s), 3);
     pp_sampler_destroy(s);
@@ -167,7 +175,7 @@ static void bad_weights_get_one_sentence(void **state)
     }
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static char path[64];
 
@@ -194,7 +202,8 @@ static pp_status load(const char *text, size_t size, uint64_t n, double **w, str
 
 static void file_of_weights_is_read(void **state)
 {
-    static const char *const texts[] = {"1\n2.5\n3e2\n", "1 2.5\t3e2", "# by class\n1 # rare\n\n2.5\r\n3e2#end", "\n\n 1 2.5 3e2 \n\n"};
+    static const char *const texts[] = {"1\n2.5\n3e2\n", "1 2.5\t3e2",
+                                        "# by class\n1 # rare\n\n2.5\r\n3e2#end", "\n\n 1 2.5 3e2 \n\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         double *w = NULL;
         struct pp_err err = {0};
@@ -218,7 +227,9 @@ static void bad_files_get_one_sentence(void **state)
         {"1 2 3 4", 7, PP_E_USAGE, "holds 4 weights, but the dataset has 3"},
         {"1\n2\nthree\n", 10, PP_E_CORRUPT, "line 3: \"three\" is not a number"},
         {"1\n2x\n3\n", 7, PP_E_CORRUPT, "line 2: \"2x\""},
-        {"1\n2\0" "7\n3\n", 8, PP_E_CORRUPT, "line 2"},
+        {"1\n2\0"
+         "7\n3\n",
+         8, PP_E_CORRUPT, "line 2"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         double *w = (double *)path;

@@ -1,4 +1,5 @@
-/* The selftest's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is printed is what the rows say. */
+/* The selftest's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is
+ * printed is what the rows say. */
 #include "tui/cli/selftest_plan.h"
 #include "tui/cli/selftest_results.h"
 
@@ -70,7 +71,8 @@ static void test_the_order_is_random_and_the_key_decides_it(void **state)
         assert_int_equal(a.run[i].scenario, b.run[i].scenario);
         assert_int_equal(a.run[i].level, b.run[i].level);
         assert_int_equal(a.run[i].seed, b.run[i].seed);
-        other += a.run[i].scenario != c.run[i].scenario || a.run[i].level != c.run[i].level || a.run[i].seed != c.run[i].seed;
+        other += a.run[i].scenario != c.run[i].scenario || a.run[i].level != c.run[i].level ||
+                 a.run[i].seed != c.run[i].seed;
         in_order += a.run[i].scenario == i % SCENARIOS;
     }
     assert_true(other > a.n / 2);
@@ -113,8 +115,9 @@ static void put_file(const char *dir, const char *name)
 static void test_kept_runs_are_found_by_their_names(void **state)
 {
     static const struct scenario all[] = {{.name = "slow"}, {.name = "slow-reads"}};
-    static const char *const names[] = {"slow-0-3.sqlite", "slow-2-11.sqlite", "slow-0-4.sqlite", "slow-0-3-workers.sqlite", "slow-reads-1-3.sqlite",
-                                        "slow-3-3.sqlite", "other-0-3.sqlite", "slow-0-3.sqlite-wal", "slow-0.sqlite"};
+    static const char *const names[] = {"slow-0-3.sqlite",         "slow-2-11.sqlite",      "slow-0-4.sqlite",
+                                        "slow-0-3-workers.sqlite", "slow-reads-1-3.sqlite", "slow-3-3.sqlite",
+                                        "other-0-3.sqlite",        "slow-0-3.sqlite-wal",   "slow-0.sqlite"};
     char dir[] = "/tmp/pipeprobe-kept-XXXXXX", path[512];
     struct selftest_plan p;
     struct pp_err err = {0};
@@ -143,21 +146,32 @@ static void test_kept_runs_are_found_by_their_names(void **state)
 static void test_the_first_fix(void **state)
 {
     struct pp_report_fix fix = {.knob = "workers"};
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "storage", .l2 = "latency", .fixes = &fix, .n_fixes = 1}), "workers");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "warm-up", .fixes = &fix, .n_fixes = 1}), "start");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "epoch-drain"}), "start");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.fixes = &fix, .n_fixes = 1}), ""); /* not input-bound */
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){
+                            .l1 = "storage", .l2 = "latency", .fixes = &fix, .n_fixes = 1}),
+                        "workers");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){
+                            .l1 = "loader", .l2 = "warm-up", .fixes = &fix, .n_fixes = 1}),
+                        "start");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "epoch-drain"}),
+                        "start");
+    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.fixes = &fix, .n_fixes = 1}),
+                        ""); /* not input-bound */
 }
 
 /* ---- tables ---- */
 
-static const struct scenario slow = {.name = "slow-reads", .row = 4, .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .fix = "workers"};
+static const struct scenario slow = {
+    .name = "slow-reads", .row = 4, .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .fix = "workers"};
 static const struct scenario idle = {.name = "idle", .row = 1, .l0 = "not-input-bound"};
 
-static void add_run(struct selftest_results *r, const struct scenario *s, const char *l0, const char *l1, const char *l2)
+static void add_run(struct selftest_results *r, const struct scenario *s, const char *l0, const char *l1,
+                    const char *l2)
 {
-    struct pp_report_rejected why = {"storage", "latency", "replay: weight of storage is 10.0 %, not >= 40.0 %"};
-    struct pp_report report = {.data_wait_share = 0.25, .samples_per_s = 100, .without_waits_samples_per_s = 150,
+    struct pp_report_rejected why = {"storage", "latency",
+                                     "replay: weight of storage is 10.0 %, not >= 40.0 %"};
+    struct pp_report report = {.data_wait_share = 0.25,
+                               .samples_per_s = 100,
+                               .without_waits_samples_per_s = 150,
                                .verdict = {.l0 = l0, .l1 = l1, .l2 = l2, .rejected = &why, .n_rejected = 1}};
     struct selftest_run *row = selftest_add_run(r);
     assert_non_null(row);
@@ -190,17 +204,22 @@ static void test_the_tables_count_the_rows(void **state)
     add_run(&r, &idle, "not-input-bound", NULL, NULL);
     add_run(&r, &idle, "input-bound", "storage", "latency");
     char *text = printed(&r);
-    has(text, "19 of  20 =  95.0 %  (76.4 to 99.1)");  /* L0; Wilson's interval as R's prop.test(correct = FALSE) gives it */
-    has(text, "18 of  20 =  90.0 %  (69.9 to 97.2)");  /* L1 */
-    has(text, "14 of  17 =  82.4 %  (59.0 to 93.8)");  /* L2 */
-    has(text, "1 of   3 =  33.3 %  (6.1 to 79.2)");    /* false input-bound */
-    has(text, "  storage                   16            1            0            0            0            0\n");
-    has(text, "  not                        1            0            0            0            2            0\n");
+    has(text, "19 of  20 =  95.0 %  (76.4 to 99.1)"); /* L0; Wilson's interval as R's prop.test(correct =
+                                                         FALSE) gives it */
+    has(text, "18 of  20 =  90.0 %  (69.9 to 97.2)"); /* L1 */
+    has(text, "14 of  17 =  82.4 %  (59.0 to 93.8)"); /* L2 */
+    has(text, "1 of   3 =  33.3 %  (6.1 to 79.2)");   /* false input-bound */
+    has(text,
+        "  storage                   16            1            0            0            0            0\n");
+    has(text,
+        "  not                        1            0            0            0            2            0\n");
     has(text, "4 slow-reads             storage/latency");
     has(text, "16 of 17  14 of 17");
-    has(text, "NO  4 slow-reads             mild     0  said transform/cpu-saturated  wait 25.0 %  others 0.0: latency: replay: weight of storage is 10.0 %, not >= 40.0 %");
+    has(text,
+        "NO  4 slow-reads             mild     0  said transform/cpu-saturated  wait 25.0 %  others 0.0: latency: replay: weight of storage is 10.0 %, not >= 40.0 %");
     has(text, "l2  4 slow-reads");
-    has(text, "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed wait is 25.0 %, the line is at 5.0 %");
+    has(text,
+        "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed wait is 25.0 %, the line is at 5.0 %");
     free(text);
     selftest_results_free(&r);
 }
@@ -209,14 +228,43 @@ static void test_predictions_and_labels_are_counted(void **state)
 {
     struct selftest_results r = {0};
     add_run(&r, &slow, "input-bound", "storage", "latency");
-    *selftest_add_truth(&r) = (struct selftest_truth){.s = &slow, .accepted = 1, .named = 0.5, .other = 0.1, .best = "workers", .first_fix = "workers", .first_gain = 0.4};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow, .knob = "workers", .base = 100, .predicted = 110, .low = 90, .high = 120, .measured = 100};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow, .knob = "workers", .base = 100, .predicted = 104, .low = 90, .high = 120, .measured = 80, .outside_cpus = 1};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow, .knob = "storage", .base = 100, .predicted = 200, .low = 190, .high = 210, .measured = 250, .of_cause = 1};
+    *selftest_add_truth(&r) = (struct selftest_truth){.s = &slow,
+                                                      .accepted = 1,
+                                                      .named = 0.5,
+                                                      .other = 0.1,
+                                                      .best = "workers",
+                                                      .first_fix = "workers",
+                                                      .first_gain = 0.4};
+    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
+                                                                .knob = "workers",
+                                                                .base = 100,
+                                                                .predicted = 110,
+                                                                .low = 90,
+                                                                .high = 120,
+                                                                .measured = 100};
+    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
+                                                                .knob = "workers",
+                                                                .base = 100,
+                                                                .predicted = 104,
+                                                                .low = 90,
+                                                                .high = 120,
+                                                                .measured = 80,
+                                                                .outside_cpus = 1};
+    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
+                                                                .knob = "storage",
+                                                                .base = 100,
+                                                                .predicted = 200,
+                                                                .low = 190,
+                                                                .high = 210,
+                                                                .measured = 250,
+                                                                .of_cause = 1};
     char *text = printed(&r);
     has(text, "labels shown causal by intervention            1 of   1");
     has(text, "median 0.80, lowest tenth 0.80, of 1");
-    has(text, "workers                           2     30.0 %     30.0 %       50 %"); /* 10 and 30 % off, one in its interval, which the other is below */
+    has(text,
+        "workers                           2     30.0 %     30.0 %       50 %"); /* 10 and 30 % off, one in
+                                                                                    its interval, which the
+                                                                                    other is below */
     has(text, "storage                           1     20.0 %     20.0 %        0 %");
     has(text, "all that others left alone        2     20.0 %     20.0 %       50 %");
     has(text, "median 10.0 points"); /* 100/200 is said to remain, 100/250 does */
@@ -228,8 +276,14 @@ static void test_predictions_and_labels_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_run_comes_once), cmocka_unit_test(test_a_plan_cut_anywhere_favours_nothing), cmocka_unit_test(test_the_order_is_random_and_the_key_decides_it),
-        cmocka_unit_test(test_halves_share_no_seed), cmocka_unit_test(test_kept_runs_are_found_by_their_names), cmocka_unit_test(test_the_first_fix), cmocka_unit_test(test_the_tables_count_the_rows), cmocka_unit_test(test_predictions_and_labels_are_counted),
+        cmocka_unit_test(test_every_run_comes_once),
+        cmocka_unit_test(test_a_plan_cut_anywhere_favours_nothing),
+        cmocka_unit_test(test_the_order_is_random_and_the_key_decides_it),
+        cmocka_unit_test(test_halves_share_no_seed),
+        cmocka_unit_test(test_kept_runs_are_found_by_their_names),
+        cmocka_unit_test(test_the_first_fix),
+        cmocka_unit_test(test_the_tables_count_the_rows),
+        cmocka_unit_test(test_predictions_and_labels_are_counted),
     };
     return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
-/* The signals that tell alike causes apart, each on costs made by hand that have it and on others that look like it. */
+/* The signals that tell alike causes apart, each on costs made by hand that have it and on others that look
+ * like it. */
 #include "made_costs.h"
 
 static void test_latency_is_no_bandwidth(void **state)
 {
     struct pp_costs c = made();
-    c.step_blocked_ns = 8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
+    c.step_blocked_ns =
+        8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
     struct pp_signals s = signals_of(&c);
     assert_true(s.read_serial < PP_SERIAL);
     assert_true(c.bandwidth == 0);
@@ -40,7 +42,8 @@ static void test_an_untold_cache_is_no_miss(void **state)
     pp_costs_free(&c);
 }
 
-/* late: every so many reads one ends 20 ms late, for its thread had no CPU, and the reads behind it when they would have. */
+/* late: every so many reads one ends 20 ms late, for its thread had no CPU, and the reads behind it when they
+ * would have. */
 static void expect_link(size_t late)
 {
     struct pp_costs c = made();
@@ -59,7 +62,8 @@ static void expect_link(size_t late)
     pp_costs_free(&c);
 }
 
-/* Of two workers one takes 50 ms a read, the other 10: 20 and 91 samples/s. Four workers have one slow one among them; as quick as the other, both make 182. */
+/* Of two workers one takes 50 ms a read, the other 10: 20 and 91 samples/s. Four workers have one slow one
+ * among them; as quick as the other, both make 182. */
 static void test_a_slow_worker_stays_slow(void **state)
 {
     struct pp_costs c = made();
@@ -168,7 +172,8 @@ static void test_a_line_of_equal_reads_is_a_link(void **state)
     pp_costs_free(&c);
 }
 
-/* Reads of four workers, each asked for 1 to 9 ms after its worker's last one: how long they are blocked is answer's to say. */
+/* Reads of four workers, each asked for 1 to 9 ms after its worker's last one: how long they are blocked is
+ * answer's to say. */
 static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_ns))
 {
     uint64_t free_at[4] = {0};

@@ -1,4 +1,5 @@
-/* Saved states: what is written is read back, what is not a state is refused in a sentence, and a run that would draw another order is told. */
+/* Saved states: what is written is read back, what is not a state is refused in a sentence, and a run that
+ * would draw another order is told. */
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/loader/sampler.h"
@@ -32,8 +33,22 @@ static int tear_down(void **state)
 }
 
 static const struct pp_loader_state full = {
-    .epoch = 3, .consumed = 1280, .kind = PP_SAMPLER_TORCH, .n = 50000, .seed = UINT64_MAX - 3, .rank = 2, .world_size = 8, .drop_last = 1,
-    .streaming = 1, .shard = 4, .offset = UINT64_C(1) << 41, .number = 77, .shuffle_buffer = 1000, .shards = 12, .shuffle_shards = 1, .weights_digest = UINT64_MAX,
+    .epoch = 3,
+    .consumed = 1280,
+    .kind = PP_SAMPLER_TORCH,
+    .n = 50000,
+    .seed = UINT64_MAX - 3,
+    .rank = 2,
+    .world_size = 8,
+    .drop_last = 1,
+    .streaming = 1,
+    .shard = 4,
+    .offset = UINT64_C(1) << 41,
+    .number = 77,
+    .shuffle_buffer = 1000,
+    .shards = 12,
+    .shuffle_shards = 1,
+    .weights_digest = UINT64_MAX,
 };
 
 static void assert_same(const struct pp_loader_state *a, const struct pp_loader_state *b)
@@ -127,7 +142,8 @@ static void every_flipped_byte_is_refused_or_harmless(void **state)
 static void foreign_files_get_one_sentence(void **state)
 {
 #define HEAD "{\"schema\":\"pipeprobe.state/1\","
-#define REST "\"drop_last\":false,\"seed\":\"1\",\"epoch\":0,\"consumed\":0,\"n\":5,\"rank\":0,\"world_size\":1,\"weights_digest\":\"0\""
+#define REST \
+    "\"drop_last\":false,\"seed\":\"1\",\"epoch\":0,\"consumed\":0,\"n\":5,\"rank\":0,\"world_size\":1,\"weights_digest\":\"0\""
     static const struct {
         const char *text;
         pp_status code;
@@ -143,11 +159,16 @@ static void foreign_files_get_one_sentence(void **state)
         {HEAD "\"sampler\":3," REST "}", PP_E_CORRUPT, "which is unknown"},
         {HEAD "\"sampler\":\"random\",\"drop_last\":0}", PP_E_CORRUPT, "\"drop_last\""},
         {HEAD "\"sampler\":\"random\",\"drop_last\":true}", PP_E_CORRUPT, "no \"seed\""},
-        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":5}", PP_E_CORRUPT, "\"seed\" that is not a count"},
-        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"-5\"}", PP_E_CORRUPT, "\"seed\" that is not a count"},
-        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"18446744073709551616\"}", PP_E_CORRUPT, "\"seed\" that is not a count"},
-        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"5\",\"epoch\":-1}", PP_E_CORRUPT, "\"epoch\" that is not a count"},
-        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"5\",\"epoch\":1.5}", PP_E_CORRUPT, "\"epoch\" that is not a count"},
+        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":5}", PP_E_CORRUPT,
+         "\"seed\" that is not a count"},
+        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"-5\"}", PP_E_CORRUPT,
+         "\"seed\" that is not a count"},
+        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"18446744073709551616\"}", PP_E_CORRUPT,
+         "\"seed\" that is not a count"},
+        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"5\",\"epoch\":-1}", PP_E_CORRUPT,
+         "\"epoch\" that is not a count"},
+        {HEAD "\"sampler\":\"random\",\"drop_last\":true,\"seed\":\"5\",\"epoch\":1.5}", PP_E_CORRUPT,
+         "\"epoch\" that is not a count"},
         {HEAD "\"sampler\":\"random\",\"stream\":{}," REST "}", PP_E_CORRUPT, "no \"shard\""},
         {HEAD "\"sampler\":\"random\",\"stream\":7," REST "}", PP_E_CORRUPT, "no \"shard\""},
         {HEAD "\"sampler\":\"random\",\"n\":6," REST "}", PP_E_CORRUPT, "not JSON"}, /* n twice */
@@ -180,7 +201,7 @@ static void failing_disks_are_said_and_keep_the_old_state(void **state)
     assert_int_equal(pp_state_load("/nonexistent/run.state", &got, &err), PP_E_NOT_FOUND);
 }
 
-/* ---- does the state fit the run? --------------------------------------------------------------------------------------------- */
+/* ---- does the state fit the run? ---- */
 
 static void the_same_run_matches(void **state)
 {
@@ -204,8 +225,10 @@ static void the_same_run_matches(void **state)
 static void each_difference_is_named_with_both_values(void **state)
 {
     static const double w[] = {1, 2, 3}, other_w[] = {1, 2, 4};
-    const struct pp_sampler_opts base = {.kind = PP_SAMPLER_WEIGHTED, .n = 3, .seed = 4, .rank = 1, .world_size = 3, .weights = w};
-    struct pp_sampler_opts kind = base, n = base, seed = base, rank = base, world = base, drop = base, weights = base, draws = base;
+    const struct pp_sampler_opts base = {
+        .kind = PP_SAMPLER_WEIGHTED, .n = 3, .seed = 4, .rank = 1, .world_size = 3, .weights = w};
+    struct pp_sampler_opts kind = base, n = base, seed = base, rank = base, world = base, drop = base,
+                           weights = base, draws = base;
     kind.kind = PP_SAMPLER_SEQUENTIAL;
     n.n = 2;
     seed.seed = 5;

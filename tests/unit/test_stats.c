@@ -1,4 +1,5 @@
-/* Statistics against tables that SciPy and NumPy computed (stats_golden.h), against laws, and by simulation. */
+/* Statistics against tables that SciPy and NumPy computed (stats_golden.h), against laws, and by simulation.
+ */
 #include "report/stats/bootstrap.h"
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
@@ -110,7 +111,8 @@ static void mann_whitney_refuses(void **state)
     assert_true(got.p == 1);
 }
 
-/* Under the null hypothesis an exact test rejects at most as often as it says. 4,000 draws: standard error of 1 % is 0.16 %. */
+/* Under the null hypothesis an exact test rejects at most as often as it says. 4,000 draws: standard error of
+ * 1 % is 0.16 %. */
 static void mann_whitney_holds_its_level(void **state)
 {
     enum { TRIALS = 4000 };
@@ -133,9 +135,12 @@ static void mann_whitney_holds_its_level(void **state)
 static void student_and_beta_are_scipys(void **state)
 {
     for (size_t i = 0; i < ROWS(beta_rows); i++)
-        near("beta", i, pp_incomplete_beta(beta_rows[i].a, beta_rows[i].b, beta_rows[i].x), beta_rows[i].value, 1e-10);
+        near("beta", i, pp_incomplete_beta(beta_rows[i].a, beta_rows[i].b, beta_rows[i].x),
+             beta_rows[i].value, 1e-10);
     for (size_t i = 0; i < ROWS(student_rows); i++)
-        near("student", i, pp_student(student_rows[i].x, student_rows[i].nx, student_rows[i].y, student_rows[i].ny), student_rows[i].p, 1e-9);
+        near("student", i,
+             pp_student(student_rows[i].x, student_rows[i].nx, student_rows[i].y, student_rows[i].ny),
+             student_rows[i].p, 1e-9);
     double flat[] = {2, 2, 2}, other[] = {3, 3, 3};
     assert_true(pp_student(flat, 3, flat, 3) == 1);
     assert_true(pp_student(flat, 3, other, 3) == 0);
@@ -145,7 +150,9 @@ static void student_and_beta_are_scipys(void **state)
 static void fisher_is_scipys(void **state)
 {
     for (size_t i = 0; i < ROWS(fisher_rows); i++)
-        near("fisher", i, pp_fisher_exact(fisher_rows[i].a, fisher_rows[i].n, fisher_rows[i].b, fisher_rows[i].m), fisher_rows[i].p, 1e-9);
+        near("fisher", i,
+             pp_fisher_exact(fisher_rows[i].a, fisher_rows[i].n, fisher_rows[i].b, fisher_rows[i].m),
+             fisher_rows[i].p, 1e-9);
 }
 
 /* Worked by hand from the definition; rows 1 and 2 are also R's p.adjust(p, "holm"). */
@@ -193,8 +200,9 @@ static void bootstrap_is_deterministic_and_scales(void **state)
     near("high of twice", 0, c.high, 2 * a.high, 1e-12);
 }
 
-/* For odd n the bootstrap distribution of one median is known exactly (Maritz and Jarrett 1978): P(median* <= x_(k)) is the chance that at
- * least (n+1)/2 of n draws fall among the k smallest. With a constant y the interval's ends are quantiles of it. */
+/* For odd n the bootstrap distribution of one median is known exactly (Maritz and Jarrett 1978): P(median* <=
+ * x_(k)) is the chance that at least (n+1)/2 of n draws fall among the k smallest. With a constant y the
+ * interval's ends are quantiles of it. */
 static void bootstrap_agrees_with_its_exact_distribution(void **state)
 {
     double x[] = {1, 2, 3, 4, 5, 6, 7}, one[] = {1};
@@ -206,7 +214,8 @@ static void bootstrap_agrees_with_its_exact_distribution(void **state)
         for (int k = 1; k <= 7 && !low; k++) {
             double cdf = 0;
             for (int j = 4; j <= 7; j++)
-                cdf += exp(lgamma(8) - lgamma(j + 1) - lgamma(8 - j)) * pow(k / 7.0, j) * pow(1 - k / 7.0, 7 - j);
+                cdf += exp(lgamma(8) - lgamma(j + 1) - lgamma(8 - j)) * pow(k / 7.0, j) *
+                       pow(1 - k / 7.0, 7 - j);
             if (fabs(cdf - tail) < 0.01)
                 low = -1; /* too near to the edge for a simulation to decide */
             else if (cdf > tail)
@@ -224,7 +233,8 @@ static void bootstrap_agrees_with_its_exact_distribution(void **state)
 static void bootstrap_refuses(void **state)
 {
     double ok[] = {1, 2, 3}, zero[] = {1, 0, 2}, nan[] = {1, NAN, 2};
-    struct pp_bootstrap_opts few = {.confidence = 0.95, .resamples = 10}, sure = {.confidence = 1, .resamples = 1000};
+    struct pp_bootstrap_opts few = {.confidence = 0.95, .resamples = 10},
+                             sure = {.confidence = 1, .resamples = 1000};
     struct pp_ratio r;
     struct pp_err err;
     double floor;
@@ -255,16 +265,20 @@ static void bootstrap_covers(void **state)
             assert_int_equal(pp_bootstrap_median_ratio(x, 7, y, 7, &o, &got, &err), PP_OK);
             covered += got.low <= 1.1 && got.high >= 1.1;
         }
-        print_message("# coverage of the 95 %% interval, n = 7, %s noise: %.1f %%\n", skewed ? "lognormal" : "normal", 100.0 * covered / TRIALS);
+        print_message("# coverage of the 95 %% interval, n = 7, %s noise: %.1f %%\n",
+                      skewed ? "lognormal" : "normal", 100.0 * covered / TRIALS);
         assert_in_range(covered, TRIALS * 93 / 100, TRIALS * 99 / 100);
     }
 }
 
-/* The floor grows with the spread, shrinks with n, and holds: at most 5 % of fresh A/A pairs stray beyond it (plus sampling). */
+/* The floor grows with the spread, shrinks with n, and holds: at most 5 % of fresh A/A pairs stray beyond it
+ * (plus sampling). */
 static void spearman_is_scipys(void **state)
 {
-    static const double x[] = {106, 100, 86, 101, 99, 103, 97, 113, 112, 110}, y[] = {7, 27, 2, 50, 28, 29, 20, 12, 6, 17};
-    static const double tied[] = {1, 2, 2, 3, 3, 3}, of_tied[] = {2, 1, 4, 3, 3, 9}, constant[] = {5, 5, 5, 5, 5, 5};
+    static const double x[] = {106, 100, 86, 101, 99, 103, 97, 113, 112, 110},
+                        y[] = {7, 27, 2, 50, 28, 29, 20, 12, 6, 17};
+    static const double tied[] = {1, 2, 2, 3, 3, 3}, of_tied[] = {2, 1, 4, 3, 3, 9},
+                        constant[] = {5, 5, 5, 5, 5, 5};
     assert_true(fabs(pp_stats_spearman(x, y, 10) - -0.17575757575757575) < 1e-12);
     assert_true(fabs(pp_stats_spearman(x, x, 10) - 1) < 1e-12);
     assert_true(fabs(pp_stats_spearman(tied, of_tied, 6) - 0.53229064742237708) < 1e-12);
@@ -306,12 +320,21 @@ static void noise_floor_is_the_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_are_numpys), cmocka_unit_test(outliers_are_beyond_tukeys_fences), cmocka_unit_test(mann_whitney_is_scipys),
-        cmocka_unit_test(mann_whitney_floor_is_reached_by_separated_samples), cmocka_unit_test(mann_whitney_refuses),
-        cmocka_unit_test(mann_whitney_holds_its_level), cmocka_unit_test(student_and_beta_are_scipys), cmocka_unit_test(fisher_is_scipys),
-        cmocka_unit_test(holm_is_by_the_book), cmocka_unit_test(bootstrap_is_deterministic_and_scales),
-        cmocka_unit_test(bootstrap_agrees_with_its_exact_distribution), cmocka_unit_test(bootstrap_refuses), cmocka_unit_test(bootstrap_covers),
-        cmocka_unit_test(noise_floor_is_the_noise), cmocka_unit_test(spearman_is_scipys),
+        cmocka_unit_test(quantiles_are_numpys),
+        cmocka_unit_test(outliers_are_beyond_tukeys_fences),
+        cmocka_unit_test(mann_whitney_is_scipys),
+        cmocka_unit_test(mann_whitney_floor_is_reached_by_separated_samples),
+        cmocka_unit_test(mann_whitney_refuses),
+        cmocka_unit_test(mann_whitney_holds_its_level),
+        cmocka_unit_test(student_and_beta_are_scipys),
+        cmocka_unit_test(fisher_is_scipys),
+        cmocka_unit_test(holm_is_by_the_book),
+        cmocka_unit_test(bootstrap_is_deterministic_and_scales),
+        cmocka_unit_test(bootstrap_agrees_with_its_exact_distribution),
+        cmocka_unit_test(bootstrap_refuses),
+        cmocka_unit_test(bootstrap_covers),
+        cmocka_unit_test(noise_floor_is_the_noise),
+        cmocka_unit_test(spearman_is_scipys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Change points on synthetic series, against a naive search written from the definition, and their false alarms by simulation. */
+/* Change points on synthetic series, against a naive search written from the definition, and their false
+ * alarms by simulation. */
 #include "report/stats/changepoint.h"
 
 #include "probe/base/rng.h"
@@ -77,7 +78,8 @@ static double naive_energy(const double *x, size_t m, const double *y, size_t n)
         for (size_t k = j + 1; k < n; k++)
             right += fabs(y[j] - y[k]);
     double dm = (double)m, dn = (double)n;
-    return dm * dn / (dm + dn) * (2 * cross / (dm * dn) - left / (dm * (dm - 1) / 2) - right / (dn * (dn - 1) / 2));
+    return dm * dn / (dm + dn) *
+           (2 * cross / (dm * dn) - left / (dm * (dm - 1) / 2) - right / (dn * (dn - 1) / 2));
 }
 
 static void first_split_maximises_the_energy(void **state)
@@ -122,7 +124,9 @@ static void false_alarms_are_as_the_header_says(void **state)
         missed += found == 0;
         free(c);
     }
-    print_message("# 40 values, one level: %.1f %% of series show a change; a step of two standard deviations is missed in %.1f %%\n", alarms * 100.0 / SERIES, missed * 100.0 / SERIES);
+    print_message(
+        "# 40 values, one level: %.1f %% of series show a change; a step of two standard deviations is missed in %.1f %%\n",
+        alarms * 100.0 / SERIES, missed * 100.0 / SERIES);
     assert_in_range(alarms, 0, SERIES * 4 / 100);
     assert_in_range(missed, 0, SERIES * 5 / 100);
 }
@@ -162,8 +166,10 @@ static void edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_are_found_where_they_are), cmocka_unit_test(first_split_maximises_the_energy),
-        cmocka_unit_test(false_alarms_are_as_the_header_says), cmocka_unit_test(edges),
+        cmocka_unit_test(levels_are_found_where_they_are),
+        cmocka_unit_test(first_split_maximises_the_energy),
+        cmocka_unit_test(false_alarms_are_as_the_header_says),
+        cmocka_unit_test(edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Statistics of pairs against tables that SciPy computed (stats_golden.h), against all ways counted by hand, and by simulation. */
+/* Statistics of pairs against tables that SciPy computed (stats_golden.h), against all ways counted by hand,
+ * and by simulation. */
 #include "report/stats/order.h"
 #include "report/stats/paired.h"
 #include "stats_golden.h"
@@ -83,7 +84,8 @@ static void the_floor_is_reached_by_pairs_that_agree(void **state)
     near("seven pairs", 0, pp_sign_flip_floor(7), 1.0 / 128, 0);
 }
 
-/* No effect anywhere, five questions that share much of their noise: wrong about any at most as often as alpha says. Its step of 1/128 is 0.78 %. */
+/* No effect anywhere, five questions that share much of their noise: wrong about any at most as often as
+ * alpha says. Its step of 1/128 is 0.78 %. */
 static void sign_flips_hold_their_level_over_all_questions(void **state)
 {
     enum { TRIALS = 4000, N = 7, QUESTIONS = 5 };
@@ -107,7 +109,8 @@ static void sign_flips_hold_their_level_over_all_questions(void **state)
     assert_in_range(wrong, 10, TRIALS * 12 / 1000); /* 31 expected */
 }
 
-/* What the adjustment is for: a real effect is found however many questions are asked beside it, where Holm over six would need p < 0.0017 and never get it of seven pairs. */
+/* What the adjustment is for: a real effect is found however many questions are asked beside it, where Holm
+ * over six would need p < 0.0017 and never get it of seven pairs. */
 static void other_questions_cost_nothing(void **state)
 {
     enum { N = 7 };
@@ -136,7 +139,8 @@ static void signed_rank_intervals_are_scipys(void **state)
     }
 }
 
-/* At least what it promises, for noise of any shape that is the same either way round. 4,000 trials: standard error 0.3 %. */
+/* At least what it promises, for noise of any shape that is the same either way round. 4,000 trials: standard
+ * error 0.3 %. */
 static void intervals_cover(void **state)
 {
     enum { TRIALS = 4000 };
@@ -155,17 +159,22 @@ static void intervals_cover(void **state)
                 double d[14];
                 for (size_t k = 0; k < rows[i].n; k++) {
                     double z = normal(&r);
-                    d[k] = 0.1 + (shape == 1 ? 0.02 * z * z * z : shape == 2 ? (pp_rng_below(&r, 2) ? 0.05 : -0.05) + 0.005 * z : 0.03 * z);
+                    d[k] = 0.1 + (shape == 1   ? 0.02 * z * z * z
+                                  : shape == 2 ? (pp_rng_below(&r, 2) ? 0.05 : -0.05) + 0.005 * z
+                                               : 0.03 * z);
                 }
-                assert_int_equal(pp_signed_rank_interval(d, rows[i].n, rows[i].confidence, &got, &err), PP_OK);
+                assert_int_equal(pp_signed_rank_interval(d, rows[i].n, rows[i].confidence, &got, &err),
+                                 PP_OK);
                 covered += got.low <= 0.1 && got.high >= 0.1;
             }
-            print_message("# coverage of the %g %% interval, %zu pairs, %s: %.1f %%\n", 100 * rows[i].confidence, rows[i].n, shapes[shape], 100.0 * covered / TRIALS);
+            print_message("# coverage of the %g %% interval, %zu pairs, %s: %.1f %%\n",
+                          100 * rows[i].confidence, rows[i].n, shapes[shape], 100.0 * covered / TRIALS);
             assert_true(covered >= TRIALS * (rows[i].confidence - 0.01));
         }
 }
 
-/* At most 5 % of fresh pairs without an effect stray beyond the floor (plus sampling), whatever effect the pairs had that it was found from. */
+/* At most 5 % of fresh pairs without an effect stray beyond the floor (plus sampling), whatever effect the
+ * pairs had that it was found from. */
 static void noise_floor_is_the_noise(void **state)
 {
     const struct pp_bootstrap_opts quick = {.confidence = 0.95, .resamples = 2000, .seed = 1};
@@ -217,9 +226,14 @@ static void what_makes_no_sense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sign_flips_are_scipys), cmocka_unit_test(drawn_ways_are_near_all_ways), cmocka_unit_test(the_floor_is_reached_by_pairs_that_agree),
-        cmocka_unit_test(sign_flips_hold_their_level_over_all_questions), cmocka_unit_test(other_questions_cost_nothing),
-        cmocka_unit_test(signed_rank_intervals_are_scipys), cmocka_unit_test(intervals_cover), cmocka_unit_test(noise_floor_is_the_noise),
+        cmocka_unit_test(sign_flips_are_scipys),
+        cmocka_unit_test(drawn_ways_are_near_all_ways),
+        cmocka_unit_test(the_floor_is_reached_by_pairs_that_agree),
+        cmocka_unit_test(sign_flips_hold_their_level_over_all_questions),
+        cmocka_unit_test(other_questions_cost_nothing),
+        cmocka_unit_test(signed_rank_intervals_are_scipys),
+        cmocka_unit_test(intervals_cover),
+        cmocka_unit_test(noise_floor_is_the_noise),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

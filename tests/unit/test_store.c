@@ -38,7 +38,9 @@ static void collect_loss(void *ctx, const char *what, uint64_t count, const char
 
 static void collect_meta(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
-    static const char *const want[][3] = {{"workers", "2", ""}, {"link", "2.5", "GB/s"}, {"dataset", "x", ""}};
+    static const char *const want[][3] = {{"workers", "2", ""},
+                                          {"link", "2.5", "GB/s"},
+                                          {"dataset", "x", ""}};
     int i = (*(int *)ctx)++;
     assert_string_equal(key, want[i][0]);
     assert_string_equal(value, want[i][1]);
@@ -55,16 +57,31 @@ static void test_everything_comes_back(void **state)
     int queues = 0, counters = 0, metas = 0;
     uint64_t lost = 0;
     double v = -1;
-    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0", .pid = 1, .tid = 2});
-    pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0", .pid = 1, .tid = 2, .recorded = 10000, .dropped = 3});
+    pp_store_thread(
+        s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0", .pid = 1, .tid = 2});
+    pp_store_thread(s, &(struct pp_store_thread){.id = 0,
+                                                 .lane = PP_LANE_WORKER,
+                                                 .name = "w0",
+                                                 .pid = 1,
+                                                 .tid = 2,
+                                                 .recorded = 10000,
+                                                 .dropped = 3});
     pp_store_name(s, 3, "custom");
     append(s, 0, 10000);
     assert_int_equal(pp_store_meta_num(s, "config", "workers", 1, NULL), PP_OK);
     pp_store_meta_num(s, "config", "link", 2.5, "GB/s");
     pp_store_meta_text(s, "config", "dataset", "x");
     pp_store_meta_num(s, "config", "workers", 2, NULL);
-    pp_store_error(s, &(struct pp_store_error){.t_ns = 9, .thread = 0, .batch = PP_NO_BATCH, .sample = 77, .path = "a/b.jpg", .kind = "corrupt", .action = "skipped", .reason = "premature end"});
-    pp_store_queue(s, &(struct pp_store_queue){.name = "ready", .capacity = 4, .get_wait_ns = 22, .share_empty = 0.25});
+    pp_store_error(s, &(struct pp_store_error){.t_ns = 9,
+                                               .thread = 0,
+                                               .batch = PP_NO_BATCH,
+                                               .sample = 77,
+                                               .path = "a/b.jpg",
+                                               .kind = "corrupt",
+                                               .action = "skipped",
+                                               .reason = "premature end"});
+    pp_store_queue(
+        s, &(struct pp_store_queue){.name = "ready", .capacity = 4, .get_wait_ns = 22, .share_empty = 0.25});
     pp_store_counter(s, 5, "rss_bytes", 1e9);
     pp_store_counter(s, 6, "unknown", 0.0 / 0.0);
     pp_store_loss(s, "spans", 3, "ring full");
@@ -120,13 +137,17 @@ static void test_plain_sql(void **state)
     assert_int_not_equal(access(wal, F_OK), 0);
     assert_integrity();
     assert_true(query("SELECT count(*) FROM span") == 10000);
-    assert_true(query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") == 16);
-    assert_true(query("SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") == 2500);
+    assert_true(
+        query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") == 16);
+    assert_true(
+        query("SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") ==
+        2500);
     assert_true(query("SELECT sum(n) FROM rollup_second") == 10000);
     assert_true(query("SELECT sum(n) FROM rollup_second WHERE second = 105") == 1000);
     assert_true(query("SELECT count FROM v_phase_summary WHERE phase = 'read'") == 2500);
     assert_true(query("SELECT abs(cpu_s - 1.5) < 1e-9 FROM v_phase_summary WHERE phase = 'read'") == 1);
-    assert_true(query("SELECT sum(n) FROM rollup_batch WHERE batch = 312 AND phase = 3") == 4); /* 5000 lies within batch 312 */
+    assert_true(query("SELECT sum(n) FROM rollup_batch WHERE batch = 312 AND phase = 3") ==
+                4); /* 5000 lies within batch 312 */
     assert_true(query("SELECT count(*) FROM v_batch") == 625);
     assert_true(query("SELECT step_ms FROM v_batch WHERE batch = 312") == 4);
     assert_true(query("SELECT count(*) FROM v_worker") == 4);
@@ -144,13 +165,15 @@ static void collect_proof(void *ctx, const struct pp_proof_row *p)
         assert_string_equal(p->kind, "fix");
         assert_string_equal(p->change, "workers");
         assert_string_equal(p->value, "8");
-        assert_true(p->base == 100 && p->predicted == 190 && p->predicted_low == 180 && p->predicted_high == 200 && p->measured == 195);
+        assert_true(p->base == 100 && p->predicted == 190 && p->predicted_low == 180 &&
+                    p->predicted_high == 200 && p->measured == 195);
         assert_true(isnan(p->measured_low) && isnan(p->measured_high) && isnan(p->ballast_cpus));
         assert_int_equal(p->rounds, 1);
         assert_null(p->recording);
     } else {
         assert_string_equal(p->value, "");
-        assert_true(isnan(p->predicted_low) && p->measured_low == 180 && p->measured_high == 205 && p->ballast_cpus == 1.5);
+        assert_true(isnan(p->predicted_low) && p->measured_low == 180 && p->measured_high == 205 &&
+                    p->ballast_cpus == 1.5);
         assert_int_equal(p->rounds, 3);
         assert_string_equal(p->recording, "x.sqlite");
     }
@@ -166,14 +189,36 @@ static int count_proofs(void)
     return n;
 }
 
-/* A proof is written into a finished file, replaces an earlier one, and a file from before there were proofs has none. */
+/* A proof is written into a finished file, replaces an earlier one, and a file from before there were proofs
+ * has none. */
 static void test_proof(void **state)
 {
     const struct pp_proof_row rows[] = {
-        {.kind = "fix", .change = "workers", .value = "8", .base = 100, .predicted = 190, .predicted_low = 180, .predicted_high = 200, .measured = 195, .measured_low = NAN, .measured_high = NAN, .rounds = 1,
+        {.kind = "fix",
+         .change = "workers",
+         .value = "8",
+         .base = 100,
+         .predicted = 190,
+         .predicted_low = 180,
+         .predicted_high = 200,
+         .measured = 195,
+         .measured_low = NAN,
+         .measured_high = NAN,
+         .rounds = 1,
          .ballast_cpus = NAN},
-        {.kind = "headroom", .change = "free-input", .value = "", .base = 100, .predicted = 210, .predicted_low = NAN, .predicted_high = NAN, .measured = 201, .measured_low = 180, .measured_high = 205, .rounds = 3,
-         .ballast_cpus = 1.5, .recording = "x.sqlite"},
+        {.kind = "headroom",
+         .change = "free-input",
+         .value = "",
+         .base = 100,
+         .predicted = 210,
+         .predicted_low = NAN,
+         .predicted_high = NAN,
+         .measured = 201,
+         .measured_low = 180,
+         .measured_high = 205,
+         .rounds = 3,
+         .ballast_cpus = 1.5,
+         .recording = "x.sqlite"},
     };
     struct pp_store *s = create(0);
     struct pp_err err = {0};
@@ -185,7 +230,9 @@ static void test_proof(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(pp_proof_write(path, rows, 2, &err), PP_OK);
     assert_int_equal(count_proofs(), 2);
-    assert_true(query("SELECT predicted_samples_per_s / measured_samples_per_s FROM proof WHERE kind = 'fix'") == 190.0 / 195);
+    assert_true(
+        query("SELECT predicted_samples_per_s / measured_samples_per_s FROM proof WHERE kind = 'fix'") ==
+        190.0 / 195);
 
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "DROP TABLE proof", NULL, NULL, NULL), SQLITE_OK);
@@ -209,7 +256,10 @@ static void test_rows_are_sampled_by_batch(void **state)
     pp_store_close(s);
     double rows = query("SELECT count(*) FROM span");
     assert_true(rows > 1200 && rows < 2800);
-    assert_true(query("SELECT count(*) FROM (SELECT batch, count(*) c FROM span GROUP BY batch) WHERE c NOT IN (16)") == 0);
+    assert_true(
+        query(
+            "SELECT count(*) FROM (SELECT batch, count(*) c FROM span GROUP BY batch) WHERE c NOT IN (16)") ==
+        0);
     assert_true(query("SELECT count FROM loss WHERE what = 'span_rows'") == 10000 - rows);
     struct pp_reader *r = open_reader();
     assert_int_equal(count_spans(r, NULL), 10000);
@@ -220,7 +270,12 @@ static void test_counters_in_spans(void **state)
 {
     struct pp_store *s = create(0);
     struct pp_err err;
-    struct pp_span c = {.start_ns = 5, .bytes = 17, .name = 2, .phase = PP_PHASE_COUNTER, .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE};
+    struct pp_span c = {.start_ns = 5,
+                        .bytes = 17,
+                        .name = 2,
+                        .phase = PP_PHASE_COUNTER,
+                        .batch = PP_NO_BATCH,
+                        .sample = PP_NO_SAMPLE};
     pp_store_name(s, 2, "depth");
     pp_store_append(s, 0, &c, 1);
     pp_store_counter(s, 6, "rss_bytes", 3);
@@ -294,7 +349,9 @@ static void test_reading_a_part(void **state)
     assert_int_equal(all.times, PIECES * EACH);
     assert_int_equal(all.samples, PIECES * EACH - 4);
     /* the 5th to the 7th chunk */
-    const struct pp_wanted wanted = {.columns = PP_COLUMN_START, .from_ns = begin + 450 * ms, .to_ns = begin + 650 * ms};
+    const struct pp_wanted wanted = {.columns = PP_COLUMN_START,
+                                     .from_ns = begin + 450 * ms,
+                                     .to_ns = begin + 650 * ms};
     uint64_t bad = 1;
     assert_int_equal(pp_reader_each_chunk_of(r, &wanted, see_part, &some, &bad, &err), PP_OK);
     assert_int_equal(bad, 0);
@@ -305,7 +362,10 @@ static void test_reading_a_part(void **state)
     assert_int_equal(some.first_ns, begin + 400 * ms);
     assert_int_equal(some.last_ns, begin + 699 * ms);
     assert_int_equal(some.samples, 0);
-    assert_int_equal(pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = begin + 2000 * ms + 1, .to_ns = UINT64_MAX}, see_part, &none, NULL, &err), PP_OK);
+    assert_int_equal(
+        pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = begin + 2000 * ms + 1, .to_ns = UINT64_MAX},
+                                see_part, &none, NULL, &err),
+        PP_OK);
     assert_int_equal(none.chunks, 0);
     pp_reader_close(r);
     pp_store_close(s);
@@ -327,7 +387,12 @@ static void test_errors_beyond_the_limit(void **state)
     struct pp_store *s = create(0);
     struct pp_err err;
     for (int i = 0; i < 100050; i++)
-        pp_store_error(s, &(struct pp_store_error){.thread = 1, .sample = (uint64_t)i, .path = "p", .kind = i & 1 ? "io" : "corrupt", .action = "skipped", .reason = "r"});
+        pp_store_error(s, &(struct pp_store_error){.thread = 1,
+                                                   .sample = (uint64_t)i,
+                                                   .path = "p",
+                                                   .kind = i & 1 ? "io" : "corrupt",
+                                                   .action = "skipped",
+                                                   .reason = "r"});
     assert_int_equal(pp_store_commit(s, &err), PP_OK);
     pp_store_close(s);
     assert_true(query("SELECT sum(count) FROM error") == 100050);
@@ -351,7 +416,12 @@ static void test_open_phases_are_bounded(void **state)
     uint64_t seen[3] = {0};
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &s, NULL), PP_OK);
     for (uint64_t i = 1; i <= LOOKS; i++)
-        assert_int_equal(pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = i, .thread = 3, .phase = PP_PHASE_READ, .sample = i, .batch = PP_NO_BATCH}), PP_OK);
+        assert_int_equal(pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = i,
+                                                                              .thread = 3,
+                                                                              .phase = PP_PHASE_READ,
+                                                                              .sample = i,
+                                                                              .batch = PP_NO_BATCH}),
+                         PP_OK);
     assert_int_equal(pp_store_commit(s, NULL), PP_OK);
     assert_int_equal(pp_reader_open(path, &r, NULL), PP_OK);
     assert_int_equal(pp_reader_each_open_phase(r, 0, UINT64_MAX, note_look, seen, NULL), PP_OK);
@@ -368,8 +438,16 @@ static void test_open_phases_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_everything_comes_back), TEST(test_plain_sql), TEST(test_proof), TEST(test_rows_are_sampled_by_batch), TEST(test_counters_in_spans), TEST(test_live_reading), TEST(test_reading_a_part),
-        TEST(test_close_without_finish), TEST(test_errors_beyond_the_limit), TEST(test_open_phases_are_bounded),
+        TEST(test_everything_comes_back),
+        TEST(test_plain_sql),
+        TEST(test_proof),
+        TEST(test_rows_are_sampled_by_batch),
+        TEST(test_counters_in_spans),
+        TEST(test_live_reading),
+        TEST(test_reading_a_part),
+        TEST(test_close_without_finish),
+        TEST(test_errors_beyond_the_limit),
+        TEST(test_open_phases_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,16 +29,26 @@ static void fill_wild(struct pp_rng *r, struct pp_span *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         s[i] = (struct pp_span){
-            .start_ns = wild(r), .dur_ns = wild(r), .sample = wild(r), .bytes = wild(r), .cpu_ns = wild(r), .run_delay_ns = wild(r),
-            .batch = (uint32_t)wild(r), .cache_hit_kib = (uint32_t)wild(r), .epoch = (uint16_t)wild(r), .name = (uint16_t)wild(r),
-            .phase = (uint8_t)wild(r), .flags = (uint16_t)wild(r),
+            .start_ns = wild(r),
+            .dur_ns = wild(r),
+            .sample = wild(r),
+            .bytes = wild(r),
+            .cpu_ns = wild(r),
+            .run_delay_ns = wild(r),
+            .batch = (uint32_t)wild(r),
+            .cache_hit_kib = (uint32_t)wild(r),
+            .epoch = (uint16_t)wild(r),
+            .name = (uint16_t)wild(r),
+            .phase = (uint8_t)wild(r),
+            .flags = (uint16_t)wild(r),
         };
 }
 
 /* A worker's life: wait, read, decode, transform for samples in random order, laps that touch. */
 static void fill_worker(struct pp_rng *r, struct pp_span *s, size_t n, int resources)
 {
-    static const uint8_t phases[] = {PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM};
+    static const uint8_t phases[] = {PP_PHASE_DISPATCH_WAIT, PP_PHASE_READ, PP_PHASE_DECODE,
+                                     PP_PHASE_TRANSFORM};
     static const uint64_t typical[] = {2000, 150000, 4000000, 700000};
     uint64_t t = 1000000000000u, sample = 0;
     for (size_t i = 0; i < n; i++) {
@@ -46,7 +56,11 @@ static void fill_worker(struct pp_rng *r, struct pp_span *s, size_t n, int resou
         uint64_t dur = typical[k] / 2 + next(r) % typical[k];
         if (k == 0)
             sample = next(r) % 1281167;
-        s[i] = (struct pp_span){.start_ns = t, .dur_ns = dur, .sample = PP_NO_SAMPLE, .batch = (uint32_t)(i / 256), .phase = phases[k]};
+        s[i] = (struct pp_span){.start_ns = t,
+                                .dur_ns = dur,
+                                .sample = PP_NO_SAMPLE,
+                                .batch = (uint32_t)(i / 256),
+                                .phase = phases[k]};
         if (resources) {
             s[i].sample = sample;
             s[i].cpu_ns = k == 0 ? 1000 : dur - dur / 50;
@@ -60,7 +74,8 @@ static void fill_worker(struct pp_rng *r, struct pp_span *s, size_t n, int resou
 }
 
 /* A body, exactly as long, so that an overrun is seen, is these spans. */
-static void assert_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, const struct pp_span *s, size_t n)
+static void assert_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, const struct pp_span *s,
+                        size_t n)
 {
     size_t got;
     uint8_t *copy = malloc(size);
@@ -82,7 +97,8 @@ static size_t check_round_trip(struct pp_chunk_codec *c, const struct pp_span *s
 }
 
 /* What a builder makes of spans that come a few at a time. */
-static void build(struct pp_chunk_builder *b, const struct pp_span *s, size_t n, size_t piece, struct pp_chunk_shape *all)
+static void build(struct pp_chunk_builder *b, const struct pp_span *s, size_t n, size_t piece,
+                  struct pp_chunk_shape *all)
 {
     for (size_t at = 0, count; at < n; at += count) {
         struct pp_chunk_shape shape = {.gaps = 0};
@@ -94,11 +110,14 @@ static void build(struct pp_chunk_builder *b, const struct pp_span *s, size_t n,
     }
 }
 
-/* Looked at in pieces: laps but for one gap, wherever it lies, also where pieces and blocks meet, or none at all. */
+/* Looked at in pieces: laps but for one gap, wherever it lies, also where pieces and blocks meet, or none at
+ * all. */
 static void test_one_gap(void **state)
 {
     enum { N = 400, PIECE = 100 };
-    static const size_t gaps[] = {1, PIECE - 1, PIECE, PIECE + 1, PP_CHUNK_BLOCK - 1, PP_CHUNK_BLOCK, PP_CHUNK_BLOCK + 1, 3 * PIECE, N - 1, N};
+    static const size_t gaps[] = {
+        1,         PIECE - 1, PIECE, PIECE + 1, PP_CHUNK_BLOCK - 1, PP_CHUNK_BLOCK, PP_CHUNK_BLOCK + 1,
+        3 * PIECE, N - 1,     N};
     struct pp_chunk_codec *c = pp_chunk_codec_new();
     struct pp_chunk_builder *b = pp_chunk_builder_new();
     struct pp_rng r = pp_rng_key(5, 6, 7, 8);
@@ -122,7 +141,8 @@ static void test_one_gap(void **state)
     pp_chunk_codec_free(c);
 }
 
-/* A column that has been the same for any number of blocks and then is not, in each of its fields; and one that is the same again. */
+/* A column that has been the same for any number of blocks and then is not, in each of its fields; and one
+ * that is the same again. */
 static void test_begins_to_vary(void **state)
 {
     enum { N = 5 * PP_CHUNK_BLOCK };
@@ -174,8 +194,47 @@ static void test_palettes(void **state)
 static void test_version_2(void **state)
 {
     /* two spans: phases 3 and 4, 10 ns each, laps from 1000 on, batch 7 */
-    static const uint8_t body[] = {2, 0, 0, 0, 2, 0, 0, 0, 29, 0, 0, 0, /* phase */ 1, 3, 1, 3, 4, /* dur */ 0, 10, /* start */ 1, 0xe8, 7, 0, /* batch */ 0, 7,
-                                   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t body[] = {2,
+                                   0,
+                                   0,
+                                   0,
+                                   2,
+                                   0,
+                                   0,
+                                   0,
+                                   29,
+                                   0,
+                                   0,
+                                   0,
+                                   /* phase */ 1,
+                                   3,
+                                   1,
+                                   3,
+                                   4,
+                                   /* dur */ 0,
+                                   10,
+                                   /* start */ 1,
+                                   0xe8,
+                                   7,
+                                   0,
+                                   /* batch */ 0,
+                                   7,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0};
     struct pp_chunk_codec *c = pp_chunk_codec_new();
     uint8_t copy[sizeof(body)];
     size_t n;
@@ -207,7 +266,8 @@ static void test_round_trip(void **state)
         }
     }
     memset(s, 0, 4096 * sizeof(*s));
-    assert_true(check_round_trip(c, s, 4096, 0) < 64 + 4096 / PP_CHUNK_BLOCK); /* twelve constant columns, but that starts have blocks */
+    assert_true(check_round_trip(c, s, 4096, 0) <
+                64 + 4096 / PP_CHUNK_BLOCK); /* twelve constant columns, but that starts have blocks */
     free(s);
     pp_chunk_codec_free(c);
 }
@@ -218,10 +278,13 @@ static void test_size(void **state)
     struct pp_rng r = pp_rng_key(5, 6, 7, 8);
     struct pp_span *s = malloc(4096 * sizeof(*s));
     fill_worker(&r, s, 4096, 0);
-    double lean = (double)check_round_trip(c, s, 4096, 0) / 4096, packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
+    double lean = (double)check_round_trip(c, s, 4096, 0) / 4096,
+           packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
     fill_worker(&r, s, 4096, 1);
-    double full = (double)check_round_trip(c, s, 4096, 0) / 4096, full_packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
-    print_message("# bytes per span: lean %.2f (zstd %.2f), all resource fields %.2f (zstd %.2f)\n", lean, packed, full, full_packed);
+    double full = (double)check_round_trip(c, s, 4096, 0) / 4096,
+           full_packed = (double)check_round_trip(c, s, 4096, 1) / 4096;
+    print_message("# bytes per span: lean %.2f (zstd %.2f), all resource fields %.2f (zstd %.2f)\n", lean,
+                  packed, full, full_packed);
     assert_true(lean <= 8);
     assert_true(packed <= 4.5);
     assert_true(full <= 20 && full_packed <= full);
@@ -245,7 +308,8 @@ static void test_refuses(void **state)
     pp_chunk_codec_free(c);
 }
 
-/* Arbitrary bytes: changed, cut and random bodies either decode to some spans or are refused; the sanitizers watch. */
+/* Arbitrary bytes: changed, cut and random bodies either decode to some spans or are refused; the sanitizers
+ * watch. */
 static void test_arbitrary_bytes(void **state)
 {
     struct pp_chunk_codec *c = pp_chunk_codec_new();
@@ -253,7 +317,8 @@ static void test_arbitrary_bytes(void **state)
     struct pp_span s[300];
     size_t size, n, refused = 0, decoded = 0;
     for (int trial = 0; trial < 20000; trial++) {
-        size_t count = 1 + next(&r) % (trial % 4 ? 64 : 300); /* some with whole blocks, which may be palettes */
+        size_t count = 1 +
+                       next(&r) % (trial % 4 ? 64 : 300); /* some with whole blocks, which may be palettes */
         fill_worker(&r, s, count, trial & 1);
         const uint8_t *body = pp_chunk_encode(c, s, count, trial & 2, &size);
         size_t cut = next(&r) % 3 == 0 ? next(&r) % (size + 1) : size;
@@ -293,7 +358,8 @@ static int same_columns(const struct pp_span *a, const struct pp_span *b, size_t
     return same;
 }
 
-/* Any choice of columns, also of those that are predicted from others: each is what it is among all, and what is not decoded is 0. */
+/* Any choice of columns, also of those that are predicted from others: each is what it is among all, and what
+ * is not decoded is 0. */
 static void test_some_columns(void **state)
 {
     enum { N = 700 };
@@ -311,7 +377,8 @@ static void test_some_columns(void **state)
         assert_non_null(got);
         assert_int_equal(n, count);
         assert_true(same_columns(got, s, n, wanted));
-        assert_true(wanted & PP_COLUMN_SAMPLE || same_columns(got, &(struct pp_span){0}, 1, PP_COLUMN_SAMPLE));
+        assert_true(wanted & PP_COLUMN_SAMPLE ||
+                    same_columns(got, &(struct pp_span){0}, 1, PP_COLUMN_SAMPLE));
         free(copy);
     }
     pp_chunk_codec_free(c);
@@ -331,9 +398,11 @@ static void test_checksum_binds_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_gap), cmocka_unit_test(test_begins_to_vary), cmocka_unit_test(test_palettes), cmocka_unit_test(test_version_2),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_size), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_arbitrary_bytes), cmocka_unit_test(test_some_columns), cmocka_unit_test(test_checksum_binds_place),
+        cmocka_unit_test(test_one_gap),      cmocka_unit_test(test_begins_to_vary),
+        cmocka_unit_test(test_palettes),     cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_size),
+        cmocka_unit_test(test_refuses),      cmocka_unit_test(test_arbitrary_bytes),
+        cmocka_unit_test(test_some_columns), cmocka_unit_test(test_checksum_binds_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Disk trouble: the Nth write, sync or allocation of SQLite fails, for every N. The file is then absent, or opens and holds what was
- * acknowledged. Faults are injected below SQLite, in a VFS that wraps the system's. */
+/* Disk trouble: the Nth write, sync or allocation of SQLite fails, for every N. The file is then absent, or
+ * opens and holds what was acknowledged. Faults are injected below SQLite, in a VFS that wraps the system's.
+ */
 #include "store_dir.h"
 
 #include "collectors/store/reader.h"
@@ -19,7 +20,8 @@ static int failing(void)
 {
     if (!fault.nth)
         return 0;
-    long n = __atomic_add_fetch(&fault.calls, 1, __ATOMIC_RELAXED); /* a thread that moves the log calls too */
+    long n = __atomic_add_fetch(&fault.calls, 1,
+                                __ATOMIC_RELAXED); /* a thread that moves the log calls too */
     return n == fault.nth || (fault.sticky && n > fault.nth);
 }
 
@@ -33,30 +35,95 @@ struct file {
 static sqlite3_vfs *system_vfs, wrapping_vfs;
 
 #define REAL(f) (((struct file *)(f))->real)
-static int f_close(sqlite3_file *f) { return REAL(f)->pMethods ? REAL(f)->pMethods->xClose(REAL(f)) : SQLITE_OK; }
-static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at) { return REAL(f)->pMethods->xRead(REAL(f), p, n, at); }
-static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at) { return failing() ? fault.code : REAL(f)->pMethods->xWrite(REAL(f), p, n, at); }
-static int f_truncate(sqlite3_file *f, sqlite3_int64 n) { return REAL(f)->pMethods->xTruncate(REAL(f), n); }
-static int f_sync(sqlite3_file *f, int flags) { return failing() ? SQLITE_IOERR_FSYNC : REAL(f)->pMethods->xSync(REAL(f), flags); }
-static int f_size(sqlite3_file *f, sqlite3_int64 *n) { return REAL(f)->pMethods->xFileSize(REAL(f), n); }
-static int f_lock(sqlite3_file *f, int l) { return REAL(f)->pMethods->xLock(REAL(f), l); }
-static int f_unlock(sqlite3_file *f, int l) { return REAL(f)->pMethods->xUnlock(REAL(f), l); }
-static int f_reserved(sqlite3_file *f, int *out) { return REAL(f)->pMethods->xCheckReservedLock(REAL(f), out); }
-static int f_control(sqlite3_file *f, int op, void *arg) { return REAL(f)->pMethods->xFileControl(REAL(f), op, arg); }
-static int f_sector(sqlite3_file *f) { return REAL(f)->pMethods->xSectorSize(REAL(f)); }
-static int f_device(sqlite3_file *f) { return REAL(f)->pMethods->xDeviceCharacteristics(REAL(f)); }
-static int f_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **out) { return REAL(f)->pMethods->xShmMap(REAL(f), page, size, extend, out); }
-static int f_shm_lock(sqlite3_file *f, int at, int n, int flags) { return REAL(f)->pMethods->xShmLock(REAL(f), at, n, flags); }
-static void f_shm_barrier(sqlite3_file *f) { REAL(f)->pMethods->xShmBarrier(REAL(f)); }
-static int f_shm_unmap(sqlite3_file *f, int del) { return REAL(f)->pMethods->xShmUnmap(REAL(f), del); }
+static int f_close(sqlite3_file *f)
+{
+    return REAL(f)->pMethods ? REAL(f)->pMethods->xClose(REAL(f)) : SQLITE_OK;
+}
+static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
+{
+    return REAL(f)->pMethods->xRead(REAL(f), p, n, at);
+}
+static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    return failing() ? fault.code : REAL(f)->pMethods->xWrite(REAL(f), p, n, at);
+}
+static int f_truncate(sqlite3_file *f, sqlite3_int64 n)
+{
+    return REAL(f)->pMethods->xTruncate(REAL(f), n);
+}
+static int f_sync(sqlite3_file *f, int flags)
+{
+    return failing() ? SQLITE_IOERR_FSYNC : REAL(f)->pMethods->xSync(REAL(f), flags);
+}
+static int f_size(sqlite3_file *f, sqlite3_int64 *n)
+{
+    return REAL(f)->pMethods->xFileSize(REAL(f), n);
+}
+static int f_lock(sqlite3_file *f, int l)
+{
+    return REAL(f)->pMethods->xLock(REAL(f), l);
+}
+static int f_unlock(sqlite3_file *f, int l)
+{
+    return REAL(f)->pMethods->xUnlock(REAL(f), l);
+}
+static int f_reserved(sqlite3_file *f, int *out)
+{
+    return REAL(f)->pMethods->xCheckReservedLock(REAL(f), out);
+}
+static int f_control(sqlite3_file *f, int op, void *arg)
+{
+    return REAL(f)->pMethods->xFileControl(REAL(f), op, arg);
+}
+static int f_sector(sqlite3_file *f)
+{
+    return REAL(f)->pMethods->xSectorSize(REAL(f));
+}
+static int f_device(sqlite3_file *f)
+{
+    return REAL(f)->pMethods->xDeviceCharacteristics(REAL(f));
+}
+static int f_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **out)
+{
+    return REAL(f)->pMethods->xShmMap(REAL(f), page, size, extend, out);
+}
+static int f_shm_lock(sqlite3_file *f, int at, int n, int flags)
+{
+    return REAL(f)->pMethods->xShmLock(REAL(f), at, n, flags);
+}
+static void f_shm_barrier(sqlite3_file *f)
+{
+    REAL(f)->pMethods->xShmBarrier(REAL(f));
+}
+static int f_shm_unmap(sqlite3_file *f, int del)
+{
+    return REAL(f)->pMethods->xShmUnmap(REAL(f), del);
+}
 
 static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *file, int flags, int *out)
 {
     struct file *f = (struct file *)file;
     f->real = (sqlite3_file *)f->room;
     f->methods = (sqlite3_io_methods){
-        fault.no_shared_memory ? 1 : 2, f_close, f_read, f_write, f_truncate, f_sync, f_size, f_lock, f_unlock, f_reserved, f_control,
-        f_sector, f_device, f_shm_map, f_shm_lock, f_shm_barrier, f_shm_unmap, NULL, NULL,
+        fault.no_shared_memory ? 1 : 2,
+        f_close,
+        f_read,
+        f_write,
+        f_truncate,
+        f_sync,
+        f_size,
+        f_lock,
+        f_unlock,
+        f_reserved,
+        f_control,
+        f_sector,
+        f_device,
+        f_shm_map,
+        f_shm_lock,
+        f_shm_barrier,
+        f_shm_unmap,
+        NULL,
+        NULL,
     };
     f->base.pMethods = NULL;
     int code = system_vfs->xOpen(system_vfs, name, f->real, flags, out);
@@ -66,8 +133,14 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *file, int flag
 }
 
 static sqlite3_mem_methods system_memory;
-static void *m_malloc(int n) { return fault.code == SQLITE_NOMEM && failing() ? NULL : system_memory.xMalloc(n); }
-static void *m_realloc(void *p, int n) { return fault.code == SQLITE_NOMEM && failing() ? NULL : system_memory.xRealloc(p, n); }
+static void *m_malloc(int n)
+{
+    return fault.code == SQLITE_NOMEM && failing() ? NULL : system_memory.xMalloc(n);
+}
+static void *m_realloc(void *p, int n)
+{
+    return fault.code == SQLITE_NOMEM && failing() ? NULL : system_memory.xRealloc(p, n);
+}
 
 static void install(void)
 {
@@ -119,13 +192,19 @@ static void record(struct outcome *o)
         return;
     if (fault.early_checkpoints) {
         pp_store_end_checkpoints(s);
-        s->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = s->db, .path = path, .from = 4, .most = 64});
+        s->checkpoint = pp_checkpoint_new(
+            &(struct pp_checkpoint_opts){.db = s->db, .path = path, .from = 4, .most = 64});
     }
     for (uint64_t c = 0; c < COMMITS; c++) {
         for (uint64_t i = 0; i < SPANS; i++)
-            spans[i] = (struct pp_span){.start_ns = (c * SPANS + i) * 1000, .dur_ns = i * 7919 % 1000, .sample = c * SPANS + i, .batch = (uint32_t)i, .phase = PP_PHASE_READ};
+            spans[i] = (struct pp_span){.start_ns = (c * SPANS + i) * 1000,
+                                        .dur_ns = i * 7919 % 1000,
+                                        .sample = c * SPANS + i,
+                                        .batch = (uint32_t)i,
+                                        .phase = PP_PHASE_READ};
         pp_store_append(s, 0, spans, SPANS);
-        pp_store_error(s, &(struct pp_store_error){.path = "p", .kind = "io", .action = "skipped", .reason = "r"});
+        pp_store_error(
+            s, &(struct pp_store_error){.path = "p", .kind = "io", .action = "skipped", .reason = "r"});
         pp_status status = pp_store_commit(s, &o->err);
         if (!status)
             o->acknowledged = (c + 1) * SPANS;
@@ -276,8 +355,13 @@ static void test_without_wal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FAULT_TEST(test_disk_full_from_write_n_on), FAULT_TEST(test_write_n_fails_once), FAULT_TEST(test_allocation_n_fails), FAULT_TEST(test_moving_the_log_fails), FAULT_TEST(test_sentence),
-        FAULT_TEST(test_file_size_limit), FAULT_TEST(test_without_wal),
+        FAULT_TEST(test_disk_full_from_write_n_on),
+        FAULT_TEST(test_write_n_fails_once),
+        FAULT_TEST(test_allocation_n_fails),
+        FAULT_TEST(test_moving_the_log_fails),
+        FAULT_TEST(test_sentence),
+        FAULT_TEST(test_file_size_limit),
+        FAULT_TEST(test_without_wal),
     };
     install();
     return cmocka_run_group_tests(tests, NULL, NULL);

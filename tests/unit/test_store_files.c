@@ -1,4 +1,5 @@
-/* Files that are not as they should be: what is damaged, cut or foreign is refused in words, where nothing can be written it is said, and a file that goes away is noticed. */
+/* Files that are not as they should be: what is damaged, cut or foreign is refused in words, where nothing
+ * can be written it is said, and a file that goes away is noticed. */
 #include "store_laps.h"
 
 #include "probe/base/rng.h"
@@ -142,7 +143,9 @@ static void test_damaged_files(void **state)
         int fd = open(copy, O_RDWR);
         for (int k = 0; k < 20; k++) {
             uint8_t b = (uint8_t)pp_rng_next(&rng);
-            assert_int_equal(pwrite(fd, &b, 1, (off_t)(100 + pp_rng_below(&rng, (uint64_t)file_size(copy) - 100))), 1);
+            assert_int_equal(pwrite(fd, &b, 1,
+                                    (off_t)(100 + pp_rng_below(&rng, (uint64_t)file_size(copy) - 100))),
+                             1);
         }
         close(fd);
         struct pp_reader *r;
@@ -210,12 +213,14 @@ static void put_foreign(void)
     char other[sizeof(path) + 8];
     snprintf(other, sizeof(other), "%s.other", path);
     assert_int_equal(sqlite3_open(other, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(7)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(7)", NULL, NULL, NULL),
+                     SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(rename(other, path), 0);
 }
 
-/* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the name, and the other's file is as it was. */
+/* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the
+ * name, and the other's file is as it was. */
 static void test_file_goes_away(void **state)
 {
     enum { DELETED, REPLACED, MOVED, WAYS };
@@ -258,7 +263,12 @@ static void test_file_goes_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_places_that_do_not_work), TEST(test_files_that_are_not_runs), TEST(test_cut_files), TEST(test_damaged_files), TEST(test_damaged_chunk_is_counted), TEST(test_read_only_directory),
+        TEST(test_places_that_do_not_work),
+        TEST(test_files_that_are_not_runs),
+        TEST(test_cut_files),
+        TEST(test_damaged_files),
+        TEST(test_damaged_chunk_is_counted),
+        TEST(test_read_only_directory),
         TEST(test_file_goes_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,10 +67,15 @@ static _Noreturn void record_until_killed(struct acknowledged *ack)
     }
     if (ack->moves_log) {
         pp_store_end_checkpoints(store);
-        store->checkpoint = pp_checkpoint_new(&(struct pp_checkpoint_opts){.db = store->db, .path = path, .from = 8, .most = 1 << 20});
+        store->checkpoint = pp_checkpoint_new(
+            &(struct pp_checkpoint_opts){.db = store->db, .path = path, .from = 8, .most = 1 << 20});
     }
-    if (pp_session_open(&(struct pp_session_opts){.dir = rings}, &session, &err)
-        || pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store, .poll_ns = 2000000, .commit_ns = 7000000}, &drain, &err)) {
+    if (pp_session_open(&(struct pp_session_opts){.dir = rings}, &session, &err) ||
+        pp_drain_start(&(struct pp_drain_opts){.session = session,
+                                               .store = store,
+                                               .poll_ns = 2000000,
+                                               .commit_ns = 7000000},
+                       &drain, &err)) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
     }
@@ -85,7 +90,8 @@ static _Noreturn void record_until_killed(struct acknowledged *ack)
 
 static struct acknowledged *share(void)
 {
-    struct acknowledged *ack = mmap(NULL, sizeof(*ack), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct acknowledged *ack = mmap(NULL, sizeof(*ack), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                                    -1, 0);
     assert_ptr_not_equal(ack, MAP_FAILED);
     return ack;
 }
@@ -121,7 +127,8 @@ static int see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n
 {
     struct seen *seen = ctx;
     for (size_t i = 0; i < n; i++) {
-        seen->wrong += thread >= PRODUCERS || spans[i].sample != seen->next[thread] || spans[i].batch != spans[i].sample / 64;
+        seen->wrong += thread >= PRODUCERS || spans[i].sample != seen->next[thread] ||
+                       spans[i].batch != spans[i].sample / 64;
         if (thread < PRODUCERS)
             seen->next[thread]++;
     }
@@ -206,7 +213,8 @@ static void test_random_kills(void **state)
         munmap(ack, sizeof(*ack));
         unlink(path);
     }
-    print_message("# %d kills, %llu acknowledged spans, none lost, none doubled\n", kills, (unsigned long long)total);
+    print_message("# %d kills, %llu acknowledged spans, none lost, none doubled\n", kills,
+                  (unsigned long long)total);
     assert_true(total > (uint64_t)kills * 10);
 }
 
@@ -224,7 +232,8 @@ static void test_rings_of_another_run(void **state)
     struct pp_reader *r;
     uint64_t n, waiting = 0;
     record_and_kill(ack, 20000000);
-    snprintf(cmd, sizeof(cmd), "mv '%s' '%s/kept' && rm '%s' '%s-wal' '%s-shm'", rings, dir, path, path, path);
+    snprintf(cmd, sizeof(cmd), "mv '%s' '%s/kept' && rm '%s' '%s-wal' '%s-shm'", rings, dir, path, path,
+             path);
     assert_int_equal(system(cmd), 0);
     ack->ready = 0;
     record_and_kill(ack, 20000000);
@@ -232,7 +241,8 @@ static void test_rings_of_another_run(void **state)
     assert_int_equal(system(cmd), 0);
     assert_int_equal(pp_store_recover(path, &n, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "another run"));
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK); /* what was committed is still there, and what waits is said */
+    assert_int_equal(pp_reader_open(path, &r, &err),
+                     PP_OK); /* what was committed is still there, and what waits is said */
     assert_int_equal(pp_reader_each_loss(r, count_loss, &waiting, &err), PP_OK);
     assert_int_equal(waiting, n);
     pp_reader_close(r);
@@ -281,9 +291,15 @@ static void test_live_run_is_left_alone(void **state)
     struct pp_err err;
     struct pp_drain_stats stats;
     uint64_t n = 99;
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 64}, &session, &err), PP_OK);
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err), PP_OK); /* our own live rings are no obstacle */
-    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store, .commit_ns = 60000000000u}, &drain, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 64}, &session,
+                                     &err),
+                     PP_OK);
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err),
+                     PP_OK); /* our own live rings are no obstacle */
+    assert_int_equal(
+        pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store, .commit_ns = 60000000000u},
+                       &drain, &err),
+        PP_OK);
     struct pp_thread *t = pp_thread_register(session, PP_LANE_MAIN, "producer-0");
     pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ});
     assert_int_equal(pp_store_recover(path, &n, &err), PP_OK);
@@ -292,7 +308,9 @@ static void test_live_run_is_left_alone(void **state)
     pid_t pid = fork();
     if (pid == 0) { /* another process may not replace it */
         struct pp_store *other;
-        _exit(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &other, &err) == PP_E_EXISTS ? 0 : 1);
+        _exit(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &other, &err) == PP_E_EXISTS
+                  ? 0
+                  : 1);
     }
     int wstatus;
     assert_int_equal(waitpid(pid, &wstatus, 0), pid);
@@ -308,7 +326,10 @@ static void test_live_run_is_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_random_kills), TEST(test_rings_of_another_run), TEST(test_damaged_rings), TEST(test_live_run_is_left_alone),
+        TEST(test_random_kills),
+        TEST(test_rings_of_another_run),
+        TEST(test_damaged_rings),
+        TEST(test_live_run_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

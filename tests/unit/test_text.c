@@ -1,4 +1,5 @@
-/* Numbers as people read them: rows of value and text, with the places where rounding carries into the next unit. */
+/* Numbers as people read them: rows of value and text, with the places where rounding carries into the next
+ * unit. */
 #include "probe/base/text.h"
 #include "probe/base/utf8.h"
 
@@ -28,9 +29,11 @@ static void check(char *(*f)(char *, size_t, double), const struct row *rows, si
 static void test_duration(void **state)
 {
     static const struct row rows[] = {
-        {0, "0 ns"}, {1, "1 ns"}, {999, "999 ns"}, {999.7, "1.00 us"}, {812e3, "812 us"}, {999.4e3, "999 us"}, {999.6e3, "1.00 ms"},
-        {4.12e6, "4.12 ms"}, {31e9, "31.0 s"}, {1.5e9, "1.50 s"}, {59.94e9, "59.9 s"}, {59.96e9, "1m00s"}, {125e9, "2m05s"}, {3599.6e9, "1h00m"},
-        {3600e9, "1h00m"}, {7500e9, "2h05m"}, {-4.12e6, "-4.12 ms"}, {NAN, "-"},
+        {0, "0 ns"},           {1, "1 ns"},         {999, "999 ns"},      {999.7, "1.00 us"},
+        {812e3, "812 us"},     {999.4e3, "999 us"}, {999.6e3, "1.00 ms"}, {4.12e6, "4.12 ms"},
+        {31e9, "31.0 s"},      {1.5e9, "1.50 s"},   {59.94e9, "59.9 s"},  {59.96e9, "1m00s"},
+        {125e9, "2m05s"},      {3599.6e9, "1h00m"}, {3600e9, "1h00m"},    {7500e9, "2h05m"},
+        {-4.12e6, "-4.12 ms"}, {NAN, "-"},
     };
     CHECK(pp_text_duration, rows);
 }
@@ -38,8 +41,14 @@ static void test_duration(void **state)
 static void test_bytes(void **state)
 {
     static const struct row rows[] = {
-        {0, "0 B"}, {1023, "1023 B"}, {1024, "1.00 KiB"}, {101888, "99.5 KiB"}, {1023.6 * 1024, "1.00 MiB"}, {1.21 * 0x1p30, "1.21 GiB"},
-        {0x1p62, "4096 PiB"}, {NAN, "-"},
+        {0, "0 B"},
+        {1023, "1023 B"},
+        {1024, "1.00 KiB"},
+        {101888, "99.5 KiB"},
+        {1023.6 * 1024, "1.00 MiB"},
+        {1.21 * 0x1p30, "1.21 GiB"},
+        {0x1p62, "4096 PiB"},
+        {NAN, "-"},
     };
     CHECK(pp_text_bytes, rows);
 }
@@ -47,7 +56,10 @@ static void test_bytes(void **state)
 static void test_count(void **state)
 {
     static const struct row rows[] = {
-        {0, "0"}, {999, "999"}, {1000, "1,000"}, {1281167, "1,281,167"}, {999.6, "1,000"}, {-1234567, "-1,234,567"}, {-0.2, "0"}, {NAN, "-"},
+        {0, "0"},         {999, "999"},
+        {1000, "1,000"},  {1281167, "1,281,167"},
+        {999.6, "1,000"}, {-1234567, "-1,234,567"},
+        {-0.2, "0"},      {NAN, "-"},
     };
     CHECK(pp_text_count, rows);
 }
@@ -55,8 +67,9 @@ static void test_count(void **state)
 static void test_percent(void **state)
 {
     static const struct row rows[] = {
-        {0.613, "61.3 %"}, {0, "0 %"}, {-2e-5, "-0.00 %"}, {1, "100 %"}, {0.9996, "100 %"}, {0.0031, "0.31 %"}, {0.00001, "<0.01 %"}, {0.052, "5.2 %"}, {0.00996, "1.0 %"},
-        {2.5, "250 %"}, {-0.031, "-3.1 %"}, {NAN, "-"},
+        {0.613, "61.3 %"},  {0, "0 %"},         {-2e-5, "-0.00 %"},   {1, "100 %"},
+        {0.9996, "100 %"},  {0.0031, "0.31 %"}, {0.00001, "<0.01 %"}, {0.052, "5.2 %"},
+        {0.00996, "1.0 %"}, {2.5, "250 %"},     {-0.031, "-3.1 %"},   {NAN, "-"},
     };
     CHECK(pp_text_percent, rows);
 }
@@ -64,8 +77,10 @@ static void test_percent(void **state)
 static void test_rate(void **state)
 {
     static const struct row rows[] = {
-        {1337, "1,337"}, {8.31, "8.31"}, {83.14, "83.1"}, {99.94, "99.9"}, {99.96, "100"}, {0.8314, "0.831"}, {0, "0"}, {9.996, "10.0"},
-        {12345678.9, "12,345,679"}, {NAN, "-"},
+        {1337, "1,337"}, {8.31, "8.31"},  {83.14, "83.1"},
+        {99.94, "99.9"}, {99.96, "100"},  {0.8314, "0.831"},
+        {0, "0"},        {9.996, "10.0"}, {12345678.9, "12,345,679"},
+        {NAN, "-"},
     };
     CHECK(pp_text_rate, rows);
 }
@@ -82,7 +97,8 @@ static void test_counted(void **state)
 /* A buffer that is too small is filled and terminated, never overrun. */
 static void test_small_buffers(void **state)
 {
-    char *(*const all[])(char *, size_t, double) = {pp_text_duration, pp_text_bytes, pp_text_count, pp_text_percent, pp_text_rate};
+    char *(*const all[])(char *, size_t, double) = {pp_text_duration, pp_text_bytes, pp_text_count,
+                                                    pp_text_percent, pp_text_rate};
     for (size_t f = 0; f < sizeof(all) / sizeof(*all); f++)
         for (size_t size = 1; size < 32; size++) {
             char buf[33];
@@ -100,10 +116,22 @@ static void test_small_buffers(void **state)
 
 static void test_plain(void **state)
 {
-    static const struct { const char *given, *shown; } rows[] = {
-        {"", NULL}, {"img/0001 (copy).jpg", NULL}, {"\xc3\xa9t\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80", NULL}, {"a\\b", NULL},
-        {"\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"}, {"two\nlines\tand\r", "two\\nlines\\tand\\r"}, {"\x7f", "\\x7f"},
-        {"\xc2\x9b" "31m", "\\xc2\\x9b31m"}, {"\xff\xfe", "\\xff\\xfe"}, {"cut \xc3", "cut \\xc3"}, {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+    static const struct {
+        const char *given, *shown;
+    } rows[] = {
+        {"", NULL},
+        {"img/0001 (copy).jpg", NULL},
+        {"\xc3\xa9t\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80", NULL},
+        {"a\\b", NULL},
+        {"\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"},
+        {"two\nlines\tand\r", "two\\nlines\\tand\\r"},
+        {"\x7f", "\\x7f"},
+        {"\xc2\x9b"
+         "31m",
+         "\\xc2\\x9b31m"},
+        {"\xff\xfe", "\\xff\\xfe"},
+        {"cut \xc3", "cut \\xc3"},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         char *shown = pp_text_plain(rows[i].given);
@@ -116,9 +144,19 @@ static void test_plain(void **state)
 
 static void test_characters_stay_whole(void **state)
 {
-    static const struct { const char *given; size_t size; const char *kept; } rows[] = {
-        {"abc", 4, "abc"}, {"abcd", 4, "abc"}, {"\xc3\xa9\xc3\xa9", 4, "\xc3\xa9"}, {"\xc3\xa9\xc3\xa9", 5, "\xc3\xa9\xc3\xa9"},
-        {"a\xf0\x9f\x98\x80", 5, "a"}, {"\xf0\x9f\x98\x80", 4, ""}, {"\x80\x80\x80\x80\x80\x80", 6, "\x80\x80\x80\x80\x80"}, {"a", 1, ""},
+    static const struct {
+        const char *given;
+        size_t size;
+        const char *kept;
+    } rows[] = {
+        {"abc", 4, "abc"},
+        {"abcd", 4, "abc"},
+        {"\xc3\xa9\xc3\xa9", 4, "\xc3\xa9"},
+        {"\xc3\xa9\xc3\xa9", 5, "\xc3\xa9\xc3\xa9"},
+        {"a\xf0\x9f\x98\x80", 5, "a"},
+        {"\xf0\x9f\x98\x80", 4, ""},
+        {"\x80\x80\x80\x80\x80\x80", 6, "\x80\x80\x80\x80\x80"},
+        {"a", 1, ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         char out[8];
@@ -130,8 +168,14 @@ static void test_characters_stay_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duration), cmocka_unit_test(test_bytes), cmocka_unit_test(test_count),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_rate), cmocka_unit_test(test_counted), cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_small_buffers),
+        cmocka_unit_test(test_plain),
         cmocka_unit_test(test_characters_stay_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

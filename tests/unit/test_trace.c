@@ -62,7 +62,13 @@ static void test_laps_share_stamps(void **state)
     uint64_t before = pp_now_ns();
     pp_lap_start(t);
     spin_ns(200000);
-    pp_lap_end(t, PP_PHASE_READ, &(struct pp_lap){.sample = 7, .batch = 3, .bytes = 4096, .epoch = 2, .cache_hit_kib = 4, .flags = PP_SPAN_HAS_CACHE});
+    pp_lap_end(t, PP_PHASE_READ,
+               &(struct pp_lap){.sample = 7,
+                                .batch = 3,
+                                .bytes = 4096,
+                                .epoch = 2,
+                                .cache_hit_kib = 4,
+                                .flags = PP_SPAN_HAS_CACHE});
     spin_ns(100000);
     pp_lap_end(t, PP_PHASE_DECODE, &(struct pp_lap){.sample = 7, .batch = 3});
     spin_ns(100000);
@@ -103,8 +109,9 @@ static void test_first_lap_end_only_stamps(void **state)
     pp_session_close(s, 0);
 }
 
-/* Laps take a short way while nothing else is to be done. Whatever else happens in between, in any order, and with a ring that is full now and then: each
- * record is there once, in order and whole, or counted as dropped. */
+/* Laps take a short way while nothing else is to be done. Whatever else happens in between, in any order, and
+ * with a ring that is full now and then: each record is there once, in order and whole, or counted as
+ * dropped. */
 static void test_records_of_all_kinds_in_any_order(void **state)
 {
     struct pp_session *s = open_session(64, 0);
@@ -115,15 +122,39 @@ static void test_records_of_all_kinds_in_any_order(void **state)
     uint64_t made = 0, seen = 0, last = 0;
     pp_lap_start(t);
     for (int i = 0; i < 20000; i++) {
-        struct pp_lap lap = {.sample = made + 1, .batch = 7, .bytes = 9, .epoch = 3, .flags = PP_SPAN_RETRY, .name = 2, .cache_hit_kib = 4};
+        struct pp_lap lap = {.sample = made + 1,
+                             .batch = 7,
+                             .bytes = 9,
+                             .epoch = 3,
+                             .flags = PP_SPAN_RETRY,
+                             .name = 2,
+                             .cache_hit_kib = 4};
         switch (pp_rng_below(&rng, 12)) {
         case 0: pp_lap_skip(t); continue;
         case 1: pp_lap_start(t); continue;
-        case 2: pp_lap_expect(t, PP_PHASE_READ, &lap); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 1); continue;
-        case 3: pp_span_put(t, &(struct pp_span){.sample = made + 1, .batch = 7, .bytes = 9, .epoch = 3, .flags = PP_SPAN_RETRY, .name = 2, .cache_hit_kib = 4, .phase = PP_PHASE_DECODE}); break;
+        case 2:
+            pp_lap_expect(t, PP_PHASE_READ, &lap);
+            assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 1);
+            continue;
+        case 3:
+            pp_span_put(t, &(struct pp_span){.sample = made + 1,
+                                             .batch = 7,
+                                             .bytes = 9,
+                                             .epoch = 3,
+                                             .flags = PP_SPAN_RETRY,
+                                             .name = 2,
+                                             .cache_hit_kib = 4,
+                                             .phase = PP_PHASE_DECODE});
+            break;
         case 4: pp_span_begin(t, PP_PHASE_DECODE, &lap), pp_span_end(t, 9, 0); break;
-        case 5: pp_lap_end(t, PP_PHASE_STEP, NULL); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0); break;
-        default: pp_lap_end(t, PP_PHASE_DECODE, &lap); assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0); break;
+        case 5:
+            pp_lap_end(t, PP_PHASE_STEP, NULL);
+            assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0);
+            break;
+        default:
+            pp_lap_end(t, PP_PHASE_DECODE, &lap);
+            assert_int_equal(pp_ring_open_now(s, 0, pp_now_ns(), &now), 0);
+            break;
         }
         made++;
         if (pp_rng_below(&rng, 40))
@@ -134,11 +165,14 @@ static void test_records_of_all_kinds_in_any_order(void **state)
         for (size_t k = 0; k < n; k++) {
             assert_int_equal(out[k].reserved, 0);
             if (out[k].phase == PP_PHASE_STEP) {
-                assert_true(out[k].sample == PP_NO_SAMPLE && out[k].batch == PP_NO_BATCH && out[k].bytes == 0 && out[k].flags == 0);
+                assert_true(out[k].sample == PP_NO_SAMPLE && out[k].batch == PP_NO_BATCH &&
+                            out[k].bytes == 0 && out[k].flags == 0);
                 continue;
             }
-            assert_true(out[k].phase == PP_PHASE_DECODE && out[k].batch == 7 && out[k].epoch == 3 && out[k].flags == PP_SPAN_RETRY && out[k].name == 2);
-            assert_true(out[k].sample > last && out[k].sample <= made && out[k].cpu_ns == 0 && out[k].run_delay_ns == 0);
+            assert_true(out[k].phase == PP_PHASE_DECODE && out[k].batch == 7 && out[k].epoch == 3 &&
+                        out[k].flags == PP_SPAN_RETRY && out[k].name == 2);
+            assert_true(out[k].sample > last && out[k].sample <= made && out[k].cpu_ns == 0 &&
+                        out[k].run_delay_ns == 0);
             last = out[k].sample;
         }
     }
@@ -165,10 +199,12 @@ static void test_resources_are_measured(void **state)
     pp_lap_end(t, PP_PHASE_DATA_WAIT, NULL);
     assert_int_equal(ring_peek(s, 0, out, 2), 2);
     assert_true(out[0].flags & PP_SPAN_HAS_CPU);
-    /* A spinning thread either has the CPU or waits for it: cpu + run delay explains its wall time. 0.3 ms for the hypervisor. */
+    /* A spinning thread either has the CPU or waits for it: cpu + run delay explains its wall time. 0.3 ms
+     * for the hypervisor. */
     if (out[0].flags & PP_SPAN_HAS_DELAY)
         assert_true(out[0].cpu_ns + out[0].run_delay_ns + 300000 >= out[0].dur_ns);
-    assert_true(out[0].cpu_ns > used - 300000 && out[0].cpu_ns < used + 300000 && out[0].cpu_ns <= out[0].dur_ns + 100000);
+    assert_true(out[0].cpu_ns > used - 300000 && out[0].cpu_ns < used + 300000 &&
+                out[0].cpu_ns <= out[0].dur_ns + 100000);
     assert_true(out[1].dur_ns >= 3000000);
     assert_true(out[1].cpu_ns < 1000000); /* a sleeping one has not */
     pp_session_close(s, 0);
@@ -229,7 +265,8 @@ static void test_half_full_wakes(void **state)
 static void test_names(void **state)
 {
     struct pp_session *s = open_session(0, 0);
-    struct pp_thread *t = pp_thread_register(s, PP_LANE_MAIN, "a name that is far longer than thirty-one bytes");
+    struct pp_thread *t = pp_thread_register(s, PP_LANE_MAIN,
+                                             "a name that is far longer than thirty-one bytes");
     struct pp_ring_info info;
     struct pp_span out[1];
     char name[32];
@@ -256,7 +293,8 @@ static void test_names(void **state)
     pp_session_close(s, 0);
 }
 
-/* One producer against one consumer through a tiny ring: what is not counted as dropped arrives once and in order. */
+/* One producer against one consumer through a tiny ring: what is not counted as dropped arrives once and in
+ * order. */
 struct producer {
     struct pp_session *session;
     uint64_t n;
@@ -435,12 +473,14 @@ static long blocks_of(const struct pp_session *s, unsigned ring)
     return (long)st.st_blocks;
 }
 
-/* Threads that come and go: what they recorded takes room until it is stored, not until the run ends. One that still records keeps its ring. */
+/* Threads that come and go: what they recorded takes room until it is stored, not until the run ends. One
+ * that still records keeps its ring. */
 static void test_retired_rings_give_space_back(void **state)
 {
     struct pp_session *s = open_session(65536, 0);
     struct pp_span out[16];
-    struct pp_thread *gone = pp_thread_register(s, PP_LANE_WORKER, "gone"), *here = pp_thread_register(s, PP_LANE_WORKER, "here");
+    struct pp_thread *gone = pp_thread_register(s, PP_LANE_WORKER, "gone"),
+                     *here = pp_thread_register(s, PP_LANE_WORKER, "here");
     for (int i = 0; i < 10; i++) {
         pp_span_put(gone, &(struct pp_span){.phase = PP_PHASE_READ, .sample = (uint64_t)i});
         pp_span_put(here, &(struct pp_span){.phase = PP_PHASE_READ});
@@ -543,19 +583,31 @@ static void test_fallback_clock(void **state)
     pp_lap_end(t, PP_PHASE_READ, NULL);
     uint64_t after = pp_now_ns();
     assert_int_equal(ring_peek(s, 0, out, 1), 1);
-    assert_true(before <= out[0].start_ns && out[0].start_ns + out[0].dur_ns <= after); /* exactly, no conversion */
+    assert_true(before <= out[0].start_ns &&
+                out[0].start_ns + out[0].dur_ns <= after); /* exactly, no conversion */
     pp_session_close(s, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_off_is_nothing), cmocka_unit_test(test_laps_share_stamps), cmocka_unit_test(test_first_lap_end_only_stamps), cmocka_unit_test(test_records_of_all_kinds_in_any_order),
-        cmocka_unit_test(test_resources_are_measured), cmocka_unit_test(test_full_ring_drops_and_counts), cmocka_unit_test(test_half_full_wakes),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_nothing_lost_uncounted), cmocka_unit_test(test_fork_child_is_silent_then_fresh),
+        cmocka_unit_test(test_off_is_nothing),
+        cmocka_unit_test(test_laps_share_stamps),
+        cmocka_unit_test(test_first_lap_end_only_stamps),
+        cmocka_unit_test(test_records_of_all_kinds_in_any_order),
+        cmocka_unit_test(test_resources_are_measured),
+        cmocka_unit_test(test_full_ring_drops_and_counts),
+        cmocka_unit_test(test_half_full_wakes),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_nothing_lost_uncounted),
+        cmocka_unit_test(test_fork_child_is_silent_then_fresh),
         cmocka_unit_test(test_fork_child_does_not_hold_the_lock),
-        cmocka_unit_test(test_directory), cmocka_unit_test(test_ring_that_cannot_be_made), cmocka_unit_test(test_retired_rings_give_space_back), cmocka_unit_test(test_clock_segments),
-        cmocka_unit_test(test_clock_stays_with_monotonic), cmocka_unit_test(test_fallback_clock),
+        cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_ring_that_cannot_be_made),
+        cmocka_unit_test(test_retired_rings_give_space_back),
+        cmocka_unit_test(test_clock_segments),
+        cmocka_unit_test(test_clock_stays_with_monotonic),
+        cmocka_unit_test(test_fallback_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

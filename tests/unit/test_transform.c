@@ -1,4 +1,5 @@
-/* Grammar, random draws, and the resize against a plain transcription of PIL's algorithm; AVX2 against portable. */
+/* Grammar, random draws, and the resize against a plain transcription of PIL's algorithm; AVX2 against
+ * portable. */
 #include "probe/loader/transform.h"
 
 #include "probe/base/rng.h"
@@ -29,21 +30,28 @@ static void canonical_text_round_trips(void **state)
         enum pp_dtype dtype;
         int height, width;
     } rows[] = {
-        {"rrc:224,hflip,normalize=imagenet", "rrc:224:scale=0.08-1:ratio=0.75-4/3,hflip:0.5,normalize=imagenet", PP_DTYPE_F32, 224, 224},
-        {"resize:256,center:224,normalize=imagenet", "resize:256,center:224,normalize=imagenet", PP_DTYPE_F16, 224, 224},
-        {"rrc:64x32:ratio=1/2-2:scale=1e-2-0.5", "rrc:64x32:scale=0.01-0.5:ratio=0.5-2,normalize=none", PP_DTYPE_U8, 64, 32},
+        {"rrc:224,hflip,normalize=imagenet",
+         "rrc:224:scale=0.08-1:ratio=0.75-4/3,hflip:0.5,normalize=imagenet", PP_DTYPE_F32, 224, 224},
+        {"resize:256,center:224,normalize=imagenet", "resize:256,center:224,normalize=imagenet", PP_DTYPE_F16,
+         224, 224},
+        {"rrc:64x32:ratio=1/2-2:scale=1e-2-0.5", "rrc:64x32:scale=0.01-0.5:ratio=0.5-2,normalize=none",
+         PP_DTYPE_U8, 64, 32},
         {"resize:100x100", "resize:100x100,normalize=none", PP_DTYPE_F32, 100, 100},
-        {"resize:100,hflip:1,center:90x80", "resize:100,hflip:1,center:90x80,normalize=none", PP_DTYPE_U8, 90, 80},
+        {"resize:100,hflip:1,center:90x80", "resize:100,hflip:1,center:90x80,normalize=none", PP_DTYPE_U8, 90,
+         80},
         {"center:7,hflip:0.125", "center:7,hflip:0.125,normalize=none", PP_DTYPE_U8, 7, 7},
-        {"rrc:8,center:6x5", "rrc:8:scale=0.08-1:ratio=0.75-4/3,center:6x5,normalize=none", PP_DTYPE_U8, 6, 5},
-        {"rrc:1,normalize=0.5,0.25,-0.125/0.1,2,3.5", "rrc:1:scale=0.08-1:ratio=0.75-4/3,normalize=0.5,0.25,-0.125/0.1,2,3.5", PP_DTYPE_F32, 1, 1},
+        {"rrc:8,center:6x5", "rrc:8:scale=0.08-1:ratio=0.75-4/3,center:6x5,normalize=none", PP_DTYPE_U8, 6,
+         5},
+        {"rrc:1,normalize=0.5,0.25,-0.125/0.1,2,3.5",
+         "rrc:1:scale=0.08-1:ratio=0.75-4/3,normalize=0.5,0.25,-0.125/0.1,2,3.5", PP_DTYPE_F32, 1, 1},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_transform *t = parse(rows[i].spec, rows[i].dtype);
         assert_string_equal(pp_transform_text(t), rows[i].text);
         assert_int_equal(pp_transform_height(t), rows[i].height);
         assert_int_equal(pp_transform_width(t), rows[i].width);
-        assert_int_equal(pp_transform_bytes(t), (size_t)rows[i].height * (size_t)rows[i].width * 3 * pp_dtype_size(rows[i].dtype));
+        assert_int_equal(pp_transform_bytes(t),
+                         (size_t)rows[i].height * (size_t)rows[i].width * 3 * pp_dtype_size(rows[i].dtype));
         struct pp_transform *again = parse(pp_transform_text(t), rows[i].dtype);
         assert_string_equal(pp_transform_text(again), rows[i].text);
         pp_transform_destroy(again);
@@ -96,18 +104,21 @@ static void grammar_errors_name_the_piece(void **state)
         struct pp_transform *t = NULL;
         struct pp_err err = {0};
         pp_status status = pp_transform_parse(rows[i].spec, rows[i].dtype, &t, &err);
-        if (status != PP_E_USAGE || t || !strstr(err.text, rows[i].says[0]) || !strstr(err.text, rows[i].says[1]))
+        if (status != PP_E_USAGE || t || !strstr(err.text, rows[i].says[0]) ||
+            !strstr(err.text, rows[i].says[1]))
             fail_msg("\"%s\": %s: %s", rows[i].spec, pp_status_name(status), err.text);
     }
 }
 
-/* For images large enough that rounding and rejection hardly matter, the drawn boxes must have torchvision's distribution: share of area
- * uniform in scale, log of the ratio uniform, position uniform, and nothing else. */
+/* For images large enough that rounding and rejection hardly matter, the drawn boxes must have torchvision's
+ * distribution: share of area uniform in scale, log of the ratio uniform, position uniform, and nothing else.
+ */
 static void random_crop_distribution(void **state)
 {
     enum { N = 20000, BINS = 10 };
     struct pp_transform *t = parse("rrc:224:scale=0.1-0.3,hflip:0.25", PP_DTYPE_U8);
-    int area[BINS] = {0}, ratio[BINS] = {0}, left[BINS] = {0}, top[BINS] = {0}, flips = 0, width = 3000, height = 2500;
+    int area[BINS] = {0}, ratio[BINS] = {0}, left[BINS] = {0}, top[BINS] = {0}, flips = 0, width = 3000,
+        height = 2500;
     for (int i = 0; i < N; i++) {
         struct pp_transform_plan p;
         pp_transform_draw(t, width, height, 1, 2, (uint64_t)i, &p);
@@ -132,7 +143,8 @@ static void random_crop_distribution(void **state)
     pp_transform_destroy(t);
 }
 
-/* Boxes always lie inside, also for lines and single pixels, where all ten tries fail and the central crop is taken. */
+/* Boxes always lie inside, also for lines and single pixels, where all ten tries fail and the central crop is
+ * taken. */
 static void boxes_lie_inside_small_images(void **state)
 {
     struct pp_transform *t = parse("rrc:16,hflip", PP_DTYPE_U8);
@@ -179,11 +191,12 @@ static void eval_geometry(void **state)
         const char *spec;
         int width, height, out_w, out_h, off_x, off_y;
     } rows[] = {
-        {"resize:256,center:224", 500, 375, 341, 256, 58, 16},  /* 117 / 2 = 58.5 -> 58 */
+        {"resize:256,center:224", 500, 375, 341, 256, 58, 16}, /* 117 / 2 = 58.5 -> 58 */
         {"resize:256,center:224", 375, 500, 256, 341, 16, 58},
         {"resize:256,center:224", 256, 256, 256, 256, 16, 16},
-        {"resize:255,center:224", 100, 100, 255, 255, 16, 16},  /* 15.5 -> 16 */
-        {"resize:100,center:101", 200, 100, 200, 100, 50, 0},   /* 49.5 -> 50; (101 - 100) / 2 = 0 rows of padding first */
+        {"resize:255,center:224", 100, 100, 255, 255, 16, 16}, /* 15.5 -> 16 */
+        {"resize:100,center:101", 200, 100, 200, 100, 50,
+         0}, /* 49.5 -> 50; (101 - 100) / 2 = 0 rows of padding first */
         {"resize:100,center:103x90", 100, 100, 100, 100, 5, -1},
         {"center:10", 4, 7, 4, 7, -3, -1},
         {"resize:30x50", 7, 9, 50, 30, 0, 0},
@@ -192,8 +205,10 @@ static void eval_geometry(void **state)
         struct pp_transform *t = parse(rows[i].spec, PP_DTYPE_U8);
         struct pp_transform_plan p;
         pp_transform_draw(t, rows[i].width, rows[i].height, 0, 0, 0, &p);
-        if (p.out_w != rows[i].out_w || p.out_h != rows[i].out_h || p.off_x != rows[i].off_x || p.off_y != rows[i].off_y)
-            fail_msg("%s on %dx%d: %dx%d at (%d, %d)", rows[i].spec, rows[i].width, rows[i].height, p.out_w, p.out_h, p.off_x, p.off_y);
+        if (p.out_w != rows[i].out_w || p.out_h != rows[i].out_h || p.off_x != rows[i].off_x ||
+            p.off_y != rows[i].off_y)
+            fail_msg("%s on %dx%d: %dx%d at (%d, %d)", rows[i].spec, rows[i].width, rows[i].height, p.out_w,
+                     p.out_h, p.off_x, p.off_y);
         pp_transform_destroy(t);
     }
 }
@@ -217,7 +232,9 @@ static struct pp_pixels cut(const struct picture *p, struct pp_rect crop)
 {
     uint8_t *data = malloc((size_t)crop.width * (size_t)crop.height * 4);
     for (int y = 0; y < crop.height; y++)
-        memcpy(data + (size_t)y * (size_t)crop.width * 4, p->rgbx + ((size_t)(crop.y + y) * (size_t)p->width + (size_t)crop.x) * 4, (size_t)crop.width * 4);
+        memcpy(data + (size_t)y * (size_t)crop.width * 4,
+               p->rgbx + ((size_t)(crop.y + y) * (size_t)p->width + (size_t)crop.x) * 4,
+               (size_t)crop.width * 4);
     return (struct pp_pixels){data, crop.width, crop.height, (size_t)crop.width * 4};
 }
 
@@ -242,22 +259,27 @@ static int reference_sample(const uint8_t *from, size_t step, int in, int out, i
 /* Box of the plan resized as a whole, row pass first, as RGB. */
 static uint8_t *reference_resize(const struct picture *p, const struct pp_transform_plan *plan)
 {
-    int box_x = plan->crop.x + (int)plan->x0, box_y = plan->crop.y + (int)plan->y0, w = (int)plan->w, h = (int)plan->h;
-    uint8_t *middle = malloc((size_t)plan->out_w * (size_t)h * 3), *out = malloc((size_t)plan->out_w * (size_t)plan->out_h * 3);
+    int box_x = plan->crop.x + (int)plan->x0, box_y = plan->crop.y + (int)plan->y0, w = (int)plan->w,
+        h = (int)plan->h;
+    uint8_t *middle = malloc((size_t)plan->out_w * (size_t)h * 3),
+            *out = malloc((size_t)plan->out_w * (size_t)plan->out_h * 3);
     for (int y = 0; y < h; y++) {
         const uint8_t *row = p->rgbx + ((size_t)(box_y + y) * (size_t)p->width + (size_t)box_x) * 4;
         for (int x = 0; x < plan->out_w * 3; x++)
-            middle[(size_t)y * (size_t)plan->out_w * 3 + (size_t)x] = (uint8_t)reference_sample(row + x % 3, 4, w, plan->out_w, x / 3);
+            middle[(size_t)y * (size_t)plan->out_w * 3 + (size_t)x] = (uint8_t)
+                reference_sample(row + x % 3, 4, w, plan->out_w, x / 3);
     }
     for (int y = 0; y < plan->out_h; y++) {
         for (int x = 0; x < plan->out_w * 3; x++)
-            out[(size_t)y * (size_t)plan->out_w * 3 + (size_t)x] = (uint8_t)reference_sample(middle + x, (size_t)plan->out_w * 3, h, plan->out_h, y);
+            out[(size_t)y * (size_t)plan->out_w * 3 + (size_t)x] = (uint8_t)
+                reference_sample(middle + x, (size_t)plan->out_w * 3, h, plan->out_h, y);
     }
     free(middle);
     return out;
 }
 
-static void *apply(const struct pp_transform *t, const struct pp_transform_plan *plan, const struct picture *p, struct pp_scratch *s)
+static void *apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
+                   const struct picture *p, struct pp_scratch *s)
 {
     struct pp_err err = {0};
     struct pp_pixels pixels = cut(p, plan->crop);
@@ -269,7 +291,9 @@ static void *apply(const struct pp_transform *t, const struct pp_transform_plan 
     return out;
 }
 
-static const char *const shapes[] = {"rrc:%dx%d,hflip", "resize:%dx%d,hflip", "resize:%d,center:%d,hflip", "rrc:%d,center:%d,hflip", "center:%dx%d,hflip", "resize:%d,hflip,center:%d"};
+static const char *const shapes[] = {"rrc:%dx%d,hflip",           "resize:%dx%d,hflip",
+                                     "resize:%d,center:%d,hflip", "rrc:%d,center:%d,hflip",
+                                     "center:%dx%d,hflip",        "resize:%d,hflip,center:%d"};
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static void random_spec(char *spec, size_t size, int shape, struct pp_rng *r)
@@ -280,7 +304,8 @@ static void random_spec(char *spec, size_t size, int shape, struct pp_rng *r)
 static struct picture random_picture(struct pp_rng *r)
 {
     int largest = pp_rng_below(r, 3) ? 150 : 9;
-    int width = 1 + (int)pp_rng_below(r, (uint64_t)largest), height = 1 + (int)pp_rng_below(r, (uint64_t)largest);
+    int width = 1 + (int)pp_rng_below(r, (uint64_t)largest),
+        height = 1 + (int)pp_rng_below(r, (uint64_t)largest);
     return make_picture(width, height, r);
 }
 
@@ -306,7 +331,8 @@ static void equals_plain_transcription_of_pil(void **state)
                     int w = inside ? want[((size_t)sy * (size_t)plan.out_w + (size_t)sx) * 3 + (size_t)c] : 0;
                     int g = got[((size_t)y * (size_t)width + (size_t)x) * 3 + (size_t)c];
                     if (w != g)
-                        fail_msg("%s of %dx%d at (%d, %d) channel %d: %d, PIL %d", spec, p.width, p.height, x, y, c, g, w);
+                        fail_msg("%s of %dx%d at (%d, %d) channel %d: %d, PIL %d", spec, p.width, p.height, x,
+                                 y, c, g, w);
                 }
             }
         }
@@ -324,7 +350,8 @@ static void random_normalize(char *spec, size_t size, struct pp_rng *r)
     if (pp_rng_below(r, 2))
         snprintf(spec + used, size - used, ",normalize=imagenet");
     else
-        snprintf(spec + used, size - used, ",normalize=%.4f,0,%.4f/%.4f,%.2e,1", pp_rng_unit(r), pp_rng_unit(r) - 1, 0.01 + pp_rng_unit(r), 1e-6 + pp_rng_unit(r) * 1e-3);
+        snprintf(spec + used, size - used, ",normalize=%.4f,0,%.4f/%.4f,%.2e,1", pp_rng_unit(r),
+                 pp_rng_unit(r) - 1, 0.01 + pp_rng_unit(r), 1e-6 + pp_rng_unit(r) * 1e-3);
 }
 
 static void avx2_equals_portable(void **state)
@@ -368,7 +395,8 @@ static double half_to_double(uint16_t h)
     return h & 0x8000 ? -v : v;
 }
 
-/* All 256 values through each layout: torchvision's float32 arithmetic, f16 the nearest half with ties to even, u8 as they are. */
+/* All 256 values through each layout: torchvision's float32 arithmetic, f16 the nearest half with ties to
+ * even, u8 as they are. */
 static void values_and_layouts(void **state)
 {
     struct pp_rng r = pp_rng_key(23, 0, 0, 0);
@@ -381,7 +409,9 @@ static void values_and_layouts(void **state)
             p.rgbx[i * 4 + c] = (uint8_t)(i + 85 * c);
     }
     assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
-    struct pp_transform *t32 = parse("center:16,normalize=imagenet", PP_DTYPE_F32), *t16 = parse("center:16,normalize=imagenet", PP_DTYPE_F16), *t8 = parse("center:16", PP_DTYPE_U8);
+    struct pp_transform *t32 = parse("center:16,normalize=imagenet", PP_DTYPE_F32),
+                        *t16 = parse("center:16,normalize=imagenet", PP_DTYPE_F16),
+                        *t8 = parse("center:16", PP_DTYPE_U8);
     pp_transform_draw(t32, 16, 16, 0, 0, 0, &plan);
     float *f32 = apply(t32, &plan, &p, s);
     uint16_t *f16 = apply(t16, &plan, &p, s);

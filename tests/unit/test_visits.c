@@ -1,4 +1,5 @@
-/* Which samples came in which epoch: exact while the data set is small, an estimate with a known error beyond, in memory that does not grow. */
+/* Which samples came in which epoch: exact while the data set is small, an estimate with a known error
+ * beyond, in memory that does not grow. */
 #include "fake_run.h"
 #include "probe/base/rng.h"
 #include "report/watch.h"
@@ -28,7 +29,8 @@ static void test_watch_is_exact_below_its_limit(void **state)
     pp_watch_free(&w);
 }
 
-/* Three million samples, of which every hundredth comes again in epoch 0 and every fiftieth is missing from epoch 1. */
+/* Three million samples, of which every hundredth comes again in epoch 0 and every fiftieth is missing from
+ * epoch 1. */
 static void test_watch_estimates_beyond_it(void **state)
 {
     enum { N = 3000000 };
@@ -49,7 +51,9 @@ static void test_watch_estimates_beyond_it(void **state)
     assert_true(scale >= 4);
     assert_true(fabs(again - N / 100) < 5 * sqrt(N / 100 * scale)); /* five standard errors */
     assert_true(fabs(in[0] - N) < 5 * sqrt(N * scale));
-    assert_true(fabs(in[0] - in[1] - N / 50) < 5 * sqrt(N / 50 * scale)); /* the same samples are watched in both, so their difference is as exact as it is small */
+    assert_true(fabs(in[0] - in[1] - N / 50) <
+                5 * sqrt(N / 50 * scale)); /* the same samples are watched in both, so their difference is as
+                                              exact as it is small */
     pp_watch_free(&w);
 }
 
@@ -64,7 +68,8 @@ struct epochs {
 static struct fake_run *run_of(const struct epochs *p)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "t"), workers[2] = {fake_thread(f, PP_LANE_WORKER, "w0"), fake_thread(f, PP_LANE_WORKER, "w1")};
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "t"),
+             workers[2] = {fake_thread(f, PP_LANE_WORKER, "w0"), fake_thread(f, PP_LANE_WORKER, "w1")};
     int n = p->batches * p->batch, number = 0;
     uint64_t *order = calloc((size_t)n, sizeof(*order)), t = FAKE_T0;
     for (int e = 0; e < p->epochs; e++) {
@@ -79,19 +84,23 @@ static struct fake_run *run_of(const struct epochs *p)
         }
         for (int b = 0; b < p->batches - (e == 1 ? p->leave_out : 0); b++, number++, t += 10 * FAKE_MS) {
             for (int k = 0; k < 2; k++) {
-                struct pp_span *s = fake_span(f, trainer, k ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT, t + (uint64_t)k * FAKE_MS, k ? 9 * FAKE_MS : FAKE_MS);
+                struct pp_span *s = fake_span(f, trainer, k ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT,
+                                              t + (uint64_t)k * FAKE_MS, k ? 9 * FAKE_MS : FAKE_MS);
                 s->batch = (uint32_t)number, s->epoch = (uint16_t)e;
             }
             for (int i = 0; i < p->batch; i++)
                 for (int twice = 0; twice <= p->read_twice; twice++) {
-                    struct pp_span *s = fake_span(f, workers[(b * p->batch + i) % 2], PP_PHASE_READ, t + (uint64_t)i * 1000, 400);
+                    struct pp_span *s = fake_span(f, workers[(b * p->batch + i) % 2], PP_PHASE_READ,
+                                                  t + (uint64_t)i * 1000, 400);
                     s->batch = (uint32_t)number, s->epoch = (uint16_t)e, s->sample = order[b * p->batch + i];
                     if (p->merged)
                         s->flags |= PP_SPAN_COUNT;
                 }
             for (int i = 0; i < p->repeat; i++) {
-                struct pp_span *s = fake_span(f, workers[i % 2], PP_PHASE_READ, t + 500000 + (uint64_t)i * 1000, 400);
-                s->batch = (uint32_t)number, s->epoch = (uint16_t)e, s->sample = order[(b * p->batch + i + 2) % n];
+                struct pp_span *s = fake_span(f, workers[i % 2], PP_PHASE_READ,
+                                              t + 500000 + (uint64_t)i * 1000, 400);
+                s->batch = (uint32_t)number, s->epoch = (uint16_t)e,
+                s->sample = order[(b * p->batch + i + 2) % n];
             }
         }
     }
@@ -127,14 +136,18 @@ static void test_what_is_found(void **state)
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 1, .with_number = 1}, "NNN");
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 1, .same_order = 1}, "FNN");
     expect(&(struct epochs){.epochs = 3, .batches = 2, .batch = 32, .same_order = 1}, "FNN");
-    expect(&(struct epochs){.epochs = 3, .batches = 1, .batch = 32, .same_order = 1}, "MNN"); /* one batch has one order */
-    expect(&(struct epochs){.epochs = 3, .batches = 3, .batch = 2, .same_order = 1}, "NNN");  /* 6 samples: chance does that */
+    expect(&(struct epochs){.epochs = 3, .batches = 1, .batch = 32, .same_order = 1},
+           "MNN"); /* one batch has one order */
+    expect(&(struct epochs){.epochs = 3, .batches = 3, .batch = 2, .same_order = 1},
+           "NNN"); /* 6 samples: chance does that */
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .leave_out = 2}, "NNF");
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .repeat = 1}, "NFN");
-    expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .read_twice = 1}, "NNN"); /* a sample read in two parts */
+    expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .read_twice = 1},
+           "NNN"); /* a sample read in two parts */
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .merged = 1}, "MMM");
     expect(&(struct epochs){.epochs = 1, .batches = 20, .batch = 8}, "MNM");
-    expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8}, "NNM"); /* one whole epoch, of what length? */
+    expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8},
+           "NNM"); /* one whole epoch, of what length? */
     expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "160"}, "NNN");
     expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "161"}, "NNF");
 }
@@ -142,7 +155,9 @@ static void test_what_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_watch_is_exact_below_its_limit), cmocka_unit_test(test_watch_estimates_beyond_it), cmocka_unit_test(test_what_is_found),
+        cmocka_unit_test(test_watch_is_exact_below_its_limit),
+        cmocka_unit_test(test_watch_estimates_beyond_it),
+        cmocka_unit_test(test_what_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,15 +22,19 @@ pp_status ci_save_baseline(const struct ci_opts *o, const struct pp_runs *runs, 
 
 /* One recorded run in a child process. */
 struct ci_command {
-    const char *shell;   /* a shell command to which "-o FILE --quiet --force" is appended, or NULL: this program's `run` */
-    char **argv;         /* its words otherwise */
+    const char *shell; /* a shell command to which "-o FILE --quiet --force" is appended, or NULL: this
+                          program's `run` */
+    char **argv;       /* its words otherwise */
     int argc;
 };
-/* Makes one run into path (its output beside it, path.log) and loads it. A run that fails, or does not finish, is PP_E_SYSTEM with the
- * end of what it said; PP_E_USAGE when it refused its options; PP_E_INTERRUPTED. */
-pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into, struct pp_err *err);
+/* Makes one run into path (its output beside it, path.log) and loads it. A run that fails, or does not
+ * finish, is PP_E_SYSTEM with the end of what it said; PP_E_USAGE when it refused its options;
+ * PP_E_INTERRUPTED. */
+pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into,
+                      struct pp_err *err);
 
-/* From here on SIGINT and SIGTERM end the run in hand and then ci_make_run with PP_E_INTERRUPTED, so that nothing is left behind. */
+/* From here on SIGINT and SIGTERM end the run in hand and then ci_make_run with PP_E_INTERRUPTED, so that
+ * nothing is left behind. */
 void ci_catch_signals(void);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- signals ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static volatile sig_atomic_t stopped;
 static volatile sig_atomic_t child; /* process in hand; 0: none */
@@ -36,9 +36,10 @@ void ci_catch_signals(void)
     sigaction(SIGTERM, &sa, NULL);
 }
 
-/* ---- words of the child ----------------------------------------------------------------------------------------------------------- */
+/* ---- words of the child ---- */
 
-/* "run" WORDS... "-o" PATH "--quiet" "--force", or the shell with the same at the end of its command. Free the array only. */
+/* "run" WORDS... "-o" PATH "--quiet" "--force", or the shell with the same at the end of its command. Free
+ * the array only. */
 static char **words_of(const struct ci_command *cmd, const char *self, const char *path, const char *script)
 {
     char **w = calloc((size_t)cmd->argc + 16, sizeof(*w));
@@ -102,7 +103,7 @@ static pp_status spawn_and_wait(char **words, const char *log, int *status, stru
     return st;
 }
 
-/* ---- what became of it -------------------------------------------------------------------------------------------------------------- */
+/* ---- what became of it ---- */
 
 /* The last line that says something. */
 static void last_words(const char *log, char *buf, size_t size)
@@ -133,8 +134,10 @@ static pp_status check_status(int status, const char *log, struct pp_err *err)
     if (code == pp_status_exit_code(PP_E_INTERRUPTED))
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
     if (WIFSIGNALED(status))
-        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is no sample: %s", WTERMSIG(status), said);
-    return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM, "a run failed with exit code %d and is no sample: %s", code, said);
+        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is no sample: %s",
+                       WTERMSIG(status), said);
+    return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM,
+                   "a run failed with exit code %d and is no sample: %s", code, said);
 }
 
 static pp_status check_finished(const char *path, struct pp_runs *into, struct pp_err *err)
@@ -146,7 +149,8 @@ static pp_status check_finished(const char *path, struct pp_runs *into, struct p
     return pp_fail(err, PP_E_SYSTEM, "%s", why.text); /* exit code 4: this was to be a measurement */
 }
 
-pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into, struct pp_err *err)
+pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into,
+                      struct pp_err *err)
 {
     char self[PATH_MAX], log[PATH_MAX];
     char *script = NULL, **words = NULL;
@@ -160,7 +164,8 @@ pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_
     if (cmd->shell && asprintf(&script, "%s \"$@\"", cmd->shell) < 0)
         script = NULL;
     words = !cmd->shell || script ? words_of(cmd, self, path, script) : NULL;
-    st = words ? spawn_and_wait(words, log, &status, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
+    st = words ? spawn_and_wait(words, log, &status, err)
+               : pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
     if (st == PP_OK)
         st = check_status(status, log, err);
     if (st == PP_OK)

@@ -1,4 +1,5 @@
-/* `pipeprobe ci run`: repeated runs of one or two versions, in an order that is fair to both, and the gate on them. */
+/* `pipeprobe ci run`: repeated runs of one or two versions, in an order that is fair to both, and the gate on
+ * them. */
 #include "tui/cli/ci.h"
 
 #include "probe/base/err.h"
@@ -18,8 +19,8 @@ struct job {
     const struct ci_opts *o;
     struct ci_command command[2]; /* by enum pp_ci_side */
     struct pp_runs runs[2];
-    size_t made;                  /* runs that count, of both sides */
-    int two_sided;                /* both sides are made here; else base comes from the baseline */
+    size_t made;   /* runs that count, of both sides */
+    int two_sided; /* both sides are made here; else base comes from the baseline */
     int has_base;
     char dir[PATH_MAX - 64];
     const char *allow[40];
@@ -28,13 +29,14 @@ struct job {
     struct pp_progress progress;
 };
 
-/* ---- where the recordings go ---------------------------------------------------------------------------------------------------------- */
+/* ---- where the recordings go ---- */
 
 static pp_status make_dir(struct job *j, struct pp_err *err)
 {
     const char *tmp = getenv("TMPDIR");
     size_t size = sizeof(j->dir);
-    int n = j->o->keep ? snprintf(j->dir, size, "%s", j->o->keep) : snprintf(j->dir, size, "%s/pipeprobe-ci-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    int n = j->o->keep ? snprintf(j->dir, size, "%s", j->o->keep)
+                       : snprintf(j->dir, size, "%s/pipeprobe-ci-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (n >= (int)size)
         return pp_fail(err, PP_E_USAGE, "the directory's name is too long (%d bytes)", n);
     int failed = j->o->keep ? mkdir(j->dir, 0777) != 0 && errno != EEXIST : mkdtemp(j->dir) == NULL;
@@ -63,9 +65,10 @@ static void remove_dir(struct job *j)
     rmdir(j->dir);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
-static pp_status make_one(struct job *j, enum pp_ci_side side, const char *name, struct pp_runs *into, struct pp_err *err)
+static pp_status make_one(struct job *j, enum pp_ci_side side, const char *name, struct pp_runs *into,
+                          struct pp_err *err)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/%s.sqlite", j->dir, name);
@@ -81,7 +84,8 @@ static pp_status warm_up(struct job *j, struct pp_err *err)
     char path[PATH_MAX];
     pp_status st = PP_OK;
     for (int64_t i = 0; i < j->o->warmup_runs && st == PP_OK; i++) {
-        pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1, (long long)j->o->warmup_runs);
+        pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1,
+                         (long long)j->o->warmup_runs);
         snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
         st = ci_make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
         unlink(path);
@@ -115,22 +119,28 @@ static pp_status compare(struct job *j, struct pp_err *err)
     const char *base = j->o->aa ? "the same command (A/A)" : j->o->ab ? j->o->ab : j->o->baseline;
     pp_progress_clear(&j->progress);
     pp_compare_free(&j->result);
-    return pp_compare_build(&(struct pp_compare_side){base, &j->runs[PP_CI_BASE]}, &(struct pp_compare_side){"this run", &j->runs[PP_CI_HEAD]}, &j->settings, &j->result, err);
+    return pp_compare_build(&(struct pp_compare_side){base, &j->runs[PP_CI_BASE]},
+                            &(struct pp_compare_side){"this run", &j->runs[PP_CI_HEAD]}, &j->settings,
+                            &j->result, err);
 }
 
-/* ---- the job ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the job ---- */
 
 static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp_err *err)
 {
     const struct ci_opts *o = j->o;
     if (run_argc == 0)
-        return pp_fail(err, PP_E_USAGE, "what is to be run? Give the operands and options of 'pipeprobe run' after --");
+        return pp_fail(err, PP_E_USAGE,
+                       "what is to be run? Give the operands and options of 'pipeprobe run' after --");
     if (o->ab && o->aa)
         return pp_fail(err, PP_E_USAGE, "--ab and --aa are two ways to have a BASE; give one");
     if (o->update && (o->ab || o->aa))
-        return pp_fail(err, PP_E_USAGE, "--update writes the baseline that was compared with, but --%s compares with none", o->ab ? "ab" : "aa");
+        return pp_fail(err, PP_E_USAGE,
+                       "--update writes the baseline that was compared with, but --%s compares with none",
+                       o->ab ? "ab" : "aa");
     if (o->max_runs < o->runs && o->max_runs >= 0)
-        return pp_fail(err, PP_E_USAGE, "--max-runs %lld is below --runs %lld", (long long)o->max_runs, (long long)o->runs);
+        return pp_fail(err, PP_E_USAGE, "--max-runs %lld is below --runs %lld", (long long)o->max_runs,
+                       (long long)o->runs);
     j->command[PP_CI_HEAD] = (struct ci_command){.argv = run_argv, .argc = run_argc};
     j->command[PP_CI_BASE] = j->command[PP_CI_HEAD];
     if (o->ab)
@@ -138,7 +148,10 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
     j->two_sided = o->ab || o->aa;
     j->has_base = j->two_sided || access(o->baseline, F_OK) == 0;
     if (!j->has_base && !o->lenient)
-        return pp_fail(err, PP_E_NOT_FOUND, "there is no baseline %s to compare with; 'pipeprobe ci baseline save' makes one, --lenient goes on without", o->baseline);
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "there is no baseline %s to compare with; 'pipeprobe ci baseline save' makes one, --lenient goes on without",
+            o->baseline);
     pp_status st = gate_settings(&o->gate, j->allow, &j->settings, err);
     if (st == PP_OK)
         st = gate_check_outputs(&o->gate, err);
@@ -161,7 +174,9 @@ static pp_status measure(struct job *j, struct pp_err *err)
     if (st != PP_OK || !j->has_base || max == runs || !pp_compare_more_runs_help(&j->result))
         return st;
     if (!j->o->quiet)
-        fprintf(stderr, "pipeprobe ci: inconclusive after %zu runs a side; going on to %zu, as fixed beforehand\n", runs, max);
+        fprintf(stderr,
+                "pipeprobe ci: inconclusive after %zu runs a side; going on to %zu, as fixed beforehand\n",
+                runs, max);
     j->settings.look_share = pp_ci_look_share(runs, max, 1);
     st = make_runs(j, max, err);
     return st == PP_OK ? compare(j, err) : st;
@@ -180,7 +195,8 @@ static int conclude(struct job *j, struct pp_err *err)
     if (st == PP_OK && o->update && (!j->has_base || j->result.answer == PP_NOT_REGRESSED))
         st = ci_save_baseline(o, &j->runs[PP_CI_HEAD], err);
     else if (st == PP_OK && o->update && !o->quiet)
-        fprintf(stderr, "pipeprobe ci: the baseline %s stays as it is: the answer is %s\n", o->baseline, pp_answer_name(j->result.answer));
+        fprintf(stderr, "pipeprobe ci: the baseline %s stays as it is: the answer is %s\n", o->baseline,
+                pp_answer_name(j->result.answer));
     return st == PP_OK ? code : gate_fail(&pp_cmd_ci, &o->gate, err);
 }
 

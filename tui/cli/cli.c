@@ -31,7 +31,8 @@ static enum asked asks_for_help(int argc, char **argv)
     return NO_HELP;
 }
 
-int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands)
+int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
+                 const char **operands, int *n_operands)
 {
     struct pp_err err = {0};
     enum asked help = asks_for_help(argc, argv);

@@ -1,5 +1,6 @@
-/* cli/cli.h: the front hall. Each command is one file holding one table entry; main.c finds it by name. Here, and only here, a status
- * becomes a message and an exit code. Results go to stdout, everything else to stderr. */
+/* cli/cli.h: the front hall. Each command is one file holding one table entry; main.c finds it by name. Here,
+ * and only here, a status becomes a message and an exit code. Results go to stdout, everything else to
+ * stderr. */
 #ifndef PP_CLI_CLI_H
 #define PP_CLI_CLI_H
 
@@ -13,21 +14,23 @@
 /* Rows of a table that a command has beside its options, for the man page: row(i) is 0 after the last. */
 struct pp_command_rows {
     const char *title; /* "KEYS" */
-    int (*row)(size_t i, const char **name, const char **other_name, const char **text); /* other_name may be NULL */
+    int (*row)(size_t i, const char **name, const char **other_name,
+               const char **text); /* other_name may be NULL */
 };
 
 struct pp_command {
     const char *name;
-    const char *summary;     /* one line for `pipeprobe --help` */
-    const char *usage;       /* "run DATASET [options]" */
+    const char *summary; /* one line for `pipeprobe --help` */
+    const char *usage;   /* "run DATASET [options]" */
     const struct pp_opt *opts;
-    const char *notes;       /* a few lines for --help, or NULL */
-    const char *examples[2]; /* two real command lines; shown last in --help */
+    const char *notes;                  /* a few lines for --help, or NULL */
+    const char *examples[2];            /* two real command lines; shown last in --help */
     const struct pp_command_rows *rows; /* a section of its own in the man page, or NULL */
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+    int (*run)(int argc, char **argv);  /* argv[0] is the command's name; returns the exit code */
 };
 
 /* Every command, in the order of `pipeprobe --help`; main.c makes its table of it. */
+/* clang-format off */
 #define PP_COMMANDS(X) \
     X(run)             \
     X(exec)            \
@@ -42,21 +45,27 @@ struct pp_command {
     X(doctor)          \
     X(selftest)        \
     X(drain)
+/* clang-format on */
 
 #define PP_COMMAND_DECLARE(name) extern const struct pp_command pp_cmd_##name;
 PP_COMMANDS(PP_COMMAND_DECLARE)
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
-/* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the exit code.
- * operands: at least argc + 1 entries. */
-int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands);
+/* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the
+ * exit code. operands: at least argc + 1 entries. */
+int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
+                 const char **operands, int *n_operands);
 
-enum pp_color { PP_COLOR_AUTO, PP_COLOR_ALWAYS, PP_COLOR_NEVER }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
+enum pp_color {
+    PP_COLOR_AUTO,
+    PP_COLOR_ALWAYS,
+    PP_COLOR_NEVER
+}; /* --color; NO_COLOR and TERM=dumb mean never under auto */
 int pp_cli_use_color(enum pp_color when, FILE *out);
-int pp_cli_columns(FILE *out); /* terminal width; when it is none, that of COLUMNS, and without it 80 */
+int pp_cli_columns(FILE *out);      /* terminal width; when it is none, that of COLUMNS, and without it 80 */
 int pp_cli_help_columns(FILE *out); /* at most 80 */
-int pp_cli_rows(FILE *out);    /* likewise, 24 */
+int pp_cli_rows(FILE *out);         /* likewise, 24 */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
 struct pp_progress {

@@ -1,4 +1,5 @@
-/* `pipeprobe compare`: repeated runs of two versions, or of two machines' worth of options, against each other. */
+/* `pipeprobe compare`: repeated runs of two versions, or of two machines' worth of options, against each
+ * other. */
 #include "probe/base/err.h"
 #include "report/ci/baseline.h"
 #include "report/compare/load.h"
@@ -11,26 +12,34 @@ struct options {
     int paired;
 };
 
+/* clang-format off */
 static const struct pp_opt opts[] = {
     GATE_OPT_ROWS(struct options, gate, "no"),
-    {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired), .group = "Gate",
+    {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired),
+     .group = "Gate",
      .help = "pair by pair: run k of BASE and run k of HEAD were made side by side"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static pp_status check_operands(const char *const *operands, int n, struct pp_err *err)
 {
     if (n < 2)
-        return pp_fail(err, PP_E_USAGE, "compare what with what? Give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "compare what with what? Give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
     if (n > 2)
-        return pp_fail(err, PP_E_USAGE, "two operands, BASE and HEAD, but %d were given (%s, %s, %s%s); put several recordings in a directory, or a glob in quotes", n, operands[0],
-                       operands[1], operands[2], n > 3 ? ", ..." : "");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "two operands, BASE and HEAD, but %d were given (%s, %s, %s%s); put several recordings in a directory, or a glob in quotes",
+            n, operands[0], operands[1], operands[2], n > 3 ? ", ..." : "");
     return PP_OK;
 }
 
 static pp_status load(const char *operand, struct pp_runs *runs, struct pp_err *err)
 {
-    return pp_baseline_is(operand) ? pp_baseline_read(operand, runs, NULL, err) : pp_runs_load(&operand, 1, runs, err);
+    return pp_baseline_is(operand) ? pp_baseline_read(operand, runs, NULL, err)
+                                   : pp_runs_load(&operand, 1, runs, err);
 }
 
 static int run(int argc, char **argv)
@@ -59,7 +68,8 @@ static int run(int argc, char **argv)
     if (st == PP_OK)
         st = load(operands[1], &head, &err);
     if (st == PP_OK)
-        st = pp_compare_build(&(struct pp_compare_side){operands[0], &base}, &(struct pp_compare_side){operands[1], &head}, &settings, &c, &err);
+        st = pp_compare_build(&(struct pp_compare_side){operands[0], &base},
+                              &(struct pp_compare_side){operands[1], &head}, &settings, &c, &err);
     if (st == PP_OK)
         st = gate_write(&o.gate, &c, &err);
     code = st == PP_OK ? pp_compare_exit_code(&c, o.gate.strict) : gate_fail(&pp_cmd_compare, &o.gate, &err);
@@ -81,6 +91,7 @@ const struct pp_command pp_cmd_compare = {
              "errors) need one.\n"
              "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
              "comparable (--strict: 1), 4 a file is damaged or no recording.",
-    .examples = {"pipeprobe compare runs/main runs/branch", "pipeprobe compare base.json 'head-*.sqlite' --threshold samples_per_s=3%"},
+    .examples = {"pipeprobe compare runs/main runs/branch",
+                 "pipeprobe compare base.json 'head-*.sqlite' --threshold samples_per_s=3%"},
     .run = run,
 };

@@ -14,19 +14,29 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
-static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options", .help = "one document of schema pipeprobe.doctor/1"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
+     .help = "one document of schema pipeprobe.doctor/1"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+     .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static const char *meaning(const struct pp_check *c, const struct pp_finding *f)
 {
     return f->answer == PP_YES ? c->with : f->answer == PP_NO ? c->without : "so it may or may not work";
 }
 
-/* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has said why. */
+/* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has
+ * said why. */
 static void put_bandwidth(FILE *out)
 {
     struct pp_bandwidth b;
@@ -51,8 +61,11 @@ static void put_bandwidth(FILE *out)
 static void put_text(const struct options *o)
 {
     static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
-    static const enum pp_tone tone[] = {[PP_NO] = PP_TONE_BAD, [PP_YES] = PP_TONE_PLAIN, [PP_CANNOT_TELL] = PP_TONE_BAD};
-    struct pp_page page = {.out = stdout, .columns = pp_cli_columns(stdout), .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
+    static const enum pp_tone tone[] = {
+        [PP_NO] = PP_TONE_BAD, [PP_YES] = PP_TONE_PLAIN, [PP_CANNOT_TELL] = PP_TONE_BAD};
+    struct pp_page page = {.out = stdout,
+                           .columns = pp_cli_columns(stdout),
+                           .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f = {0};
         char lead[40], text[400];

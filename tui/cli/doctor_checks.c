@@ -27,7 +27,8 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...)
 {
     va_list ap;
@@ -46,7 +47,8 @@ static void look_jpeg(struct pp_finding *f)
 #else
     int simd = 0;
 #endif
-    found(f, simd ? PP_YES : PP_NO, "libjpeg-turbo %s, %s", TEXT(LIBJPEG_TURBO_VERSION), simd ? "SIMD" : "built without SIMD");
+    found(f, simd ? PP_YES : PP_NO, "libjpeg-turbo %s, %s", TEXT(LIBJPEG_TURBO_VERSION),
+          simd ? "SIMD" : "built without SIMD");
 }
 
 static void look_sqlite(struct pp_finding *f)
@@ -56,7 +58,8 @@ static void look_sqlite(struct pp_finding *f)
 
 static void look_nvtx(struct pp_finding *f)
 {
-    found(f, pp_nvtx_built() ? PP_YES : PP_NO, pp_nvtx_built() ? "found when this was compiled" : "not there when this was compiled");
+    found(f, pp_nvtx_built() ? PP_YES : PP_NO,
+          pp_nvtx_built() ? "found when this was compiled" : "not there when this was compiled");
 }
 
 /* ---- CPUs and memory ---- */
@@ -78,7 +81,8 @@ static void look_cpus(struct pp_finding *f)
     char quota[40] = "no cgroup quota";
     if (c.quota > 0)
         snprintf(quota, sizeof(quota), "cgroup quota %.3g", c.quota);
-    found(f, c.usable >= c.online ? PP_YES : PP_NO, "%.3g usable of %d online (affinity %d, %s)", c.usable, c.online, c.affinity, quota);
+    found(f, c.usable >= c.online ? PP_YES : PP_NO, "%.3g usable of %d online (affinity %d, %s)", c.usable,
+          c.online, c.affinity, quota);
 }
 
 static void look_memory(struct pp_finding *f)
@@ -95,7 +99,8 @@ static void look_memlock(struct pp_finding *f)
 {
     struct rlimit limit;
     char text[32];
-    size_t trial = (size_t)64 << 20; /* a batch of 64 float32 images is 37 MiB; root locks beyond the limit, so try it */
+    size_t trial = (size_t)64
+                   << 20; /* a batch of 64 float32 images is 37 MiB; root locks beyond the limit, so try it */
     void *p = mmap(NULL, trial, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int locks = p != MAP_FAILED && mlock(p, trial) == 0;
     if (p != MAP_FAILED)
@@ -128,8 +133,10 @@ static void look_tsc(struct pp_finding *f)
     unsigned a, b, c, d = 0;
     char source[64];
     int invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
-    int known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
-    found(f, invariant ? PP_YES : PP_NO, "%s; the kernel's clock source is %s", invariant ? "invariant" : "not declared invariant", known ? source : "unknown");
+    int known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+                           sizeof(source));
+    found(f, invariant ? PP_YES : PP_NO, "%s; the kernel's clock source is %s",
+          invariant ? "invariant" : "not declared invariant", known ? source : "unknown");
 #else
     found(f, PP_NO, "not an x86 CPU");
 #endif
@@ -165,7 +172,9 @@ static void look_nowait(struct pp_finding *f)
     } else {
         ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
         int told = n >= 0 || errno == EAGAIN;
-        found(f, told ? PP_YES : PP_NO, "%s%s", told ? "RWF_NOWAIT works in this directory" : "RWF_NOWAIT in this directory: ", told ? "" : strerror(errno));
+        found(f, told ? PP_YES : PP_NO, "%s%s",
+              told ? "RWF_NOWAIT works in this directory" : "RWF_NOWAIT in this directory: ",
+              told ? "" : strerror(errno));
     }
     if (fd >= 0)
         close(fd);
@@ -179,13 +188,15 @@ static void look_cuda(struct pp_finding *f)
     struct pp_err err;
     char name[64] = "";
     int n, device;
-    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK || pp_cuda_driver_devices(&cu, &n, &err) != PP_OK) {
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK ||
+        pp_cuda_driver_devices(&cu, &n, &err) != PP_OK) {
         found(f, PP_NO, "%s", err.text);
         return;
     }
     if (cu.cuDeviceGet(&device, 0) == 0)
         cu.cuDeviceGetName(name, sizeof(name), device);
-    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s", cu.version / 1000, cu.version % 1000 / 10);
+    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s",
+          cu.version / 1000, cu.version % 1000 / 10);
 }
 
 /* Opening the device tries each value that the kernel can be given, and the length of a step. */
@@ -196,8 +207,13 @@ static pp_status try_kernels(enum pp_dtype dtype, char *note, size_t size, struc
     struct pp_device_info info = {0};
     pp_status st = pp_transform_parse("rrc:224,normalize=imagenet", dtype, &t, err);
     if (st == PP_OK)
-        st = pp_device_open(&(struct pp_device_opts){.kind = "cuda", .normalize = &(struct pp_device_normalize){
-            .plane = 224 * 224, .value_bytes = pp_dtype_size(dtype), .table = pp_transform_values(t)}}, &d, err);
+        st = pp_device_open(
+            &(struct pp_device_opts){.kind = "cuda",
+                                     .normalize = &(
+                                         struct pp_device_normalize){.plane = 224 * 224,
+                                                                     .value_bytes = pp_dtype_size(dtype),
+                                                                     .table = pp_transform_values(t)}},
+            &d, err);
     if (d)
         pp_device_info(d, &info);
     snprintf(note, size, "%s", info.note ? info.note : "");
@@ -210,7 +226,8 @@ static void look_kernels(struct pp_finding *f)
 {
     char note[200];
     struct pp_err err;
-    if (try_kernels(PP_DTYPE_F32, note, sizeof(note), &err) != PP_OK || try_kernels(PP_DTYPE_F16, note, sizeof(note), &err) != PP_OK)
+    if (try_kernels(PP_DTYPE_F32, note, sizeof(note), &err) != PP_OK ||
+        try_kernels(PP_DTYPE_F16, note, sizeof(note), &err) != PP_OK)
         found(f, PP_NO, "%s", err.text);
     else
         found(f, PP_YES, "f32 and f16 as on the CPU%s%s", note[0] ? "; " : "", note);
@@ -244,20 +261,34 @@ static void look_nvml(struct pp_finding *f)
 }
 
 const struct pp_check pp_checks[] = {
-    {"JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower than it could be"},
-    {"recordings", look_sqlite, "recordings are read and written", "STRICT tables need SQLite 3.37: recordings cannot be written"},
-    {"AVX2", look_avx2, "resize and normalise use it", "resize and normalise take the portable path: same bits, slower"},
-    {"all CPUs usable", look_cpus, "workers can use every CPU of the machine", "--workers auto goes by the usable ones"},
-    {"memory", look_memory, "batch slots are kept within it", "batch slots cannot be checked against what is free"},
-    {"page-locked batches", look_memlock, "batch slots can be locked in memory", "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
-    {"run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking", "oversubscription cannot be told from slow work: causes stay open"},
-    {"page-cache hits", look_nowait, "each read says how much came from the page cache", "whether storage was read or the cache cannot be told here"},
-    {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded", "pressure of the whole machine is not recorded"},
+    {"JPEG decoding", look_jpeg, "decoding runs at full speed",
+     "decoding is several times slower than it could be"},
+    {"recordings", look_sqlite, "recordings are read and written",
+     "STRICT tables need SQLite 3.37: recordings cannot be written"},
+    {"AVX2", look_avx2, "resize and normalise use it",
+     "resize and normalise take the portable path: same bits, slower"},
+    {"all CPUs usable", look_cpus, "workers can use every CPU of the machine",
+     "--workers auto goes by the usable ones"},
+    {"memory", look_memory, "batch slots are kept within it",
+     "batch slots cannot be checked against what is free"},
+    {"page-locked batches", look_memlock, "batch slots can be locked in memory",
+     "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
+    {"run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking",
+     "oversubscription cannot be told from slow work: causes stay open"},
+    {"page-cache hits", look_nowait, "each read says how much came from the page cache",
+     "whether storage was read or the cache cannot be told here"},
+    {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded",
+     "pressure of the whole machine is not recorded"},
     {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
-    {"CUDA driver", look_cuda, "batches are copied to it", "copies go over the host stand-in: a link of stated bandwidth"},
-    {"CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy", "neither --wire u8 nor --step cuda can be used on a device"},
-    {"CUPTI", look_cupti, "what the GPU does is recorded", "what the GPU does is not measured: its idle time has no causes"},
-    {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded", "GPU utilisation, memory and PCIe traffic are not recorded"},
-    {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase", "phases are not announced through NVTX"},
+    {"CUDA driver", look_cuda, "batches are copied to it",
+     "copies go over the host stand-in: a link of stated bandwidth"},
+    {"CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
+     "neither --wire u8 nor --step cuda can be used on a device"},
+    {"CUPTI", look_cupti, "what the GPU does is recorded",
+     "what the GPU does is not measured: its idle time has no causes"},
+    {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded",
+     "GPU utilisation, memory and PCIe traffic are not recorded"},
+    {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase",
+     "phases are not announced through NVTX"},
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);

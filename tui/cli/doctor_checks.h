@@ -1,5 +1,5 @@
-/* cli/doctor_checks.h: what this machine and this build can do, one row per capability. Each check looks by itself, changes nothing, and
- * says so when it cannot tell. */
+/* cli/doctor_checks.h: what this machine and this build can do, one row per capability. Each check looks by
+ * itself, changes nothing, and says so when it cannot tell. */
 #ifndef PP_CLI_DOCTOR_CHECKS_H
 #define PP_CLI_DOCTOR_CHECKS_H
 

@@ -15,11 +15,15 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "lock-fd", .type = PP_OPT_INT, .offset = AT(lock_fd), .min = -1, .max = 1 << 20, .dflt = "-1", .group = "Options", .arg = "FD", .help = "inherited descriptor that holds the session's lock"},
-    {.name = "ready-fd", .type = PP_OPT_INT, .offset = AT(ready_fd), .min = -1, .max = 1 << 20, .dflt = "-1", .arg = "FD", .help = "where to say that it is ready, or why not; without it, stay in the foreground"},
+    {.name = "lock-fd", .type = PP_OPT_INT, .offset = AT(lock_fd), .min = -1, .max = 1 << 20, .dflt = "-1",
+     .group = "Options", .arg = "FD", .help = "inherited descriptor that holds the session's lock"},
+    {.name = "ready-fd", .type = PP_OPT_INT, .offset = AT(ready_fd), .min = -1, .max = 1 << 20, .dflt = "-1",
+     .arg = "FD", .help = "where to say that it is ready, or why not; without it, stay in the foreground"},
     {.name = NULL},
 };
+/* clang-format on */
 
 struct answer {
     int fd;
@@ -40,7 +44,8 @@ static void ready(void *ctx, const struct pp_err *failed)
     say(ctx, failed ? failed->text : PP_COLLECTOR_READY);
 }
 
-/* A session of its own: what ends the program's terminal or process group is not to end the collector. 1 in the process that is to end. */
+/* A session of its own: what ends the program's terminal or process group is not to end the collector. 1 in
+ * the process that is to end. */
 static int detach(struct answer *a)
 {
     pid_t pid = fork();
@@ -60,7 +65,8 @@ static int run(int argc, char **argv)
     int n, exit_code;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     if (!operands)
-        return pp_cli_fail(&pp_cmd_drain, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
+        return pp_cli_fail(&pp_cmd_drain,
+                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
     exit_code = pp_cli_parse(&pp_cmd_drain, &set, argc, argv, operands, &n);
     if (exit_code >= 0)
         goto out;
@@ -68,7 +74,9 @@ static int run(int argc, char **argv)
     exit_code = 0;
     pp_status status = PP_OK;
     if (n != 1 || o.lock_fd < 0)
-        status = pp_fail(&err, PP_E_USAGE, "libpipeprobe starts this beside a program that records; to look at a run use 'pipeprobe report FILE'");
+        status = pp_fail(
+            &err, PP_E_USAGE,
+            "libpipeprobe starts this beside a program that records; to look at a run use 'pipeprobe report FILE'");
     else if (answer.fd >= 0 && detach(&answer))
         goto out;
     else
@@ -87,6 +95,7 @@ const struct pp_command pp_cmd_drain = {
     .opts = opts,
     .notes = "Started by pp_open() (pipeprobe/pipeprobe.h) as a process of its own; ends when\n"
              "the last process of the session has closed or died, and leaves FILE finished.",
-    .examples = {"PATH=build/release:$PATH build/release/samples/c_loader c.sqlite", "pipeprobe report c.sqlite"},
+    .examples = {"PATH=build/release:$PATH build/release/samples/c_loader c.sqlite",
+                 "pipeprobe report c.sqlite"},
     .run = run,
 };

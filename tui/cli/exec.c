@@ -1,5 +1,6 @@
-/* `pipeprobe exec`: runs somebody else's program and records its NVTX ranges, without Nsight and without a GPU. The program's standard
- * streams, signals and exit status are its own; ours are one or two lines on stderr, at the end. */
+/* `pipeprobe exec`: runs somebody else's program and records its NVTX ranges, without Nsight and without a
+ * GPU. The program's standard streams, signals and exit status are its own; ours are one or two lines on
+ * stderr, at the end. */
 #include "tui/cli/cli.h"
 #include "tui/cli/exec_map.h"
 #include "tui/cli/exec_record.h"
@@ -27,18 +28,24 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
      .help = "phases of range names: FILE, dali or pytorch; again for more"},
-    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
-    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
-    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0", .help = "no notes on stderr, only errors"},
-    {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS, .min = 1024, .max = 4194304,
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
+     .help = "replace FILE"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
+     .help = "no notes on stderr, only errors"},
+    {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
+     .min = 1024, .max = 4194304,
      .help = "spans a thread can be ahead of the disk (64 bytes each)"},
     {.name = NULL},
 };
+/* clang-format on */
 
-/* ---- the injection library -------------------------------------------------------------------------------------------------------- */
+/* ---- the injection library ---- */
 
 static int usable(const char *path, char *out)
 {
@@ -52,17 +59,22 @@ static pp_status find_library(char *out, struct pp_err *err)
     char self[PATH_MAX], path[PATH_MAX];
     const char *asked = getenv("PIPEPROBE_INJECT_LIB");
     if (asked && *asked)
-        return usable(asked, out) ? PP_OK : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB=%s cannot be read", asked);
+        return usable(asked, out)
+                   ? PP_OK
+                   : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB=%s cannot be read", asked);
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
     const char *dir = dirname(self);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if ((size_t)snprintf(path, sizeof(path), "%s/%s" LIBRARY, dir, places[i]) < sizeof(path) && usable(path, out))
+        if ((size_t)snprintf(path, sizeof(path), "%s/%s" LIBRARY, dir, places[i]) < sizeof(path) &&
+            usable(path, out))
             return PP_OK;
-    return pp_fail(err, PP_E_NOT_FOUND, LIBRARY " is neither in %s nor in its ../lib; say where it is with PIPEPROBE_INJECT_LIB", dir);
+    return pp_fail(err, PP_E_NOT_FOUND,
+                   LIBRARY " is neither in %s nor in its ../lib; say where it is with PIPEPROBE_INJECT_LIB",
+                   dir);
 }
 
-/* ---- what the program gets ------------------------------------------------------------------------------------------------------------ */
+/* ---- what the program gets ---- */
 
 struct surroundings {
     char library[PATH_MAX], session[PATH_MAX];
@@ -88,7 +100,8 @@ static void make_environment(struct surroundings *s)
     s->env[2] = s->set_next;
 }
 
-static void store_config(struct pp_store *store, const struct options *o, char *const *argv, size_t map_rows, const struct surroundings *s)
+static void store_config(struct pp_store *store, const struct options *o, char *const *argv, size_t map_rows,
+                         const struct surroundings *s)
 {
     char text[4096] = "pipeprobe exec --";
     size_t n = strlen(text);
@@ -106,26 +119,36 @@ static void store_config(struct pp_store *store, const struct options *o, char *
     pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
 }
 
-/* ---- the closing words ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the closing words ---- */
 
 static void say_totals(const struct exec_record *r, const char *program)
 {
     const struct exec_totals *t = &r->totals;
     char spans[32], dropped[32];
     if (!t->processes) {
-        fprintf(stderr, "pipeprobe exec: %s made no NVTX call that reached us, so %s holds no span. It may have no NVTX annotations, or none on the path it took; be "
-                        "built with NVTX_DISABLE; be set-user-ID, 32-bit or statically linked; or clear its environment\n", program, r->path);
+        fprintf(
+            stderr,
+            "pipeprobe exec: %s made no NVTX call that reached us, so %s holds no span. It may have no NVTX annotations, or none on the path it took; be "
+            "built with NVTX_DISABLE; be set-user-ID, 32-bit or statically linked; or clear its environment\n",
+            program, r->path);
         return;
     }
-    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s in %u process%s recorded in %s\n", pp_text_count(spans, sizeof(spans), (double)t->spans),
-            t->spans == 1 ? "" : "s", t->threads, t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
+    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s in %u process%s recorded in %s\n",
+            pp_text_count(spans, sizeof(spans), (double)t->spans), t->spans == 1 ? "" : "s", t->threads,
+            t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
     if (t->dropped)
-        fprintf(stderr, "pipeprobe exec: %s more were lost because rings were full; give a larger --ring-spans\n", pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
+        fprintf(stderr,
+                "pipeprobe exec: %s more were lost because rings were full; give a larger --ring-spans\n",
+                pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
     if (t->ringless)
-        fprintf(stderr, "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
-                (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s", r->rings);
+        fprintf(
+            stderr,
+            "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
+            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s", r->rings);
     if (t->chained == 2)
-        fprintf(stderr, "pipeprobe exec: the tool that held NVTX_INJECTION64_PATH could not be attached; it saw nothing\n");
+        fprintf(
+            stderr,
+            "pipeprobe exec: the tool that held NVTX_INJECTION64_PATH could not be attached; it saw nothing\n");
 }
 
 static int has_phase(const struct pp_report *r, pp_phase phase)
@@ -136,7 +159,8 @@ static int has_phase(const struct pp_report *r, pp_phase phase)
     return 0;
 }
 
-/* A verdict needs to know when the trainer waited and when it worked; without both phases there is none, and we say what is missing. */
+/* A verdict needs to know when the trainer waited and when it worked; without both phases there is none, and
+ * we say what is missing. */
 static void say_verdict(const struct exec_record *r)
 {
     struct pp_err err;
@@ -144,14 +168,18 @@ static void say_verdict(const struct exec_record *r)
     if (pp_report_build(r->path, &report, &err) != PP_OK)
         fprintf(stderr, "pipeprobe exec: no verdict: %s\n", err.text);
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
-        fprintf(stderr, "pipeprobe exec: no verdict: it needs ranges that a map names data_wait and step, and there are %s; see --map\n",
-                has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step" : has_phase(report, PP_PHASE_STEP) ? "none for data_wait" : "neither");
+        fprintf(
+            stderr,
+            "pipeprobe exec: no verdict: it needs ranges that a map names data_wait and step, and there are %s; see --map\n",
+            has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
+            : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
+                                                  : "neither");
     else
         fprintf(stderr, "pipeprobe exec: %s\n", report->verdict.sentence);
     pp_report_free(report);
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static int failed_before(const struct pp_err *err)
 {
@@ -160,7 +188,8 @@ static int failed_before(const struct pp_err *err)
 }
 
 /* Everything up to the program's start. 0, or the exit code after a message. */
-static int start(const struct options *o, char *const *program, struct exec_record *rec, struct surroundings *s, struct pp_launch *launch)
+static int start(const struct options *o, char *const *program, struct exec_record *rec,
+                 struct surroundings *s, struct pp_launch *launch)
 {
     struct pp_err err;
     char *map_text = NULL;
@@ -190,9 +219,14 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     make_environment(s);
     store_config(rec->store, o, program, map_rows, s);
     if (s->next && !o->quiet)
-        fprintf(stderr, "pipeprobe exec: NVTX_INJECTION64_PATH is held by %s; both it and pipeprobe get the calls\n", s->next);
+        fprintf(stderr,
+                "pipeprobe exec: NVTX_INJECTION64_PATH is held by %s; both it and pipeprobe get the calls\n",
+                s->next);
     if (s->nested && !o->quiet)
-        fprintf(stderr, "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one does not see %s\n", program[0]);
+        fprintf(
+            stderr,
+            "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one does not see %s\n",
+            program[0]);
     code = pp_launch_start(launch, program, s->env, &err);
     if (code) {
         exec_record_abandon(rec);
@@ -258,7 +292,8 @@ static int exec_main(int argc, char **argv)
         if (n_operands)
             pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
         else
-            pp_fail(&err, PP_E_USAGE, "which program? Write it behind --: pipeprobe exec -- python3 train.py");
+            pp_fail(&err, PP_E_USAGE,
+                    "which program? Write it behind --: pipeprobe exec -- python3 train.py");
         code = failed_before(&err);
     } else {
         code = run_program(&o, argv + own + 1);
@@ -278,6 +313,7 @@ const struct pp_command pp_cmd_exec = {
              "keep their names and there is no verdict. Exit code: the program's; 128+N when\n"
              "signal N ended it; 127 not found, 126 not executable, 125 pipeprobe could not\n"
              "begin.",
-    .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1", "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
+    .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1",
+                 "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,
 };

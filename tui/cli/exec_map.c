@@ -23,9 +23,11 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
     }
     if (dir && (size_t)snprintf(path, size, "%s/%s.map", dir, name) < size && access(path, R_OK) == 0)
         return PP_OK;
-    if ((size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) && shipped_find("maps", file, path, size))
+    if ((size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) &&
+        shipped_find("maps", file, path, size))
         return PP_OK;
-    return pp_fail(err, PP_E_NOT_FOUND, "there is no map %s: neither a file nor a shipped map (dali, pytorch)", name);
+    return pp_fail(err, PP_E_NOT_FOUND,
+                   "there is no map %s: neither a file nor a shipped map (dali, pytorch)", name);
 }
 
 static pp_status append_file(char **text, size_t *n, const char *path, struct pp_err *err)

@@ -6,8 +6,8 @@
 
 #include <pipeprobe/status.h>
 
-/* Each item of maps is a file, or the name of a shipped map ("pytorch"). *text (free it) is all of them, one behind the other, checked; *rows
- * counts their rows. No maps: an empty text. */
+/* Each item of maps is a file, or the name of a shipped map ("pytorch"). *text (free it) is all of them, one
+ * behind the other, checked; *rows counts their rows. No maps: an empty text. */
 pp_status exec_map_read(const struct pp_opt_list *maps, char **text, size_t *rows, struct pp_err *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the session directory: what is in it besides the rings -------------------------------------------------------------------- */
+/* ---- the session directory: what is in it besides the rings ---- */
 
 typedef void process_fn(struct exec_record *r, const struct pp_process_file *f);
 
@@ -27,11 +27,12 @@ static void take_processes(struct exec_record *r, process_fn *fn)
     if (!d)
         return;
     for (struct dirent *e; (e = readdir(d));) {
-        if (strncmp(e->d_name, PP_PROCESS_FILE_PREFIX, strlen(PP_PROCESS_FILE_PREFIX)) != 0
-            || (size_t)snprintf(path, sizeof(path), "%s/%s", r->rings, e->d_name) >= sizeof(path))
+        if (strncmp(e->d_name, PP_PROCESS_FILE_PREFIX, strlen(PP_PROCESS_FILE_PREFIX)) != 0 ||
+            (size_t)snprintf(path, sizeof(path), "%s/%s", r->rings, e->d_name) >= sizeof(path))
             continue;
         int fd = fn ? pp_io_open(path, O_RDONLY | O_NOFOLLOW, 0) : -1;
-        if (fd >= 0 && pp_io_pread_full(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f) && memcmp(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic)) == 0) {
+        if (fd >= 0 && pp_io_pread_full(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f) &&
+            memcmp(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic)) == 0) {
             f.command[sizeof(f.command) - 1] = '\0';
             fn(r, &f);
         }
@@ -64,7 +65,7 @@ static pp_status write_map(const struct exec_record *r, const char *text, struct
     return *text ? pp_io_write_atomic(map_path(r).text, text, strlen(text), err) : PP_OK;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning ---- */
 
 static void store_start(struct exec_record *r)
 {
@@ -75,12 +76,14 @@ static void store_start(struct exec_record *r)
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)pp_clock_of(CLOCK_REALTIME), "ns");
 }
 
-pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans, const char *map_text, struct pp_err *err)
+pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans, const char *map_text,
+                            struct pp_err *err)
 {
     snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
     pp_status st = pp_store_create(&(struct pp_store_opts){.path = r->path, .force = force}, &r->store, err);
     if (st == PP_OK)
-        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = ring_spans}, &r->session, err);
+        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = ring_spans},
+                             &r->session, err);
     if (st != PP_OK)
         return st;
     clear_session_dir(r); /* of a run that was killed */
@@ -92,11 +95,12 @@ pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans,
     if (st == PP_OK)
         st = pp_store_commit(r->store, err);
     if (st == PP_OK)
-        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain, err);
+        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store}, &r->drain,
+                            err);
     return st;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void take_process(struct exec_record *r, const struct pp_process_file *f)
 {
@@ -108,7 +112,8 @@ static void take_process(struct exec_record *r, const struct pp_process_file *f)
         {"ranges", "started while 4,096 start/end ranges were open", f->too_many},
         {"names", "the table of names was full: their spans are there, without a name", f->unnamed},
         {"events", "their thread could not be given a ring", f->unthreaded},
-        {"events", "made inside a call of the recorder itself, by a signal handler or an annotated allocator", f->reentrant},
+        {"events", "made inside a call of the recorder itself, by a signal handler or an annotated allocator",
+         f->reentrant},
     };
     char pid[24], text[sizeof(f->command) + 40];
     snprintf(pid, sizeof(pid), "%lld", (long long)f->pid);

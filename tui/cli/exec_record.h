@@ -1,5 +1,5 @@
-/* cli/exec_record.h: the recording of a foreign program: a session that its processes join -> drain -> store (one SQLite file), the map they
- * read their phases from, and what they say about themselves at the end. */
+/* cli/exec_record.h: the recording of a foreign program: a session that its processes join -> drain -> store
+ * (one SQLite file), the map they read their phases from, and what they say about themselves at the end. */
 #ifndef PP_CLI_EXEC_RECORD_H
 #define PP_CLI_EXEC_RECORD_H
 
@@ -9,8 +9,8 @@
 /* What was recorded, for the closing words. */
 struct exec_totals {
     uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
-    unsigned threads, processes; /* with spans or not, but with an NVTX call */
-    int chained;                 /* 1: another tool was attached, 2: it could not be */
+    unsigned threads, processes;       /* with spans or not, but with an NVTX call */
+    int chained;                       /* 1: another tool was attached, 2: it could not be */
 };
 
 struct exec_record {
@@ -21,10 +21,12 @@ struct exec_record {
     struct exec_totals totals;
 };
 
-/* Creates the file, the session "PATH.rings" with map_text (may be empty) beside the rings, and starts the drain. */
-pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans, const char *map_text, struct pp_err *err);
-/* Stops the drain and finishes the file. exit_code is the program's; outcome: "finished" or "interrupted". The file stays readable whatever
- * fails; err says what is missing. */
+/* Creates the file, the session "PATH.rings" with map_text (may be empty) beside the rings, and starts the
+ * drain. */
+pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans, const char *map_text,
+                            struct pp_err *err);
+/* Stops the drain and finishes the file. exit_code is the program's; outcome: "finished" or "interrupted".
+ * The file stays readable whatever fails; err says what is missing. */
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err);
 /* The program did not start: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);

@@ -15,17 +15,26 @@ struct options {
 };
 
 #define ROW(name, help) {#name, help},
-static const struct pp_opt_choice formats[] = {{"auto", "by the suffix of --output"}, PP_EXPORT_FORMATS(ROW) {NULL, NULL}};
+static const struct pp_opt_choice formats[] = {
+    {"auto", "by the suffix of --output"},
+    PP_EXPORT_FORMATS(ROW){NULL, NULL},
+};
 #undef ROW
 
 #define AT(field) offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "to", .letter = 't', .type = PP_OPT_CHOICE, .offset = AT(to), .arg = "FORMAT", .choices = formats, .dflt = "auto", .group = "Options", .help = "what to write"},
-    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "default: FILE with the format's suffix; - is standard output"},
-    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
-    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .help = "nothing on standard error but failures"},
+    {.name = "to", .letter = 't', .type = PP_OPT_CHOICE, .offset = AT(to), .arg = "FORMAT",
+     .choices = formats, .dflt = "auto", .group = "Options", .help = "what to write"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .help = "default: FILE with the format's suffix; - is standard output"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
+     .help = "replace an existing output file"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet),
+     .help = "nothing on standard error but failures"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static volatile sig_atomic_t interrupted;
 
@@ -35,7 +44,8 @@ static void on_signal(int sig)
     interrupted = 1;
 }
 
-/* So that an export that is stopped takes its temporary file along; a second Ctrl-C ends the process as usual. */
+/* So that an export that is stopped takes its temporary file along; a second Ctrl-C ends the process as
+ * usual. */
 static void catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
@@ -51,19 +61,28 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
     struct pp_progress *p = ctx;
     char text[32];
     if (p->on)
-        pp_progress_line(p, "%s spans, %.0f %%", pp_text_count(text, sizeof(text), (double)done), total ? 100.0 * (double)done / (double)total : 100.0);
+        pp_progress_line(p, "%s spans, %.0f %%", pp_text_count(text, sizeof(text), (double)done),
+                         total ? 100.0 * (double)done / (double)total : 100.0);
     return interrupted;
 }
 
-/* ---- what to export, as what, to where ------------------------------------------------------------------------------------- */
+/* ---- what to export, as what, to where ---- */
 
 static pp_status choose_format(const struct options *o, const struct pp_exporter **to, struct pp_err *err)
 {
-    *to = o->to ? pp_exporters[o->to - 1] : o->output ? pp_exporter_by_suffix(o->output) : NULL; /* choice 0 is "auto" */
+    *to = o->to       ? pp_exporters[o->to - 1]
+          : o->output ? pp_exporter_by_suffix(o->output)
+                      : NULL; /* choice 0 is "auto" */
     if (*to)
         return PP_OK;
-    return o->output ? pp_fail(err, PP_E_USAGE, "%s does not tell the format; give --to, 'pipeprobe export --help' lists the formats", o->output)
-                     : pp_fail(err, PP_E_USAGE, "which format? Give --to, or -o with a suffix that tells it; 'pipeprobe export --help' lists them");
+    return o->output
+               ? pp_fail(
+                     err, PP_E_USAGE,
+                     "%s does not tell the format; give --to, 'pipeprobe export --help' lists the formats",
+                     o->output)
+               : pp_fail(
+                     err, PP_E_USAGE,
+                     "which format? Give --to, or -o with a suffix that tells it; 'pipeprobe export --help' lists them");
 }
 
 static int has_suffix(const char *path, const char *suffix)
@@ -72,7 +91,8 @@ static int has_suffix(const char *path, const char *suffix)
     return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
-/* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees. */
+/* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
+ */
 static char *default_output(const char *input, const struct pp_exporter *to)
 {
     size_t n = strlen(input) - (has_suffix(input, ".sqlite") ? strlen(".sqlite") : 0);
@@ -82,7 +102,8 @@ static char *default_output(const char *input, const struct pp_exporter *to)
     return path;
 }
 
-static pp_status choose_output(const struct options *o, const char *input, const struct pp_exporter *to, char **out, struct pp_err *err)
+static pp_status choose_output(const struct options *o, const char *input, const struct pp_exporter *to,
+                               char **out, struct pp_err *err)
 {
     *out = o->output ? strdup(o->output) : default_output(input, to);
     if (!*out)
@@ -92,7 +113,7 @@ static pp_status choose_output(const struct options *o, const char *input, const
     return PP_OK;
 }
 
-/* ---- what the user should know ---------------------------------------------------------------------------------------------- */
+/* ---- what the user should know ---- */
 
 /* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
 static void warn_sibling(const char *out)
@@ -110,7 +131,8 @@ static void say_loss(void *ctx, const char *what, uint64_t count, const char *wh
     char text[32];
     (void)ctx;
     if (count)
-        fprintf(stderr, "note: the recording lacks %s %s: %s\n", pp_text_count(text, sizeof(text), (double)count), what, why);
+        fprintf(stderr, "note: the recording lacks %s %s: %s\n",
+                pp_text_count(text, sizeof(text), (double)count), what, why);
     else /* not a number of things */
         fprintf(stderr, "note: %s: %s\n", what, why);
 }
@@ -121,17 +143,21 @@ static void say_losses(const struct pp_source *source)
     source->each_loss(source->ctx, say_loss, NULL, &err);
 }
 
-static void say_done(const struct pp_source *source, const struct pp_exporter *to, const char *out, const struct pp_export_result *r)
+static void say_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
+                     const struct pp_export_result *r)
 {
     char text[32];
     int to_stdout = strcmp(out, "-") == 0;
-    fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans), to_stdout ? "standard output" : out);
+    fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans),
+            to_stdout ? "standard output" : out);
     if (r->gpu_rows)
-        fprintf(stderr, "%s rows of what the GPU did with them\n", pp_text_count(text, sizeof(text), (double)r->gpu_rows));
+        fprintf(stderr, "%s rows of what the GPU did with them\n",
+                pp_text_count(text, sizeof(text), (double)r->gpu_rows));
     say_losses(source);
     if (r->damaged_chunks)
         fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
-                pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is", "chunks of the recording are"));
+                pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is",
+                                "chunks of the recording are"));
     if (to->next && !to_stdout) {
         fputs("next: ", stderr);
         fprintf(stderr, to->next, out);
@@ -141,12 +167,16 @@ static void say_done(const struct pp_source *source, const struct pp_exporter *t
         warn_sibling(out);
 }
 
-static pp_status export_file(const char *input, const struct pp_exporter *to, const char *out, const struct options *o, struct pp_err *err)
+static pp_status export_file(const char *input, const struct pp_exporter *to, const char *out,
+                             const struct options *o, struct pp_err *err)
 {
     struct pp_source source;
     struct pp_export_result result;
     struct pp_progress progress;
-    struct pp_export_opts eo = {.out = out, .force = o->force, .progress = on_progress, .progress_ctx = &progress};
+    struct pp_export_opts eo = {.out = out,
+                                .force = o->force,
+                                .progress = on_progress,
+                                .progress_ctx = &progress};
     pp_status st = pp_source_open(input, &source, err);
     if (st != PP_OK)
         goto out;
@@ -165,7 +195,8 @@ static pp_status read_operand(const char *const *operands, int n, struct pp_err 
     if (n == 0)
         return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
     if (n > 1)
-        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n, operands[0], operands[1], n > 2 ? ", ..." : "");
+        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
+                       operands[0], operands[1], n > 2 ? ", ..." : "");
     return PP_OK;
 }
 

@@ -41,7 +41,9 @@ static int64_t modified_ns(const char *path, const char *tail)
     char name[PATH_MAX + 8];
     struct stat st;
     snprintf(name, sizeof(name), "%s%s", path, tail);
-    return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : -1;
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode)
+               ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec
+               : -1;
 }
 
 static pp_status in_directory(const char *dir, char *path, size_t size, struct pp_err *err)
@@ -54,7 +56,8 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
     if (!d)
         return pp_fail_errno(err, errno, "cannot list %s", dir);
     while ((e = readdir(d))) {
-        if (!ends_with(e->d_name, ".sqlite") || (size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name))
+        if (!ends_with(e->d_name, ".sqlite") ||
+            (size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name))
             continue;
         int64_t log = modified_ns(name, "-wal"), file = modified_ns(name, ""), at = log > file ? log : file;
         if (log >= 0 && now - at < FRESH_NS)
@@ -66,9 +69,11 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
     }
     closedir(d);
     if (newest < 0)
-        return pp_fail(err, PP_E_NOT_FOUND, "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);
+        return pp_fail(err, PP_E_NOT_FOUND,
+                       "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);
     if (written.n > 1)
-        return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name the one you mean", written.n, dir, written.names);
+        return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name the one you mean",
+                       written.n, dir, written.names);
     return PP_OK;
 }
 
@@ -125,13 +130,19 @@ static pp_status of_process(const char *pid, char *path, size_t size, struct pp_
     if (e == ENOENT)
         return pp_fail(err, PP_E_NOT_FOUND, "there is no process %s, and no file of that name", pid);
     if (e)
-        return pp_fail_errno(err, e, "cannot see which files process %s has open; give the FILE it records into", pid);
+        return pp_fail_errno(err, e,
+                             "cannot see which files process %s has open; give the FILE it records into",
+                             pid);
     if (f.n == 0)
         look_at_mappings(pid, &f);
     if (f.n == 0)
-        return pp_fail(err, PP_E_NOT_FOUND, "process %s records into no file; give the process of 'pipeprobe run' or 'pipeprobe exec', or the FILE", pid);
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "process %s records into no file; give the process of 'pipeprobe run' or 'pipeprobe exec', or the FILE",
+            pid);
     if (f.n > 1)
-        return pp_fail(err, PP_E_USAGE, "process %s has %d recordings open: %s; name the one you mean", pid, f.n, f.names);
+        return pp_fail(err, PP_E_USAGE, "process %s has %d recordings open: %s; name the one you mean", pid,
+                       f.n, f.names);
     snprintf(path, size, "%s", f.path);
     return PP_OK;
 }

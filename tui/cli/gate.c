@@ -13,15 +13,27 @@
 #include <unistd.h>
 
 enum { TEXT, MARKDOWN, JSON };
-const struct pp_opt_choice gate_formats[] = {{"text", NULL}, {"md", NULL}, {"json", NULL}, {NULL, NULL}};
-const struct pp_opt_choice gate_colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
+const struct pp_opt_choice gate_formats[] = {
+    {"text", NULL},
+    {"md", NULL},
+    {"json", NULL},
+    {NULL, NULL},
+};
+const struct pp_opt_choice gate_colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
 
-/* ---- settings ------------------------------------------------------------------------------------------------------------------ */
+/* ---- settings ---- */
 
 static pp_status unknown_metric(const char *option, const char *name, struct pp_err *err)
 {
     const char *near = pp_nearest(name, pp_cmp_keys());
-    return pp_fail(err, PP_E_USAGE, "--%s: there is no metric '%s'%s%s%s", option, name, near ? "; did you mean " : "; 'pipeprobe compare --help' lists them", near ? near : "", near ? "?" : "");
+    return pp_fail(err, PP_E_USAGE, "--%s: there is no metric '%s'%s%s%s", option, name,
+                   near ? "; did you mean " : "; 'pipeprobe compare --help' lists them", near ? near : "",
+                   near ? "?" : "");
 }
 
 /* "5%" or "5": percent. */
@@ -32,7 +44,8 @@ static pp_status parse_percent(const char *text, double *share, struct pp_err *e
     double v;
     snprintf(copy, sizeof(copy), "%.*s", (int)(n && text[n - 1] == '%' ? n - 1 : n), text);
     if (n >= sizeof(copy) || pp_parse_double(copy, &v) != PP_OK || !(v >= 0) || v > 10000)
-        return pp_fail(err, PP_E_USAGE, "--threshold: '%s' is no percentage; '5%%' or 'samples_per_s=5%%'", text);
+        return pp_fail(err, PP_E_USAGE, "--threshold: '%s' is no percentage; '5%%' or 'samples_per_s=5%%'",
+                       text);
     *share = v / 100;
     return PP_OK;
 }
@@ -81,10 +94,12 @@ static pp_status check_field(const char *name, struct pp_err *err)
         if (strcmp(names[i], name) == 0)
             return PP_OK;
     const char *near = pp_nearest(name, names);
-    return pp_fail(err, PP_E_USAGE, "--allow-env: no field '%s' is compared%s%s%s", name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return pp_fail(err, PP_E_USAGE, "--allow-env: no field '%s' is compared%s%s%s", name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp_compare_opts *out, struct pp_err *err)
+pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp_compare_opts *out,
+                        struct pp_err *err)
 {
     pp_status st = PP_OK;
     pp_compare_defaults(out);
@@ -106,7 +121,7 @@ pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp
     return st;
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------------------------------------- */
+/* ---- outputs ---- */
 
 /* One form of the answer into a stream; strict and looks come from the options. */
 typedef int writer(const struct gate_opts *g, const struct pp_compare *c, FILE *out);
@@ -118,7 +133,8 @@ static int write_main(const struct gate_opts *g, const struct pp_compare *c, FIL
     if (g->format == MARKDOWN)
         return pp_compare_markdown(c, out);
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
-    int file = !pp_output_is_stdout(g->output), color = file ? g->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)g->color, out);
+    int file = !pp_output_is_stdout(g->output),
+        color = file ? g->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)g->color, out);
     return pp_compare_text(c, out, color, file ? 80 : pp_cli_columns(out));
 }
 
@@ -167,8 +183,10 @@ pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
     return st;
 }
 
-/* The whole document in memory first: a file is there complete or not at all. *text is the caller's to free. */
-static pp_status to_memory(const struct gate_opts *g, const struct pp_compare *c, const struct output *o, char **text, size_t *size, struct pp_err *err)
+/* The whole document in memory first: a file is there complete or not at all. *text is the caller's to free.
+ */
+static pp_status to_memory(const struct gate_opts *g, const struct pp_compare *c, const struct output *o,
+                           char **text, size_t *size, struct pp_err *err)
 {
     *text = NULL;
     FILE *out = open_memstream(text, size);
@@ -177,7 +195,8 @@ static pp_status to_memory(const struct gate_opts *g, const struct pp_compare *c
     return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->path) : PP_OK;
 }
 
-static pp_status write_file(const struct gate_opts *g, const struct pp_compare *c, const struct output *o, struct pp_err *err)
+static pp_status write_file(const struct gate_opts *g, const struct pp_compare *c, const struct output *o,
+                            struct pp_err *err)
 {
     char *text;
     size_t size = 0;
@@ -188,9 +207,12 @@ static pp_status write_file(const struct gate_opts *g, const struct pp_compare *
     return st;
 }
 
-static pp_status write_stdout(const struct gate_opts *g, const struct pp_compare *c, const struct output *o, struct pp_err *err)
+static pp_status write_stdout(const struct gate_opts *g, const struct pp_compare *c, const struct output *o,
+                              struct pp_err *err)
 {
-    return o->write(g, c, stdout) == 0 ? PP_OK : pp_fail_errno(err, errno, "cannot write the comparison to standard output");
+    return o->write(g, c, stdout) == 0
+               ? PP_OK
+               : pp_fail_errno(err, errno, "cannot write the comparison to standard output");
 }
 
 /* The summary is GitHub's file, shared by the steps of a job: appended to. */
@@ -219,7 +241,8 @@ pp_status gate_write(const struct gate_opts *g, const struct pp_compare *c, stru
     outputs_of(g, o);
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         if (o[i].path)
-            st = pp_output_is_stdout(o[i].path) ? write_stdout(g, c, &o[i], err) : write_file(g, c, &o[i], err);
+            st = pp_output_is_stdout(o[i].path) ? write_stdout(g, c, &o[i], err)
+                                                : write_file(g, c, &o[i], err);
     if (st == PP_OK)
         st = append_summary(g, c, err);
     if (st == PP_OK && actions && strcmp(actions, "true") == 0)

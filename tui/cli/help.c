@@ -12,7 +12,8 @@ void pp_help_version(FILE *out)
 void pp_help_all(const struct pp_command *const *commands, FILE *out)
 {
     fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
-          "Usage: pipeprobe COMMAND [options]\n\nCommands:\n", out);
+          "Usage: pipeprobe COMMAND [options]\n\nCommands:\n",
+          out);
     for (; *commands; commands++)
         fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
     fputs("  help      this list, or 'pipeprobe help COMMAND'\n\n"
@@ -25,7 +26,8 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
           "  4    could not measure\n"
           "  130  interrupted\n\n"
           "Options also come from PIPEPROBE_NAME variables and from [command] sections of\n"
-          "~/.config/pipeprobe/config; the command line wins.\n", out);
+          "~/.config/pipeprobe/config; the command line wins.\n",
+          out);
 }
 
 /* "A   or   B" on two lines where one is too narrow. */

@@ -1,4 +1,5 @@
-/* cli/help.h: what --help and --version print. The command table belongs to main.c and is handed in; it ends with NULL. */
+/* cli/help.h: what --help and --version print. The command table belongs to main.c and is handed in; it ends
+ * with NULL. */
 #ifndef PP_CLI_HELP_H
 #define PP_CLI_HELP_H
 

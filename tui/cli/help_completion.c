@@ -21,7 +21,8 @@ static void put_words(FILE *out, const struct pp_opt *table)
     fputs("--help", out);
 }
 
-/* "--format|-F) words" for options whose values are known; the others that take a value complete file names. */
+/* "--format|-F) words" for options whose values are known; the others that take a value complete file names.
+ */
 static void put_values(FILE *out, const char *command, const struct pp_opt *table)
 {
     for (const struct pp_opt *o = table; o->name; o++) {
@@ -53,18 +54,21 @@ void pp_help_bash(const struct pp_command *const *commands, FILE *out)
           "    COMPREPLY=()\n"
           "    compopt -o filenames 2>/dev/null\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ] || [ \"$cmd $COMP_CWORD\" = 'help 2' ]; then\n"
-          "        COMPREPLY=($(compgen -W '", out);
+          "        COMPREPLY=($(compgen -W '",
+          out);
     for (const struct pp_command *const *c = commands; *c; c++)
         fprintf(out, "%s ", (*c)->name);
     fputs("help --help --version' -- \"$cur\"))\n"
           "        return\n"
           "    fi\n"
-          "    case \"$cmd $prev\" in\n", out);
+          "    case \"$cmd $prev\" in\n",
+          out);
     for (const struct pp_command *const *c = commands; *c; c++)
         put_values(out, (*c)->name, (*c)->opts);
     fputs("    esac\n"
           "    case $cur in\n"
-          "        -*) case $cmd in\n", out);
+          "        -*) case $cmd in\n",
+          out);
     for (const struct pp_command *const *c = commands; *c; c++) {
         fprintf(out, "            %s) COMPREPLY=($(compgen -W '", (*c)->name);
         put_words(out, (*c)->opts);
@@ -74,7 +78,8 @@ void pp_help_bash(const struct pp_command *const *commands, FILE *out)
           "        *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
           "    esac\n"
           "}\n"
-          "complete -F _pipeprobe pipeprobe\n", out);
+          "complete -F _pipeprobe pipeprobe\n",
+          out);
 }
 
 /* ---- zsh ---- */
@@ -109,9 +114,13 @@ static void put_argument(FILE *out, const struct pp_opt *o)
     }
 }
 
-static void put_zsh_option(FILE *out, const struct pp_opt *o, const char *dashes, const char *name, int takes_argument)
+static void put_zsh_option(FILE *out, const struct pp_opt *o, const char *dashes, const char *name,
+                           int takes_argument)
 {
-    fprintf(out, "            '%s%s%s%s[", o->type == PP_OPT_LIST ? "*" : "", dashes, name, takes_argument && dashes[1] ? "=" : takes_argument ? "+" : "");
+    fprintf(out, "            '%s%s%s%s[", o->type == PP_OPT_LIST ? "*" : "", dashes, name,
+            takes_argument && dashes[1] ? "="
+            : takes_argument            ? "+"
+                                        : "");
     put_spec(out, o->help);
     fputc(']', out);
     put_argument(out, o);
@@ -140,15 +149,18 @@ static void put_zsh_command(FILE *out, const struct pp_command *c)
 void pp_help_zsh(const struct pp_command *const *commands, FILE *out)
 {
     fputs("#compdef pipeprobe\n# zsh completion for pipeprobe; made by pipeprobe help --completion zsh\n"
-          "_pipeprobe() {\n    local -a commands\n    commands=(\n", out);
+          "_pipeprobe() {\n    local -a commands\n    commands=(\n",
+          out);
     for (const struct pp_command *const *c = commands; *c; c++) {
         fprintf(out, "        '%s:", (*c)->name);
         put_spec(out, (*c)->summary);
         fputs("'\n", out);
     }
-    fputs("        'help:the commands, or the options of one'\n    )\n"
-          "    if (( CURRENT == 2 )) || [[ $words[2] = help ]]; then\n        _describe command commands\n        return\n    fi\n"
-          "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n", out);
+    fputs(
+        "        'help:the commands, or the options of one'\n    )\n"
+        "    if (( CURRENT == 2 )) || [[ $words[2] = help ]]; then\n        _describe command commands\n        return\n    fi\n"
+        "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n",
+        out);
     for (const struct pp_command *const *c = commands; *c; c++)
         put_zsh_command(out, *c);
     fputs("    esac\n}\n_pipeprobe \"$@\"\n", out);

@@ -3,7 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text as roff: a backslash is written out, hyphens are ones to be searched and copied, and no line begins a request. */
+/* Text as roff: a backslash is written out, hyphens are ones to be searched and copied, and no line begins a
+ * request. */
 static void put_roff(FILE *out, const char *text)
 {
     int line_start = 1;
@@ -113,16 +114,24 @@ static void put_options(FILE *out, const struct pp_opt *table)
         group = o->group ? o->group : group;
         put_option(out, o);
     }
-    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR, \\fB\\-\\-help\\-all\\fR\nthe usual options, or all of them, on standard output\n", out);
+    fputs(
+        ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR, \\fB\\-\\-help\\-all\\fR\nthe usual options, or all of them, on standard output\n",
+        out);
 }
 
 /* ---- what all pages say ---- */
 
 static void put_exit_codes(FILE *out)
 {
-    static const struct { const char *code, *text; } codes[] = {
-        {"0", "fine"}, {"1", "a regression, or a finding above the asked threshold"}, {"2", "usage: an option, argument or path does not make sense"},
-        {"3", "inconclusive, or not comparable"}, {"4", "could not measure"}, {"130", "interrupted"},
+    static const struct {
+        const char *code, *text;
+    } codes[] = {
+        {"0", "fine"},
+        {"1", "a regression, or a finding above the asked threshold"},
+        {"2", "usage: an option, argument or path does not make sense"},
+        {"3", "inconclusive, or not comparable"},
+        {"4", "could not measure"},
+        {"130", "interrupted"},
     };
     section(out, "EXIT STATUS");
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
@@ -133,21 +142,28 @@ static void put_exit_codes(FILE *out)
 static void put_settings(FILE *out, const struct pp_command *cmd)
 {
     section(out, "ENVIRONMENT");
-    fputs("Every option also comes from a variable \\fBPIPEPROBE_\\fINAME\\fR (upper case, underscores); the command line wins.\n"
-          "\\fBNO_COLOR\\fR, when set and not empty, turns colour off. \\fBCOLUMNS\\fR is the width of text where there is no terminal.\n", out);
+    fputs(
+        "Every option also comes from a variable \\fBPIPEPROBE_\\fINAME\\fR (upper case, underscores); the command line wins.\n"
+        "\\fBNO_COLOR\\fR, when set and not empty, turns colour off. \\fBCOLUMNS\\fR is the width of text where there is no terminal.\n",
+        out);
     static const struct {
         const char *variable, *what;
     } own[] = {
-        {"PIPEPROBE_CLOCK=monotonic", "stamps spans with clock_gettime(2) also where the CPU's own counter could be used"},
+        {"PIPEPROBE_CLOCK=monotonic",
+         "stamps spans with clock_gettime(2) also where the CPU's own counter could be used"},
         {"PIPEPROBE_SIMD=portable", "transforms images without AVX2; the pixels are the same"},
         {"PIPEPROBE_MAPS", "a directory of maps that \\fBexec\\fR finds by name, before the shipped ones"},
-        {"PIPEPROBE_INJECT_LIB", "the injection library of \\fBexec\\fR, where it does not lie beside the program"},
-        {"PIPEPROBE_COLLECTOR", "the program that libpipeprobe starts to write a recording; without it \\fBpipeprobe\\fR"},
+        {"PIPEPROBE_INJECT_LIB",
+         "the injection library of \\fBexec\\fR, where it does not lie beside the program"},
+        {"PIPEPROBE_COLLECTOR",
+         "the program that libpipeprobe starts to write a recording; without it \\fBpipeprobe\\fR"},
     };
     for (size_t i = 0; !cmd && i < sizeof(own) / sizeof(*own); i++)
         fprintf(out, ".TP\n.B %s\n%s\n", own[i].variable, own[i].what);
     section(out, "FILES");
-    fputs("\\fI$XDG_CONFIG_HOME/pipeprobe/config\\fR (\\fI~/.config/pipeprobe/config\\fR): lines \\fIname\\fB = \\fIvalue\\fR under \\fB[\\fIcommand\\fB]\\fR.\n", out);
+    fputs(
+        "\\fI$XDG_CONFIG_HOME/pipeprobe/config\\fR (\\fI~/.config/pipeprobe/config\\fR): lines \\fIname\\fB = \\fIvalue\\fR under \\fB[\\fIcommand\\fB]\\fR.\n",
+        out);
 }
 
 static void put_see_also(FILE *out, const struct pp_command *const *commands, const struct pp_command *cmd)
@@ -207,8 +223,10 @@ static void put_overview(FILE *out, const struct pp_command *const *commands)
     section(out, "SYNOPSIS");
     fputs("\\fBpipeprobe\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n", out);
     section(out, "DESCRIPTION");
-    fputs("pipeprobe runs an instrumented copy of a full data loader against your own data, or records a program of yours, and says in one sentence what bounds it, with\n"
-          "the evidence, what to change and what that should gain. Results go to standard output, everything else to standard error.\n", out);
+    fputs(
+        "pipeprobe runs an instrumented copy of a full data loader against your own data, or records a program of yours, and says in one sentence what bounds it, with\n"
+        "the evidence, what to change and what that should gain. Results go to standard output, everything else to standard error.\n",
+        out);
     section(out, "COMMANDS");
     for (; *commands; commands++) {
         fprintf(out, ".TP 12\n.B %s\n", (*commands)->name);

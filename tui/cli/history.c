@@ -23,16 +23,23 @@ struct options {
 };
 
 #define AT(field) .offset = offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "db", .type = PP_OPT_STRING, AT(db), .arg = "FILE", .dflt = "pipeprobe-history.sqlite", .group = "Options", .help = "the history, a small SQLite file"},
-    {.name = "label", .type = PP_OPT_STRING, AT(label), .arg = "TEXT", .help = "add: name of the point, such as a commit; default: the time"},
-    {.name = "last", .type = PP_OPT_INT, AT(last), .min = 1, .max = PP_CHANGE_MAX, .arg = "N", .dflt = "100", .help = "show: so many points of each series, the newest"},
-    {.name = "max-p", .type = PP_OPT_DOUBLE, AT(max_p), .min = 1e-12, .max = 0.1, .arg = "P", .dflt = "0.001", .help = "show: a change point's t-test is below this"},
-    {.name = "json", .type = PP_OPT_FLAG, AT(json), .help = "show: one document of schema pipeprobe.history/1"},
+    {.name = "db", .type = PP_OPT_STRING, AT(db), .arg = "FILE", .dflt = "pipeprobe-history.sqlite",
+     .group = "Options", .help = "the history, a small SQLite file"},
+    {.name = "label", .type = PP_OPT_STRING, AT(label), .arg = "TEXT",
+     .help = "add: name of the point, such as a commit; default: the time"},
+    {.name = "last", .type = PP_OPT_INT, AT(last), .min = 1, .max = PP_CHANGE_MAX, .arg = "N", .dflt = "100",
+     .help = "show: so many points of each series, the newest"},
+    {.name = "max-p", .type = PP_OPT_DOUBLE, AT(max_p), .min = 1e-12, .max = 0.1, .arg = "P", .dflt = "0.001",
+     .help = "show: a change point's t-test is below this"},
+    {.name = "json", .type = PP_OPT_FLAG, AT(json),
+     .help = "show: one document of schema pipeprobe.history/1"},
     {.name = NULL},
 };
+/* clang-format on */
 
-/* ---- add ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- add ---- */
 
 static size_t medians(const struct pp_runs *runs, struct pp_history_value *out)
 {
@@ -44,7 +51,8 @@ static size_t medians(const struct pp_runs *runs, struct pp_history_value *out)
             if (!isnan(runs->run[i].metric[id]))
                 v[known++] = runs->run[i].metric[id];
         if (known == runs->n)
-            out[n++] = (struct pp_history_value){pp_cmp_metric((enum pp_cmp_id)id)->key, pp_stats_median(v, known), known};
+            out[n++] = (struct pp_history_value){pp_cmp_metric((enum pp_cmp_id)id)->key,
+                                                 pp_stats_median(v, known), known};
     }
     free(v);
     return n;
@@ -61,7 +69,13 @@ static pp_status add_runs(const struct options *o, const struct pp_runs *runs, s
     pp_series_name(&runs->run[0], series, sizeof(series));
     pp_status st = pp_history_open(o->db, 1, &h, err);
     if (st == PP_OK)
-        st = pp_history_add(h, &(struct pp_history_point){.utc_s = now, .label = o->label ? o->label : stamp, .series = series, .value = value, .n_values = medians(runs, value)}, err);
+        st = pp_history_add(h,
+                            &(struct pp_history_point){.utc_s = now,
+                                                       .label = o->label ? o->label : stamp,
+                                                       .series = series,
+                                                       .value = value,
+                                                       .n_values = medians(runs, value)},
+                            err);
     pp_history_close(h);
     return st;
 }
@@ -70,7 +84,8 @@ static pp_status add(const struct options *o, const char *const *words, int n, s
 {
     struct pp_runs runs = {0};
     struct pp_compare_opts strict;
-    pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, &runs, err) : pp_fail(err, PP_E_USAGE, "which runs? Give recordings, or directories of them");
+    pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, &runs, err)
+                         : pp_fail(err, PP_E_USAGE, "which runs? Give recordings, or directories of them");
     pp_compare_defaults(&strict);
     if (st == PP_OK)
         st = pp_compare_check_side(&(struct pp_compare_side){words[0], &runs}, err);
@@ -82,7 +97,7 @@ static pp_status add(const struct options *o, const char *const *words, int n, s
     return st;
 }
 
-/* ---- show ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- show ---- */
 
 struct point {
     char *label;
@@ -118,7 +133,8 @@ static const struct pp_change *change_at(const struct pp_change *c, size_t n, si
     return NULL;
 }
 
-static void put_series_text(const struct show *s, const struct point *p, size_t n, const struct pp_change *change, size_t changes)
+static void put_series_text(const struct show *s, const struct point *p, size_t n,
+                            const struct pp_change *change, size_t changes)
 {
     char value[32], by[32], day[32];
     struct tm tm;
@@ -126,16 +142,20 @@ static void put_series_text(const struct show *s, const struct point *p, size_t 
     for (size_t i = 0; i < n; i++) {
         const struct pp_change *c = change_at(change, changes, i);
         strftime(day, sizeof(day), "%Y-%m-%d %H:%M", gmtime_r(&(time_t){p[i].utc_s}, &tm));
-        printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label, pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
+        printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label,
+               pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
         if (c)
-            printf("  <- changed %s, p %.0e", pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1), c->p);
+            printf("  <- changed %s, p %.0e", pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1),
+                   c->p);
         putchar('\n');
     }
     if (n < POINTS_FOR_CHANGES)
-        printf("  %zu point%s: changes are looked for from %d on\n", n, n == 1 ? "" : "s", POINTS_FOR_CHANGES);
+        printf("  %zu point%s: changes are looked for from %d on\n", n, n == 1 ? "" : "s",
+               POINTS_FOR_CHANGES);
 }
 
-static void put_series_json(struct show *s, const struct point *p, size_t n, const struct pp_change *change, size_t changes)
+static void put_series_json(struct show *s, const struct point *p, size_t n, const struct pp_change *change,
+                            size_t changes)
 {
     struct pp_json *j = &s->json;
     pp_json_object(j);
@@ -178,7 +198,8 @@ static void finish_series(struct show *s)
     for (size_t i = 0; i < n; i++)
         values[i] = s->point[skip + i].median;
     if (n >= POINTS_FOR_CHANGES)
-        s->st = pp_change_points(values, n, &(struct pp_change_opts){.max_p = s->o->max_p}, &change, &changes, s->err);
+        s->st = pp_change_points(values, n, &(struct pp_change_opts){.max_p = s->o->max_p}, &change, &changes,
+                                 s->err);
     if (s->st == PP_OK && s->o->json)
         put_series_json(s, s->point + skip, n, change, changes);
     else if (s->st == PP_OK)
@@ -212,7 +233,8 @@ static pp_status check_metrics(const char *const *keys, int n, struct pp_err *er
     for (int i = 0; i < n; i++)
         if (pp_cmp_find(keys[i]) < 0) {
             const char *near = pp_nearest(keys[i], pp_cmp_keys());
-            return pp_fail(err, PP_E_USAGE, "there is no metric '%s'%s%s%s", keys[i], near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+            return pp_fail(err, PP_E_USAGE, "there is no metric '%s'%s%s%s", keys[i],
+                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
         }
     return PP_OK;
 }
@@ -266,7 +288,8 @@ static pp_status dispatch(const struct options *o, const char *const *words, int
         return add(o, words + 1, n - 1, err);
     if (n > 0 && strcmp(words[0], "show") == 0)
         return show(o, words + 1, n - 1, err);
-    return pp_fail(err, PP_E_USAGE, "history is followed by add or show%s%s%s", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return pp_fail(err, PP_E_USAGE, "history is followed by add or show%s%s%s", near ? "; did you mean " : "",
+                   near ? near : "", near ? "?" : "");
 }
 
 static int run(int argc, char **argv)
@@ -277,7 +300,8 @@ static int run(int argc, char **argv)
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     int n, code;
     if (!operands)
-        return pp_cli_fail(&pp_cmd_history, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
+        return pp_cli_fail(&pp_cmd_history,
+                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
     code = pp_cli_parse(&pp_cmd_history, &set, argc, argv, operands, &n);
     if (code < 0)
         code = dispatch(&o, operands, n, &err) == PP_OK ? 0 : pp_cli_fail(&pp_cmd_history, &err);
@@ -293,6 +317,7 @@ const struct pp_command pp_cmd_history = {
     .notes = "Change points: E-divisive with a t-test, from 20 points of one machine, work and\n"
              "options on; the same history gives the same answer.\n"
              "Exit codes: 0 fine, 2 usage, 3 a run is no sample, 4 a file is damaged.",
-    .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"", "pipeprobe history show samples_per_s data_wait_share"},
+    .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"",
+                 "pipeprobe history show samples_per_s data_wait_share"},
     .run = run,
 };

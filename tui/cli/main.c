@@ -70,8 +70,8 @@ static int make_docs(const char *what, const char *of)
     return 0;
 }
 
-/* A closed standard stream would give its number to the next file that is opened, and a report would be written into a recording's ring.
- * What stands in for it fails at the first use, as the closed one would. */
+/* A closed standard stream would give its number to the next file that is opened, and a report would be
+ * written into a recording's ring. What stands in for it fails at the first use, as the closed one would. */
 static void keep_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -87,7 +87,8 @@ static int dispatch(int argc, char **argv)
         pp_mistyped_variables(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);
-    if (strcmp(name, "help") == 0 && argc > 2 && (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
+    if (strcmp(name, "help") == 0 && argc > 2 &&
+        (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
         return make_docs(argv[2], argc > 3 ? argv[3] : NULL);
     if (strcmp(name, "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);

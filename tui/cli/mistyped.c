@@ -10,7 +10,8 @@ enum { PREFIX_BYTES = sizeof(PREFIX) - 1, NAME_BYTES = 96 };
 /* What is read, or set for programs that are started, beside the options. */
 static const struct {
     const char *name, *only; /* only: the one value that it is read for, NULL: any */
-} others[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL}, {"INJECT_LIB", NULL}, {"MAPS", NULL}, {"NEXT_INJECTION", NULL}, {"SESSION", NULL}, {"SIMD", "portable"}};
+} others[] = {{"CLOCK", "monotonic"},   {"COLLECTOR", NULL}, {"INJECT_LIB", NULL}, {"MAPS", NULL},
+              {"NEXT_INJECTION", NULL}, {"SESSION", NULL},   {"SIMD", "portable"}};
 enum { N_OTHERS = sizeof(others) / sizeof(*others) };
 
 /* Every name that is read, without the prefix; ends with NULL. */
@@ -32,7 +33,8 @@ static size_t count_options(const struct pp_command *const *commands)
 static int known_make(struct known *k, const struct pp_command *const *commands)
 {
     size_t options = count_options(commands);
-    *k = (struct known){.name = calloc(options + N_OTHERS + 1, sizeof(*k->name)), .text = calloc(options + 1, sizeof(*k->text))};
+    *k = (struct known){.name = calloc(options + N_OTHERS + 1, sizeof(*k->name)),
+                        .text = calloc(options + 1, sizeof(*k->text))};
     if (!k->name || !k->text)
         return 0;
     for (; *commands; commands++)
@@ -66,15 +68,19 @@ static void say(const struct known *k, const char *name, FILE *out)
     for (char *p = upper; *p; p++)
         *p = (char)toupper((unsigned char)*p);
     const char *near = pp_nearest(upper, k->name);
-    fprintf(out, "pipeprobe: " PREFIX "%s is set, and nothing reads it%s%s%s\n", name, near ? "; did you mean " PREFIX : "", near ? near : "", near ? "?" : "");
+    fprintf(out, "pipeprobe: " PREFIX "%s is set, and nothing reads it%s%s%s\n", name,
+            near ? "; did you mean " PREFIX : "", near ? near : "", near ? "?" : "");
 }
 
 /* A value that a variable is not read for; an empty one is as none. */
 static int in_vain(const char *name, const char *value, FILE *out)
 {
     for (size_t i = 0; i < N_OTHERS; i++)
-        if (others[i].only && strcmp(name, others[i].name) == 0 && *value && strcmp(value, others[i].only) != 0)
-            return fprintf(out, "pipeprobe: " PREFIX "%s=%s changes nothing; the one value it is read for is %s\n", name, value, others[i].only) > 0;
+        if (others[i].only && strcmp(name, others[i].name) == 0 && *value &&
+            strcmp(value, others[i].only) != 0)
+            return fprintf(out,
+                           "pipeprobe: " PREFIX "%s=%s changes nothing; the one value it is read for is %s\n",
+                           name, value, others[i].only) > 0;
     return 0;
 }
 

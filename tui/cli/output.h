@@ -1,5 +1,6 @@
-/* cli/output.h: where a document goes: -o and its like. A file appears under its name only when it is complete; what is no regular file (/dev/stdout, a
- * pipe) is written to as it is; "-" and no name at all are standard output. */
+/* cli/output.h: where a document goes: -o and its like. A file appears under its name only when it is
+ * complete; what is no regular file (/dev/stdout, a pipe) is written to as it is; "-" and no name at all are
+ * standard output. */
 #ifndef PP_CLI_OUTPUT_H
 #define PP_CLI_OUTPUT_H
 
@@ -10,7 +11,8 @@
 /* NULL or "-". */
 int pp_output_is_stdout(const char *path);
 
-/* Before anything is measured: PP_E_EXISTS when there is such a file already and force is 0; PP_E_USAGE when it is a directory. NULL is fine. */
+/* Before anything is measured: PP_E_EXISTS when there is such a file already and force is 0; PP_E_USAGE when
+ * it is a directory. NULL is fine. */
 pp_status pp_output_check(const char *path, int force, struct pp_err *err);
 
 /* path is not standard output. */

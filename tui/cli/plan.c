@@ -12,8 +12,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define BLOCK 1024      /* positions drawn at a time */
-#define PATH_SIZE 4352  /* the longest path and a shard's key */
+#define BLOCK 1024     /* positions drawn at a time */
+#define PATH_SIZE 4352 /* the longest path and a shard's key */
 #define MANY 9e15
 
 struct plan_opts {
@@ -33,26 +33,43 @@ static const struct pp_opt_choice sampler_choices[] = {
 
 #define AT(field) offsetof(struct plan_opts, field)
 
+/* clang-format off */
 static const struct pp_opt plan_opt_table[] = {
-    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data", .help = "made-up images instead of DATASET: n=10000,size=500x375"},
-    {.name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1, .max = (double)PP_SAMPLER_MAX_N, .arg = "N", .help = "no data at all: N samples, indexes only"},
-    {.name = "index-dir", .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR", .help = "where shard indexes are kept (default: beside them)"},
-    {.name = "window", .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9, .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
-    {.name = "token-bytes", .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4, .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data",
+     .help = "made-up images instead of DATASET: n=10000,size=500x375"},
+    {.name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1,
+     .max = (double)PP_SAMPLER_MAX_N, .arg = "N", .help = "no data at all: N samples, indexes only"},
+    {.name = "index-dir", .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR",
+     .help = "where shard indexes are kept (default: beside them)"},
+    {.name = "window", .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9, .arg = "N",
+     .dflt = "1025", .help = "tokens per sample (token files)"},
+    {.name = "token-bytes", .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4, .arg = "2|4",
+     .dflt = "2", .help = "size of a token in a .bin file"},
 
-    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices, .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
-    {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE", .help = "one weight per sample, for --sampler weighted"},
-    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0", .help = "of the order"},
-    {.name = "epoch", .type = PP_OPT_INT, .offset = AT(epoch), .min = 0, .max = MANY, .arg = "E", .dflt = "0", .help = "the first is 0"},
-    {.name = "rank", .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R", .dflt = "0", .help = "this rank of --world-size"},
-    {.name = "world-size", .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6, .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
-    {.name = "drop-last", .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0", .help = "cut the epoch to a multiple of W instead of padding it"},
+    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
+     .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
+    {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
+     .help = "one weight per sample, for --sampler weighted"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
+     .help = "of the order"},
+    {.name = "epoch", .type = PP_OPT_INT, .offset = AT(epoch), .min = 0, .max = MANY, .arg = "E", .dflt = "0",
+     .help = "the first is 0"},
+    {.name = "rank", .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R", .dflt = "0",
+     .help = "this rank of --world-size"},
+    {.name = "world-size", .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6, .arg = "W",
+     .dflt = "1", .help = "ranks that share an epoch"},
+    {.name = "drop-last", .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0",
+     .help = "cut the epoch to a multiple of W instead of padding it"},
 
-    {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0", .group = "Output", .help = "begin at position P, as a resumed run does"},
-    {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N", .help = "print N positions (default: to the end of the epoch)"},
-    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0", .help = "one JSON document instead of lines"},
+    {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0",
+     .group = "Output", .help = "begin at position P, as a resumed run does"},
+    {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N",
+     .help = "print N positions (default: to the end of the epoch)"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0",
+     .help = "one JSON document instead of lines"},
     {.name = NULL},
 };
+/* clang-format on */
 
 /* What is printed: positions [at, end) of order, with paths where there is a dataset. */
 struct plan {
@@ -63,7 +80,7 @@ struct plan {
     char path[PATH_SIZE];
 };
 
-/* ---- open ------------------------------------------------------------------------------------------------------------------ */
+/* ---- open ---- */
 
 static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -79,13 +96,20 @@ static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t
 static pp_status open_data(struct plan *p, const struct plan_opts *o, const char *path, struct pp_err *err)
 {
     struct pp_progress progress;
-    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path, .synthetic = o->synthetic != NULL, .window = (uint64_t)o->window,
-                                .token_bytes = (int)o->token_bytes, .index_dir = o->index_dir, .progress = on_open_progress, .progress_ctx = &progress};
+    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path,
+                                .synthetic = o->synthetic != NULL,
+                                .window = (uint64_t)o->window,
+                                .token_bytes = (int)o->token_bytes,
+                                .index_dir = o->index_dir,
+                                .progress = on_open_progress,
+                                .progress_ctx = &progress};
     const char *warning;
     pp_status st;
 
     if ((path != NULL) + (o->synthetic != NULL) + (o->n > 0) != 1)
-        return pp_fail(err, PP_E_USAGE, "one of DATASET, --synthetic SPEC and --n N says what to plan for, %s", path || o->synthetic || o->n > 0 ? "not two" : "and none is given");
+        return pp_fail(err, PP_E_USAGE,
+                       "one of DATASET, --synthetic SPEC and --n N says what to plan for, %s",
+                       path || o->synthetic || o->n > 0 ? "not two" : "and none is given");
     if (o->n > 0) {
         p->n = (uint64_t)o->n;
         return PP_OK;
@@ -103,8 +127,12 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
 
 static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp_err *err)
 {
-    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler, .n = p->n, .seed = (uint64_t)o->seed, .rank = (uint64_t)o->rank,
-                                .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler,
+                                .n = p->n,
+                                .seed = (uint64_t)o->seed,
+                                .rank = (uint64_t)o->rank,
+                                .world_size = (uint64_t)o->world_size,
+                                .drop_last = o->drop_last};
     double *weights = NULL;
     pp_status st = PP_OK;
 
@@ -125,14 +153,16 @@ static pp_status choose_range(struct plan *p, const struct plan_opts *o, struct 
 {
     uint64_t len = pp_sampler_len(p->sampler), left;
     if ((uint64_t)o->start > len)
-        return pp_fail(err, PP_E_USAGE, "--start %" PRId64 " is beyond the %" PRIu64 " samples that this rank has in an epoch", o->start, len);
+        return pp_fail(err, PP_E_USAGE,
+                       "--start %" PRId64 " is beyond the %" PRIu64 " samples that this rank has in an epoch",
+                       o->start, len);
     p->at = (uint64_t)o->start;
     left = len - p->at;
     p->end = p->at + (o->limit >= 0 && (uint64_t)o->limit < left ? (uint64_t)o->limit : left);
     return PP_OK;
 }
 
-/* ---- print ----------------------------------------------------------------------------------------------------------------- */
+/* ---- print ---- */
 
 typedef void print_fn(struct plan *p, struct pp_json *json, uint64_t index);
 
@@ -162,7 +192,8 @@ static void print_item(struct plan *p, struct pp_json *json, uint64_t index)
     pp_json_object(json);
     pp_json_key(json, "index"), pp_json_uint(json, index);
     if (p->dataset)
-        pp_json_key(json, "path"), pp_json_str(json, pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
+        pp_json_key(json, "path"),
+            pp_json_str(json, pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
     pp_json_object_end(json);
 }
 

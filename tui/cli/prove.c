@@ -22,10 +22,17 @@ static const struct {
     const char *knob, *option;
     int with_value;
 } turns[] = {
-    {"workers", "--workers", 1},  {"fewer-workers", "--workers", 1}, {"prefetch", "--prefetch", 1}, {"buffers", "--copy-buffers", 1},
-    {"order", "--out-of-order", 0}, {"pinned", "--no-pageable", 0},   {"sync", "--no-sync-every-step", 0},
+    {"workers", "--workers", 1},         {"fewer-workers", "--workers", 1}, {"prefetch", "--prefetch", 1},
+    {"buffers", "--copy-buffers", 1},    {"order", "--out-of-order", 0},    {"pinned", "--no-pageable", 0},
+    {"sync", "--no-sync-every-step", 0},
 };
-enum { TURNS = sizeof(turns) / sizeof(*turns), WORTH_A_RUN = 3, EXTRA_MAX = 8, CLAIMS_MAX = 2, ROUNDS_MAX = 100 };
+enum {
+    TURNS = sizeof(turns) / sizeof(*turns),
+    WORTH_A_RUN = 3,
+    EXTRA_MAX = 8,
+    CLAIMS_MAX = 2,
+    ROUNDS_MAX = 100
+};
 
 /* A prediction, and the options that put it to the test. */
 struct claim {
@@ -45,8 +52,14 @@ static int claim_fix(const struct pp_report *r, struct claim *c)
         for (int t = 0; t < TURNS; t++) {
             if (strcmp(f->knob, turns[t].knob) != 0 || 100 * f->gain < WORTH_A_RUN)
                 continue;
-            *c = (struct claim){.row = {.kind = "fix", .change = f->knob, .value = f->to, .base = r->samples_per_s, .predicted = f->samples_per_s,
-                                        .predicted_low = r->samples_per_s * (1 + f->low), .predicted_high = r->samples_per_s * (1 + f->high), .ballast_cpus = NAN}};
+            *c = (struct claim){.row = {.kind = "fix",
+                                        .change = f->knob,
+                                        .value = f->to,
+                                        .base = r->samples_per_s,
+                                        .predicted = f->samples_per_s,
+                                        .predicted_low = r->samples_per_s * (1 + f->low),
+                                        .predicted_high = r->samples_per_s * (1 + f->high),
+                                        .ballast_cpus = NAN}};
             c->option[c->options++] = turns[t].option;
             if (turns[t].with_value)
                 c->option[c->options++] = f->to;
@@ -77,8 +90,14 @@ static int claim_headroom(const struct pp_report *r, struct claim *c)
 {
     if (isnan(r->without_waits_samples_per_s) || is_streamed(r))
         return 0;
-    *c = (struct claim){.row = {.kind = "headroom", .change = "free-input", .value = "", .base = r->samples_per_s, .predicted = r->without_waits_samples_per_s,
-                                .predicted_low = NAN, .predicted_high = NAN, .ballast_cpus = worker_cpus(r)}};
+    *c = (struct claim){.row = {.kind = "headroom",
+                                .change = "free-input",
+                                .value = "",
+                                .base = r->samples_per_s,
+                                .predicted = r->without_waits_samples_per_s,
+                                .predicted_low = NAN,
+                                .predicted_high = NAN,
+                                .ballast_cpus = worker_cpus(r)}};
     c->option[c->options++] = "--cached-batches";
     c->option[c->options++] = "--no-sync-every-step";
     if (!isnan(c->row.ballast_cpus)) {
@@ -97,7 +116,8 @@ static pp_status spawn(char **argv, struct pp_err *err)
     pid_t pid;
     int status = 0;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0); /* its report is not asked for */
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
+                                     0); /* its report is not asked for */
     int rc = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (rc != 0)
@@ -105,13 +125,17 @@ static pp_status spawn(char **argv, struct pp_err *err)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return code == 0 || code == 3 ? PP_OK : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change ended with %d", code);
+    return code == 0 || code == 3
+               ? PP_OK
+               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change ended with %d", code);
 }
 
-/* This command line again, with the claim's options behind it: of an option given twice, the last one counts. */
+/* This command line again, with the claim's options behind it: of an option given twice, the last one counts.
+ */
 static pp_status run_again(const struct prove_opts *o, struct claim *c, struct pp_err *err)
 {
-    static const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof", "--quiet", "--force", "--output"};
+    static const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof",
+                                         "--quiet",    "--force",  "--output"};
     char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + 3, sizeof(*argv));
     int n = 0;
     if (!argv)
@@ -135,9 +159,11 @@ static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t 
     size_t stem = strlen(o->recording);
     if (stem > 7 && strcmp(o->recording + stem - 7, ".sqlite") == 0)
         stem -= 7;
-    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change, (long long)round + 1);
+    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change,
+             (long long)round + 1);
     if (!o->quiet)
-        fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change, c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
+        fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change,
+                c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
     pp_status st = run_again(o, c, err);
     if (st == PP_OK)
         st = pp_report_build(c->file, &after, err);
@@ -180,7 +206,8 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
     struct pp_report *before = NULL;
     struct claim *claims = calloc(CLAIMS_MAX, sizeof(*claims));
     int n = 0;
-    pp_status st = claims ? pp_report_build(o->recording, &before, err) : pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory");
+    pp_status st = claims ? pp_report_build(o->recording, &before, err)
+                          : pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory");
     if (st != PP_OK)
         goto out;
     n += claim_fix(before, &claims[n]);
@@ -189,7 +216,9 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
     int with_fix = n;
     n += claim_headroom(before, &claims[n]);
     if (n == with_fix && !o->quiet)
-        fprintf(stderr, "proving    no headroom: %s\n", is_streamed(before) ? "a stream's batches cannot be kept" : "without a step nothing waits for the input");
+        fprintf(stderr, "proving    no headroom: %s\n",
+                is_streamed(before) ? "a stream's batches cannot be kept"
+                                    : "without a step nothing waits for the input");
     for (int64_t round = 0; round < o->rounds && st == PP_OK && !o->interrupted(); round++)
         for (int i = 0; i < n && st == PP_OK && !o->interrupted(); i++)
             st = run_round(o, &claims[i], round, err);

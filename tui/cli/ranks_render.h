@@ -5,7 +5,7 @@
 #include "report/model.h"
 
 struct rank_result {
-    int code;                 /* exit code, 128 + N for a signal; -1: not started */
+    int code; /* exit code, 128 + N for a signal; -1: not started */
     const char *file;
     struct pp_report *report; /* NULL: there is none */
 };

@@ -26,7 +26,9 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
     char copy[4096];
     struct stat st;
     if (output && strcmp(output, "-") == 0)
-        return pp_fail(err, PP_E_USAGE, "--output -: a recording is a database and needs a file of its own; name one (./- if that is its name)");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--output -: a recording is a database and needs a file of its own; name one (./- if that is its name)");
     if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
     if (output)
@@ -36,7 +38,8 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     if (output && !force && access(path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it", path);
+        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it",
+                       path);
     snprintf(copy, sizeof(copy), "%s", path);
     const char *dir = dirname(copy);
     if (access(dir, W_OK | X_OK) != 0)

@@ -6,9 +6,10 @@
 
 #include <stddef.h>
 
-/* output, or pipeprobe-DATE-TIME.sqlite when it is NULL, with -2, -3, ... where that is taken: another run of the same second may take it yet, and pp_store_create
- * says so (PP_E_EXISTS: ask again). Refuses an output that exists (unless force) and a directory that cannot be written, before anything slow happens.
- * size: at least 4096. */
+/* output, or pipeprobe-DATE-TIME.sqlite when it is NULL, with -2, -3, ... where that is taken: another run of
+ * the same second may take it yet, and pp_store_create says so (PP_E_EXISTS: ask again). Refuses an output
+ * that exists (unless force) and a directory that cannot be written, before anything slow happens. size: at
+ * least 4096. */
 #define PP_RECORDING_NAME_TRIES 100
 pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err);
 

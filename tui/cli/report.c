@@ -23,22 +23,34 @@ static const struct pp_opt_choice formats[] = {
     {"csv", "section,item,field,value"},
     {NULL, NULL},
 };
-static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
+static const struct pp_opt_choice colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT", .dflt = "auto", .group = "Options", .help = "all say the same"},
+    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT",
+     .dflt = "auto", .group = "Options", .help = "all say the same"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
-    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE", .help = "write there instead of to standard output"},
-    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .help = "replace an existing output file"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .help = "write there instead of to standard output"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
+     .help = "replace an existing output file"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+     .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
 {
     if (n == 0)
         return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
     if (n > 1)
-        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n, operands[0], operands[1], n > 2 ? ", ..." : "");
+        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
+                       operands[0], operands[1], n > 2 ? ", ..." : "");
     return PP_OK;
 }
 
@@ -51,7 +63,10 @@ static pp_status check_output(const struct options *o, const char *input, struct
 
 static int format_of(const struct options *o)
 {
-    static const struct { const char *end; int format; } ends[] = {{".md", MD}, {".html", HTML}, {".htm", HTML}, {".json", JSON}, {".csv", CSV}};
+    static const struct {
+        const char *end;
+        int format;
+    } ends[] = {{".md", MD}, {".html", HTML}, {".htm", HTML}, {".json", JSON}, {".csv", CSV}};
     const char *dot = o->output ? strrchr(o->output, '.') : NULL;
     if (o->json)
         return JSON;
@@ -70,7 +85,8 @@ static int render(const struct options *o, const struct pp_report *r, FILE *out)
     case CSV: return pp_render_csv(r, out);
     }
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
-    int file = !pp_output_is_stdout(o->output), color = file ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
+    int file = !pp_output_is_stdout(o->output),
+        color = file ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
     return pp_render_text(r, out, color, file ? 80 : pp_cli_columns(out));
 }
 
@@ -83,7 +99,8 @@ static pp_status write_file(const struct options *o, const struct pp_report *r, 
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output);
     int failed = render(o, r, out);
     failed |= fclose(out);
-    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output) : pp_output_write(o->output, text, size, err);
+    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output)
+                              : pp_output_write(o->output, text, size, err);
     free(text);
     return status;
 }
@@ -123,6 +140,7 @@ const struct pp_command pp_cmd_report = {
     .opts = opts,
     .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
              "little was recorded to judge, 4 when FILE is damaged or no recording.",
-    .examples = {"pipeprobe report run.sqlite -o report.html", "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
+    .examples = {"pipeprobe report run.sqlite -o report.html",
+                 "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
     .run = run,
 };

@@ -22,18 +22,21 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Ctrl-C: once stops the loader, twice leaves at once ------------------------------------------------------------------ */
+/* ---- Ctrl-C: once stops the loader, twice leaves at once ---- */
 
-/* timeout(1), and whoever signals a process and its group, sends what is one request twice: nobody types that fast. */
+/* timeout(1), and whoever signals a process and its group, sends what is one request twice: nobody types that
+ * fast. */
 enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
 
 static volatile sig_atomic_t interrupts;
 static int64_t first_interrupt_ns; /* the handler's own; each signal that it catches is blocked in it */
-static _Atomic(struct pp_loader *) running; /* what the handler stops; set while pp_loader_run may be entered */
+static _Atomic(struct pp_loader *)
+    running; /* what the handler stops; set while pp_loader_run may be entered */
 
 static void on_signal(int sig)
 {
-    static const char again[] = "\npipeprobe run: stopped again: leaving at once; what was committed is in the file, the rest is recovered when it is opened\n";
+    static const char again[] =
+        "\npipeprobe run: stopped again: leaving at once; what was committed is in the file, the rest is recovered when it is opened\n";
     struct timespec now;
     (void)sig;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -71,7 +74,7 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error to report, not an end */
 }
 
-/* ---- notes on stderr ------------------------------------------------------------------------------------------------------ */
+/* ---- notes on stderr ---- */
 
 static void note_choice(char *buf, size_t size, const char *what, uint64_t value, const char *why)
 {
@@ -81,7 +84,8 @@ static void note_choice(char *buf, size_t size, const char *what, uint64_t value
         snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
 }
 
-static void say_what_was_chosen(const struct run_opts *o, const struct run_parts *p, const struct run_record *rec)
+static void say_what_was_chosen(const struct run_opts *o, const struct run_parts *p,
+                                const struct run_record *rec)
 {
     const struct pp_loader_opts *l = &p->loader;
     char text[256], t[32], a[160], b[160], c[160];
@@ -90,26 +94,38 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     if (o->quiet)
         return;
     pp_dataset_describe(p->dataset, text, sizeof(text));
-    fprintf(stderr, "dataset    %s (opened in %s)\n", text, pp_text_duration(t, sizeof(t), (double)p->open_ns));
+    fprintf(stderr, "dataset    %s (opened in %s)\n", text,
+            pp_text_duration(t, sizeof(t), (double)p->open_ns));
     for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
         fprintf(stderr, "warning    %s\n", warning);
     note_choice(a, sizeof(a), "workers", (uint64_t)l->workers, p->chosen[0]);
     note_choice(b, sizeof(b), "batch size", l->batch_size, p->chosen[1]);
     note_choice(c, sizeof(c), "prefetch", (uint64_t)l->prefetch, p->chosen[2]);
     fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
-            pp_text_bytes(t, sizeof(t), ((double)l->workers * l->prefetch + 1) * (double)l->batch_size * (double)p->row_bytes));
+            pp_text_bytes(t, sizeof(t),
+                          ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
+                              (double)p->row_bytes));
     if (p->transform)
-        fprintf(stderr, "transform  %s, %s%s\n", pp_transform_text(p->delivered ? p->delivered : p->transform), pp_dtype_name((enum pp_dtype)o->dtype),
+        fprintf(stderr, "transform  %s, %s%s\n",
+                pp_transform_text(p->delivered ? p->delivered : p->transform),
+                pp_dtype_name((enum pp_dtype)o->dtype),
                 p->delivered ? "; copied as u8 and normalised on the device" : "");
     if (l->streaming)
-        fprintf(stderr, "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
-                        "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
-                l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer, (unsigned long long)l->shuffle_buffer);
+        fprintf(
+            stderr,
+            "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+            "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
+            l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer,
+            (unsigned long long)l->shuffle_buffer);
     else
-        fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed, (long long)o->rank, (long long)o->world_size);
+        fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n",
+                pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed,
+                (long long)o->rank, (long long)o->world_size);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr, "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
-                (unsigned long long)l->batch_size, pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
+        fprintf(stderr,
+                "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size,
+                pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
     pp_device_info(p->device, &dev);
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (dev.passed_over)
@@ -119,14 +135,18 @@ static void say_what_was_chosen(const struct run_opts *o, const struct run_parts
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else
-        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns));
+        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step),
+                pp_text_duration(t, sizeof(t), (double)l->step_ns));
     if (o->collective)
-        fprintf(stderr, "collective %lld ranks meet after each step at %s; one that does not come is waited for %s\n", (long long)o->world_size, o->collective,
+        fprintf(stderr,
+                "collective %lld ranks meet after each step at %s; one that does not come is waited for %s\n",
+                (long long)o->world_size, o->collective,
                 pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
-    fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
+    fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off",
+            l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
 
-/* ---- parts of a run -------------------------------------------------------------------------------------------------------- */
+/* ---- parts of a run ---- */
 
 static char *join_command_line(int argc, char **argv)
 {
@@ -145,12 +165,14 @@ static char *join_command_line(int argc, char **argv)
 }
 
 /* Without a recording there is no report: the few numbers the loader itself knows. */
-static int print_unrecorded(const struct run_opts *o, const struct run_parts *p, const struct pp_loader_result *r)
+static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
+                            const struct pp_loader_result *r)
 {
     char rate[32];
     if (!o->json) {
-        printf("%s samples/s (%llu samples in %llu batches, %llu errors; nothing recorded)\n", pp_text_rate(rate, sizeof(rate), pp_loader_rate(r)),
-               (unsigned long long)r->samples, (unsigned long long)r->batches, (unsigned long long)r->errors);
+        printf("%s samples/s (%llu samples in %llu batches, %llu errors; nothing recorded)\n",
+               pp_text_rate(rate, sizeof(rate), pp_loader_rate(r)), (unsigned long long)r->samples,
+               (unsigned long long)r->batches, (unsigned long long)r->errors);
         return fflush(stdout) == 0 ? 0 : -1;
     }
     struct pp_json j;
@@ -176,15 +198,18 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
         *exit_code = pp_report_exit_code(report);
         errno = 0;
         int rc = o->json ? pp_render_json(report, stdout)
-                         : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout), pp_cli_columns(stdout));
+                         : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout),
+                                          pp_cli_columns(stdout));
         if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
-            st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path, path);
+            st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
+                         path);
     }
     pp_report_free(report);
     return st;
 }
 
-static pp_status save_state(const struct run_opts *o, const struct run_parts *p, const struct pp_loader_result *r, struct pp_err *err)
+static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
+                            const struct pp_loader_result *r, struct pp_err *err)
 {
     struct pp_loader_state s = p->state;
     s.epoch = r->epoch;
@@ -195,7 +220,8 @@ static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
     return pp_state_save(o->save_state, &s, err);
 }
 
-static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result, struct pp_err *err)
+static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result,
+                            struct pp_err *err)
 {
     struct pp_loader *loader = NULL;
     pp_status st = pp_loader_create(&p->loader, &loader, err);
@@ -213,7 +239,8 @@ static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct 
 }
 
 /* What the user asked to have besides the report. */
-static pp_status extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev, const struct pp_loader_result *r, struct pp_err *err)
+static pp_status extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
+                        const struct pp_loader_result *r, struct pp_err *err)
 {
     size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
     /* A loader that never began stands nowhere: a state saved before stays as it is. */
@@ -221,7 +248,8 @@ static pp_status extras(const struct run_opts *o, const struct run_parts *p, str
     if (st == PP_OK && o->list_delivered)
         st = run_events_list(ev, n, o->list_delivered, err);
     if (st == PP_OK && o->digest)
-        fprintf(o->json ? stderr : stdout, "digest %016llx of %zu batches\n", (unsigned long long)run_events_digest(ev, n), n);
+        fprintf(o->json ? stderr : stdout, "digest %016llx of %zu batches\n",
+                (unsigned long long)run_events_digest(ev, n), n);
     return st;
 }
 
@@ -236,17 +264,25 @@ static int list_faults(void)
     return 0;
 }
 
-/* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like a mistyped option. */
+/* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
+ * a mistyped option. */
 static int could_not_measure(const struct pp_err *err)
 {
     pp_cli_fail(&pp_cmd_run, err);
     return 4;
 }
 
-static pp_status prove(const struct run_opts *o, int argc, char **argv, const char *recording, struct pp_err *err)
+static pp_status prove(const struct run_opts *o, int argc, char **argv, const char *recording,
+                       struct pp_err *err)
 {
-    return pp_prove(&(struct prove_opts){.argc = argc, .argv = argv, .recording = recording, .rounds = o->prove_rounds, .keep = o->keep_proof, .quiet = o->quiet,
-                                         .interrupted = interrupted}, err);
+    return pp_prove(&(struct prove_opts){.argc = argc,
+                                         .argv = argv,
+                                         .recording = recording,
+                                         .rounds = o->prove_rounds,
+                                         .keep = o->keep_proof,
+                                         .quiet = o->quiet,
+                                         .interrupted = interrupted},
+                    err);
 }
 
 static int run_main(int argc, char **argv)
@@ -288,7 +324,8 @@ static int run_main(int argc, char **argv)
     if (st == PP_OK)
         st = run_parts_make(&parts, &o, &set, operands[0], &events.progress, interrupted, &err);
     if (st == PP_OK && o.record)
-        st = run_record_begin(&rec, &o, &set, &parts, o.synthetic ? o.synthetic : operands[0], command_line, started_ns, &err);
+        st = run_record_begin(&rec, &o, &set, &parts, o.synthetic ? o.synthetic : operands[0], command_line,
+                              started_ns, &err);
     if (st != PP_OK) {
         code = pp_cli_fail(&pp_cmd_run, &err);
         goto out;
@@ -316,7 +353,11 @@ static int run_main(int argc, char **argv)
     run_st = run_loader(&parts, &rec, &result, &err);
     pp_progress_clear(&events.progress);
     if (o.record)
-        end_st = run_record_end(&rec, &result, run_st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished", &end_err);
+        end_st = run_record_end(&rec, &result,
+                                run_st != PP_OK ? "failed"
+                                : interrupted() ? "interrupted"
+                                                : "finished",
+                                &end_err);
     run_top_wait(top);
 
     code = 0;
@@ -327,9 +368,11 @@ static int run_main(int argc, char **argv)
     st = o.prove && code == 0 && !interrupted() ? prove(&o, argc, argv, rec.path, &err) : PP_OK;
     if (st != PP_OK)
         code = could_not_measure(&err);
-    st = o.record && rec.store && pp_store_lost(rec.store) ? PP_OK /* there is nothing to report on, as was said */
-       : o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
-                  : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    st = o.record && rec.store && pp_store_lost(rec.store)
+             ? PP_OK /* there is nothing to report on, as was said */
+         : o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
+         : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK
+                                                      : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     if (interrupted())
         code = 130;
     if (st == PP_OK)
@@ -354,6 +397,7 @@ const struct pp_command pp_cmd_run = {
              "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
              ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
              "4 could not measure, 130 interrupted.",
-    .examples = {"pipeprobe run ~/imagenet/train", "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
+    .examples = {"pipeprobe run ~/imagenet/train",
+                 "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
     .run = run_main,
 };

@@ -16,11 +16,18 @@ static void on_error(void *ctx, const struct pp_loader_error *e)
     struct run_events *ev = ctx;
     atomic_fetch_add_explicit(&ev->errors, 1, memory_order_relaxed);
     if (ev->store)
-        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = e->t_ns, .thread = e->thread, .batch = e->batch, .sample = e->sample,
-                                                           .path = e->path, .kind = e->kind, .action = e->action, .reason = e->reason});
+        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = e->t_ns,
+                                                           .thread = e->thread,
+                                                           .batch = e->batch,
+                                                           .sample = e->sample,
+                                                           .path = e->path,
+                                                           .kind = e->kind,
+                                                           .action = e->action,
+                                                           .reason = e->reason});
 }
 
-/* What changes how the run goes on is among the errors of the file too, as what opening the data set met is. */
+/* What changes how the run goes on is among the errors of the file too, as what opening the data set met is.
+ */
 static void on_note(void *ctx, const char *text)
 {
     struct run_events *ev = ctx;
@@ -28,14 +35,21 @@ static void on_note(void *ctx, const char *text)
     if (!ev->quiet)
         fprintf(stderr, "note       %s\n", text);
     if (ev->store)
-        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(), .batch = PP_NO_BATCH, .sample = PP_NO_SAMPLE, .path = ev->collective,
-                                                           .kind = "warning", .action = "noted", .reason = text});
+        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(),
+                                                           .batch = PP_NO_BATCH,
+                                                           .sample = PP_NO_SAMPLE,
+                                                           .path = ev->collective,
+                                                           .kind = "warning",
+                                                           .action = "noted",
+                                                           .reason = text});
 }
 
 /* XProf's words for the exposed wait so far. */
 static const char *so_far(double share)
 {
-    return share >= 0.20 ? "highly input-bound so far" : share >= 0.05 ? "moderately input-bound so far" : "not input-bound so far";
+    return share >= 0.20   ? "highly input-bound so far"
+           : share >= 0.05 ? "moderately input-bound so far"
+                           : "not input-bound so far";
 }
 
 static int on_tick(void *ctx, const struct pp_loader_progress *p)
@@ -59,8 +73,8 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
     if (n_errors)
         snprintf(errors, sizeof(errors), "  %llu errors", (unsigned long long)n_errors);
     pp_text_rate(rate, sizeof(rate), (double)p->samples / elapsed * 1e9);
-    pp_progress_line(&ev->progress, "%s samples/s  epoch %llu  batch %llu%s%s  ETA %s", rate, (unsigned long long)p->epoch,
-                     (unsigned long long)p->batches, wait, errors, eta);
+    pp_progress_line(&ev->progress, "%s samples/s  epoch %llu  batch %llu%s%s  ETA %s", rate,
+                     (unsigned long long)p->epoch, (unsigned long long)p->batches, wait, errors, eta);
     return 0;
 }
 
@@ -78,12 +92,14 @@ static int room(void **items, size_t *cap, size_t used, size_t n, size_t size)
     return 1;
 }
 
-static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels, const uint64_t *indexes, size_t samples)
+static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
+                       const uint64_t *indexes, size_t samples)
 {
     struct run_events *ev = ctx;
     (void)epoch;
     size_t n = ev->keep_indexes ? samples : 0;
-    if (ev->out_of_memory || !room((void **)&ev->deliveries, &ev->cap_batches, ev->n_batches, 1, sizeof(*ev->deliveries)) ||
+    if (ev->out_of_memory ||
+        !room((void **)&ev->deliveries, &ev->cap_batches, ev->n_batches, 1, sizeof(*ev->deliveries)) ||
         !room((void **)&ev->indexes, &ev->cap_indexes, ev->n_indexes, n, sizeof(*ev->indexes))) {
         ev->out_of_memory = 1;
         return;
@@ -91,7 +107,8 @@ static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *da
     struct run_delivery *d = &ev->deliveries[ev->n_batches++];
     *d = (struct run_delivery){.batch = batch, .first_index = ev->n_indexes, .samples = n};
     if (ev->keep_digests)
-        d->digest = XXH3_64bits(data, samples * ev->row_bytes) ^ XXH3_64bits_withSeed(labels, samples * sizeof(*labels), 1) ^
+        d->digest = XXH3_64bits(data, samples * ev->row_bytes) ^
+                    XXH3_64bits_withSeed(labels, samples * sizeof(*labels), 1) ^
                     XXH3_64bits_withSeed(indexes, samples * sizeof(*indexes), 2);
     if (n)
         memcpy(ev->indexes + ev->n_indexes, indexes, n * sizeof(*indexes));
@@ -100,7 +117,10 @@ static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *da
 
 void run_events_connect(struct run_events *ev, struct pp_loader_events *out)
 {
-    *out = (struct pp_loader_events){.ctx = ev, .error = on_error, .tick = on_tick, .note = on_note,
+    *out = (struct pp_loader_events){.ctx = ev,
+                                     .error = on_error,
+                                     .tick = on_tick,
+                                     .note = on_note,
                                      .deliver = ev->keep_digests || ev->keep_indexes ? on_deliver : NULL};
 }
 
@@ -132,7 +152,8 @@ pp_status run_events_list(const struct run_events *ev, size_t n, const char *pat
         return pp_fail_errno(err, errno, "--list-delivered: opening %s failed", path);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < ev->deliveries[i].samples; k++)
-            fprintf(f, "%llu\t%llu\n", (unsigned long long)ev->deliveries[i].batch, (unsigned long long)ev->indexes[ev->deliveries[i].first_index + k]);
+            fprintf(f, "%llu\t%llu\n", (unsigned long long)ev->deliveries[i].batch,
+                    (unsigned long long)ev->indexes[ev->deliveries[i].first_index + k]);
     int failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return pp_fail_errno(err, errno, "--list-delivered: writing %s failed", path);

@@ -1,4 +1,5 @@
-/* cli/run_events.h: what happens while a run goes: progress on the terminal, errors into the store, digests and delivery lists. */
+/* cli/run_events.h: what happens while a run goes: progress on the terminal, errors into the store, digests
+ * and delivery lists. */
 #ifndef PP_CLI_RUN_EVENTS_H
 #define PP_CLI_RUN_EVENTS_H
 
@@ -10,8 +11,8 @@
 
 struct run_events {
     struct pp_progress progress;
-    struct pp_store *store;  /* NULL: not recorded */
-    const char *collective;  /* the ranks' file, for notes on them; NULL: none */
+    struct pp_store *store; /* NULL: not recorded */
+    const char *collective; /* the ranks' file, for notes on them; NULL: none */
     int quiet;
     uint64_t max_ns, max_steps, next_line_ns;
     int has_step;
@@ -22,7 +23,7 @@ struct run_events {
     struct run_delivery {
         uint64_t batch, digest;
         size_t first_index, samples;
-    } *deliveries;
+    } * deliveries;
     uint64_t *indexes;
     size_t row_bytes;
     int out_of_memory;

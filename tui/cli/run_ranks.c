@@ -40,7 +40,8 @@ struct crew {
 static volatile sig_atomic_t stopped, n_pids;
 static volatile pid_t pids[RANKS_MAX];
 
-/* What a terminal sends (Ctrl-C, its end) reaches the ranks by itself; twice would make them leave without finishing their files. */
+/* What a terminal sends (Ctrl-C, its end) reaches the ranks by itself; twice would make them leave without
+ * finishing their files. */
 static void on_signal(int sig)
 {
     stopped = 1;
@@ -65,9 +66,15 @@ static pp_status check(const struct run_opts *o, const struct pp_opt_set *set, s
     static const char *const clash[] = {"rank", "world-size", "save-state", "resume", "list-delivered"};
     for (size_t i = 0; i < sizeof(clash) / sizeof(*clash); i++)
         if (run_opt_given(set, clash[i]))
-            return pp_fail(err, PP_E_USAGE, "--%s is one rank's, and --ranks %lld starts them all; leave out one of the two", clash[i], (long long)o->ranks);
+            return pp_fail(err, PP_E_USAGE,
+                           "--%s is one rank's, and --ranks %lld starts them all; leave out one of the two",
+                           clash[i], (long long)o->ranks);
     if (!o->record || o->prove || o->top || o->digest)
-        return pp_fail(err, PP_E_USAGE, "--ranks records every rank into a file of its own: leave out %s", !o->record ? "--no-record" : o->prove ? "--prove" : o->top ? "--top" : "--digest");
+        return pp_fail(err, PP_E_USAGE, "--ranks records every rank into a file of its own: leave out %s",
+                       !o->record ? "--no-record"
+                       : o->prove ? "--prove"
+                       : o->top   ? "--top"
+                                  : "--digest");
     return PP_OK;
 }
 
@@ -107,8 +114,11 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
     struct pp_cpus cpus;
     pp_status st = choose_names(k, err);
     pp_cpus_read(&cpus);
-    snprintf(k->workers, sizeof(k->workers), "%d", cpus.usable >= 2 * k->n ? (int)floor(cpus.usable / k->n) : 1);
-    const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    snprintf(k->workers, sizeof(k->workers), "%d",
+             cpus.usable >= 2 * k->n ? (int)floor(cpus.usable / k->n) : 1);
+    const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm"
+                      : getenv("TMPDIR")                   ? getenv("TMPDIR")
+                                                           : "/tmp";
     if (k->o->collective)
         snprintf(k->meeting, sizeof(k->meeting), "%s", k->o->collective);
     else
@@ -125,8 +135,19 @@ static char **words_of(const struct crew *k, int r, int argc, char **argv, char 
         return NULL;
     snprintf(number[0], sizeof(number[0]), "%d", r);
     snprintf(number[1], sizeof(number[1]), "%d", k->n);
-    const char *own[] = {"--ranks", "1", "--rank", number[0], "--world-size", number[1], "--collective", k->meeting, "--output", k->rank[r].file,
-                         k->o->workers < 0 ? "--workers" : NULL, k->o->workers < 0 ? k->workers : NULL, r ? "--quiet" : NULL};
+    const char *own[] = {"--ranks",
+                         "1",
+                         "--rank",
+                         number[0],
+                         "--world-size",
+                         number[1],
+                         "--collective",
+                         k->meeting,
+                         "--output",
+                         k->rank[r].file,
+                         k->o->workers < 0 ? "--workers" : NULL,
+                         k->o->workers < 0 ? k->workers : NULL,
+                         r ? "--quiet" : NULL};
     w[n++] = (char *)"pipeprobe";
     for (int i = 0; i < argc; i++)
         w[n++] = argv[i];
@@ -148,7 +169,8 @@ static pp_status start(struct crew *k, int r, int argc, char **argv, struct pp_e
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0); /* its report is summed up here */
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
+                                     0); /* its report is summed up here */
     if (rank->words)
         posix_spawn_file_actions_adddup2(&actions, fileno(rank->words), STDERR_FILENO);
     int rc = posix_spawn(&rank->pid, "/proc/self/exe", &actions, NULL, w, environ);
@@ -210,7 +232,8 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
     struct pp_err err = {0};
     struct crew *k = calloc(1, sizeof(*k));
     int code = 4, reports = 0;
-    pp_status st = k ? check(o, set, &err) : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %lld ranks", (long long)o->ranks);
+    pp_status st = k ? check(o, set, &err)
+                     : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %lld ranks", (long long)o->ranks);
     if (st == PP_OK) {
         k->o = o;
         k->n = (int)o->ranks;
@@ -240,7 +263,8 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
     }
     for (int r = 0; r < k->n; r++) {
         put_words(k, r);
-        if (!failed(k->result[r].code) && pp_report_build(k->rank[r].file, &k->result[r].report, &err) == PP_OK)
+        if (!failed(k->result[r].code) &&
+            pp_report_build(k->rank[r].file, &k->result[r].report, &err) == PP_OK)
             reports++;
     }
     if (reports)

@@ -32,49 +32,69 @@ static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t
     return o->interrupted();
 }
 
-static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path, struct opening *opening, struct pp_err *err)
+static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path,
+                              struct opening *opening, struct pp_err *err)
 {
-    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path, .synthetic = o->synthetic != NULL, .window = (uint64_t)o->window,
-                                .token_bytes = (int)o->token_bytes, .index_dir = o->index_dir, .no_index = o->stream,
-                                .progress = on_open_progress, .progress_ctx = opening};
+    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path,
+                                .synthetic = o->synthetic != NULL,
+                                .window = (uint64_t)o->window,
+                                .token_bytes = (int)o->token_bytes,
+                                .index_dir = o->index_dir,
+                                .no_index = o->stream,
+                                .progress = on_open_progress,
+                                .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     p->open_ns = pp_now_ns() - t0;
     if (st == PP_OK && o->stream && pp_dataset_kind(p->dataset) != PP_DATASET_SHARDS)
-        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out", d.spec, pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out", d.spec,
+                       pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
     return st;
 }
 
-/* What the sampler is asked for; also what a saved state is held against. *weights is the caller's to free. */
-static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o, struct pp_sampler_opts *out, double **weights, struct pp_err *err)
+/* What the sampler is asked for; also what a saved state is held against. *weights is the caller's to free.
+ */
+static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o,
+                              struct pp_sampler_opts *out, double **weights, struct pp_err *err)
 {
     *weights = NULL;
-    *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler, .n = pp_dataset_len(p->dataset), .seed = (uint64_t)o->seed,
-                                    .rank = (uint64_t)o->rank, .world_size = (uint64_t)o->world_size, .drop_last = o->drop_last};
+    *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler,
+                                    .n = pp_dataset_len(p->dataset),
+                                    .seed = (uint64_t)o->seed,
+                                    .rank = (uint64_t)o->rank,
+                                    .world_size = (uint64_t)o->world_size,
+                                    .drop_last = o->drop_last};
     pp_status st = o->weights ? pp_weights_load(o->weights, out->n, weights, err) : PP_OK;
     out->weights = *weights;
     return st;
 }
 
-/* A stream's order depends on more than the sampler's options: the saved run must have had the same of all that. */
-static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o, const struct pp_loader_state *state, struct pp_err *err)
+/* A stream's order depends on more than the sampler's options: the saved run must have had the same of all
+ * that. */
+static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o,
+                                    const struct pp_loader_state *state, struct pp_err *err)
 {
     if (state->streaming != o->stream)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume, state->streaming ? "streaming (--stream)" : "not streaming");
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume,
+                       state->streaming ? "streaming (--stream)" : "not streaming");
     if (!o->stream)
         return PP_OK;
     if (state->shuffle_buffer != (uint64_t)o->shuffle_buffer)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume, (unsigned long long)state->shuffle_buffer);
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume,
+                       (unsigned long long)state->shuffle_buffer);
     if (!state->shuffle_shards != !o->shuffle_shards)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume, state->shuffle_shards ? "" : "no-");
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
+                       state->shuffle_shards ? "" : "no-");
     uint64_t shards = pp_shards_count(p->dataset);
     if (state->shards != shards)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run read %llu shards, and here are %llu; give the same ones", o->resume, (unsigned long long)state->shards,
-                       (unsigned long long)shards);
+        return pp_fail(err, PP_E_USAGE,
+                       "--resume %s: that run read %llu shards, and here are %llu; give the same ones",
+                       o->resume, (unsigned long long)state->shards, (unsigned long long)shards);
     return PP_OK;
 }
 
-static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s, struct pp_err *err)
+static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s,
+                              struct pp_err *err)
 {
     struct pp_loader_state state;
     pp_status st = pp_state_load(o->resume, &state, err);
@@ -87,10 +107,15 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
     p->loader.start_epoch = state.epoch;
     p->loader.start_position = state.consumed;
     p->loader.from_cursor = o->resume_cursor;
-    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard, .offset = state.offset, .delivered = state.consumed, .number = state.number};
+    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard,
+                                                       .offset = state.offset,
+                                                       .delivered = state.consumed,
+                                                       .number = state.number};
     if (o->epochs && state.epoch >= (uint64_t)o->epochs)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs", o->resume,
-                       (unsigned long long)state.epoch, (long long)o->epochs);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs",
+            o->resume, (unsigned long long)state.epoch, (long long)o->epochs);
     return PP_OK;
 }
 
@@ -139,9 +164,11 @@ static void choose(struct run_parts *p, const struct run_opts *o)
     }
     l->prefetch = (int)o->prefetch;
     if (o->prefetch < 0) {
-        double per = (double)l->batch_size * (double)p->row_bytes * l->workers, limit = (double)memory * SLOT_MEMORY_SHARE;
+        double per = (double)l->batch_size * (double)p->row_bytes * l->workers,
+               limit = (double)memory * SLOT_MEMORY_SHARE;
         l->prefetch = memory && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
-        snprintf(p->chosen[2], sizeof(p->chosen[2]), l->prefetch == 1 ? "auto: 1, for 2 would take over a quarter of the memory" : "auto");
+        snprintf(p->chosen[2], sizeof(p->chosen[2]),
+                 l->prefetch == 1 ? "auto: 1, for 2 would take over a quarter of the memory" : "auto");
     }
 }
 
@@ -149,13 +176,17 @@ static void choose(struct run_parts *p, const struct run_opts *o)
 static pp_status check_memory(const struct run_parts *p, struct pp_err *err)
 {
     const struct pp_loader_opts *l = &p->loader;
-    double slots = (double)l->workers * l->prefetch + 1, need = slots * (double)l->batch_size * (double)p->row_bytes;
+    double slots = (double)l->workers * l->prefetch + 1,
+           need = slots * (double)l->batch_size * (double)p->row_bytes;
     uint64_t memory = pp_memory_available();
     char a[32], b[32];
     if (!memory || need < (double)memory * 0.9)
         return PP_OK;
-    return pp_fail(err, PP_E_USAGE, "%.0f slots (%d workers x prefetch %d + 1) of %llu samples need %s, and %s of memory is available; lower --batch-size, --prefetch or --workers",
-                   slots, l->workers, l->prefetch, (unsigned long long)l->batch_size, pp_text_bytes(a, sizeof(a), need), pp_text_bytes(b, sizeof(b), (double)memory));
+    return pp_fail(
+        err, PP_E_USAGE,
+        "%.0f slots (%d workers x prefetch %d + 1) of %llu samples need %s, and %s of memory is available; lower --batch-size, --prefetch or --workers",
+        slots, l->workers, l->prefetch, (unsigned long long)l->batch_size, pp_text_bytes(a, sizeof(a), need),
+        pp_text_bytes(b, sizeof(b), (double)memory));
 }
 
 static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o)
@@ -166,7 +197,8 @@ static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o
     return o->steps && filling > (uint64_t)o->steps / 4 ? (uint64_t)o->steps / 4 : filling;
 }
 
-/* A step is a kernel only on a device that runs one: asked for on another, it is refused before anything starts. */
+/* A step is a kernel only on a device that runs one: asked for on another, it is refused before anything
+ * starts. */
 static pp_status choose_step(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
     struct pp_device_info dev;
@@ -180,7 +212,8 @@ static pp_status choose_step(struct run_parts *p, const struct run_opts *o, stru
     case RUN_STEP_SPIN: p->loader.step = PP_STEP_SPIN; break;
     case RUN_STEP_CUDA:
         if (!dev.runs_steps)
-            return pp_fail(err, PP_E_USAGE, "--step cuda needs a CUDA device: %s; or use --step sleep", dev.passed_over ? dev.passed_over : "this is the host device");
+            return pp_fail(err, PP_E_USAGE, "--step cuda needs a CUDA device: %s; or use --step sleep",
+                           dev.passed_over ? dev.passed_over : "this is the host device");
         p->loader.step = PP_STEP_DEVICE;
         break;
     }
@@ -238,13 +271,19 @@ static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
 
 static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
-    static const char *const kinds[] = {[RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
-    struct pp_device_opts dev = {.kind = kinds[o->device], .link_bytes_per_s = o->link_gbps * 1e9, .pageable = o->pageable,
-                                  .copy_buffers = (int)o->copy_buffers, .sync_copies = o->h2d};
+    static const char *const kinds[] = {
+        [RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
+    struct pp_device_opts dev = {.kind = kinds[o->device],
+                                 .link_bytes_per_s = o->link_gbps * 1e9,
+                                 .pageable = o->pageable,
+                                 .copy_buffers = (int)o->copy_buffers,
+                                 .sync_copies = o->h2d};
     struct pp_device_normalize normalize;
     if (p->delivered) {
-        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) * (size_t)pp_transform_width(p->delivered),
-                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype), .table = pp_transform_values(p->delivered)};
+        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) *
+                                                          (size_t)pp_transform_width(p->delivered),
+                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype),
+                                                 .table = pp_transform_values(p->delivered)};
         dev.normalize = &normalize;
     }
     return pp_device_open(&dev, &p->device, err);
@@ -253,7 +292,9 @@ static pp_status open_device(struct run_parts *p, const struct run_opts *o, stru
 /* First of all: a typo should not cost a listing. */
 static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
-    const char *spec = o->transform ? o->transform : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip" : "rrc:224,hflip,normalize=imagenet";
+    const char *spec = o->transform              ? o->transform
+                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
+                                                 : "rrc:224,hflip,normalize=imagenet";
     pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
     if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
         return st;
@@ -267,12 +308,16 @@ static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struc
 {
     if (!o->collective)
         return PP_OK;
-    return pp_collective_join(&(struct pp_collective_opts){.path = o->collective, .rank = (uint32_t)o->rank, .world_size = (uint32_t)o->world_size,
-                                                           .limit_ns = o->collective_limit_ns}, &p->collective, err);
+    return pp_collective_join(&(struct pp_collective_opts){.path = o->collective,
+                                                           .rank = (uint32_t)o->rank,
+                                                           .world_size = (uint32_t)o->world_size,
+                                                           .limit_ns = o->collective_limit_ns},
+                              &p->collective, err);
 }
 
-pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set, const char *path,
-                         struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err)
+pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set,
+                         const char *path, struct pp_progress *progress, int (*interrupted)(void),
+                         struct pp_err *err)
 {
     struct opening opening = {progress, interrupted};
     pp_status st = make_transform(p, o, err);

@@ -1,5 +1,5 @@
-/* cli/run_top.h: `pipeprobe run --top`: the dashboard on the run's own file, as a process of its own, so that drawing shares no lock and no CPU
- * account with what is measured. */
+/* cli/run_top.h: `pipeprobe run --top`: the dashboard on the run's own file, as a process of its own, so that
+ * drawing shares no lock and no CPU account with what is measured. */
 #ifndef PP_CLI_RUN_TOP_H
 #define PP_CLI_RUN_TOP_H
 

@@ -27,9 +27,15 @@ static int set_key(struct scenario *s, const char *key, const char *value)
         const char *key;
         char *to;
         size_t size;
-    } rows[] = {{"l0", s->l0, sizeof(s->l0)}, {"l1", s->l1, sizeof(s->l1)}, {"l2", s->l2, sizeof(s->l2)}, {"fix", s->fix, sizeof(s->fix)},
-                {"remedy", s->remedy, sizeof(s->remedy)}, {"options", s->options, sizeof(s->options)}, {"mild", s->level[0], sizeof(s->level[0])},
-                {"medium", s->level[1], sizeof(s->level[1])}, {"severe", s->level[2], sizeof(s->level[2])}};
+    } rows[] = {{"l0", s->l0, sizeof(s->l0)},
+                {"l1", s->l1, sizeof(s->l1)},
+                {"l2", s->l2, sizeof(s->l2)},
+                {"fix", s->fix, sizeof(s->fix)},
+                {"remedy", s->remedy, sizeof(s->remedy)},
+                {"options", s->options, sizeof(s->options)},
+                {"mild", s->level[0], sizeof(s->level[0])},
+                {"medium", s->level[1], sizeof(s->level[1])},
+                {"severe", s->level[2], sizeof(s->level[2])}};
     if (strcmp(key, "row") == 0)
         return s->row = atoi(value), s->row > 0;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -59,7 +65,8 @@ static pp_status read_one(const char *path, struct scenario *s, struct pp_err *e
     if (!in)
         return pp_fail_errno(err, errno, "reading scenario %s", path);
     memset(s, 0, sizeof(*s));
-    snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base ? base + 1 : path, "."), base ? base + 1 : path);
+    snprintf(s->name, sizeof(s->name), "%.*s", (int)strcspn(base ? base + 1 : path, "."),
+             base ? base + 1 : path);
     pp_status st = PP_OK;
     while (st == PP_OK && fgets(line, sizeof(line), in)) {
         char *text = trim(line), *eq = strchr(text, '=');
@@ -69,7 +76,8 @@ static pp_status read_one(const char *path, struct scenario *s, struct pp_err *e
         if (eq)
             *eq = '\0';
         if (!eq || !set_key(s, trim(text), trim(eq + 1)))
-            st = pp_fail(err, PP_E_CORRUPT, "%s:%d: '%s' is no key of a scenario, or too long", path, number, text);
+            st = pp_fail(err, PP_E_CORRUPT, "%s:%d: '%s' is no key of a scenario, or too long", path, number,
+                         text);
     }
     if (st == PP_OK && (!s->row || !s->l0[0] || !s->options[0]))
         st = pp_fail(err, PP_E_CORRUPT, "%s: row, l0 and options are needed", path);
@@ -91,7 +99,9 @@ pp_status scenarios_read(const char *dir, struct scenario **out, size_t *n, stru
     *n = 0;
     if (glob(pattern, 0, NULL, &found) != 0)
         return pp_fail(err, PP_E_NOT_FOUND, "no scenarios (*.ini) in %s", dir);
-    pp_status st = (*out = calloc(found.gl_pathc, sizeof(**out))) ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu scenarios", found.gl_pathc);
+    pp_status st = (*out = calloc(found.gl_pathc, sizeof(**out)))
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu scenarios", found.gl_pathc);
     for (size_t i = 0; i < found.gl_pathc && st == PP_OK; i++)
         st = read_one(found.gl_pathv[i], &(*out)[(*n)++], err);
     if (st == PP_OK)
@@ -138,7 +148,8 @@ static long number_after(const char *options, const char *option, long otherwise
     return at ? atol(at + strlen(option)) : otherwise;
 }
 
-static void add(struct intervention *out, int *n, const char *knob, const char *options, const char *set, long value)
+static void add(struct intervention *out, int *n, const char *knob, const char *options, const char *set,
+                long value)
 {
     if (*n == INTERVENTIONS_MAX)
         return;
@@ -160,7 +171,8 @@ static void add_remedy(const struct scenario *s, struct intervention *out, int *
             snprintf(out[*n - 1].set, sizeof(out[*n - 1].set), "%s", same[i].set);
 }
 
-/* Decoding that costs what it costs is the job and no fault: its knob is the one that the report offers, half of it. Returns 0 where nothing is decoded at a cost. */
+/* Decoding that costs what it costs is the job and no fault: its knob is the one that the report offers, half
+ * of it. Returns 0 where nothing is decoded at a cost. */
 static int add_half_the_work(const char *options, struct intervention *out, int *n)
 {
     static const char name[] = "decode-cost=";
@@ -239,18 +251,23 @@ static void add_words(struct command *c, const char *text, int without_faults)
     }
 }
 
-/* The other ranks, as shell commands in the background; "" for a run of one process. They run as long as the recorded one, and end by themselves. */
-static void other_ranks(const struct command *c, const char *self, const char *tail, const char *file, unsigned seed, char *script, size_t size)
+/* The other ranks, as shell commands in the background; "" for a run of one process. They run as long as the
+ * recorded one, and end by themselves. */
+static void other_ranks(const struct command *c, const char *self, const char *tail, const char *file,
+                        unsigned seed, char *script, size_t size)
 {
     size_t at = 0;
     script[0] = '\0';
     for (int r = 0; r < c->ranks && at < size; r++)
         if (r != c->rank)
-            at += (size_t)snprintf(script + at, size - at, "$taskset '%s' run%s%s --seed %u %s --quiet --no-record --rank %d --world-size %d --collective '%s.ranks' >/dev/null 2>&1 & ranks=\"$ranks $!\"; ",
-                                   self, c->text, r == c->ranks - 1 ? c->faults : "", seed, tail, r, c->ranks, file);
+            at += (size_t)snprintf(
+                script + at, size - at,
+                "$taskset '%s' run%s%s --seed %u %s --quiet --no-record --rank %d --world-size %d --collective '%s.ranks' >/dev/null 2>&1 & ranks=\"$ranks $!\"; ",
+                self, c->text, r == c->ranks - 1 ? c->faults : "", seed, tail, r, c->ranks, file);
 }
 
-/* CPU time in seconds: of the whole machine, and of the children that have ended. NAN: /proc/stat cannot be read. */
+/* CPU time in seconds: of the whole machine, and of the children that have ended. NAN: /proc/stat cannot be
+ * read. */
 static double machine_cpu_s(void)
 {
     double user, nice, system_s;
@@ -265,7 +282,8 @@ static double children_cpu_s(void)
 {
     struct rusage u;
     getrusage(RUSAGE_CHILDREN, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* Runs the script; what others used of the CPUs meanwhile goes to *outside. */
@@ -327,22 +345,25 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
         tail[0] = '\0';
     other_ranks(&c, self, tail, r->file, r->seed, others, sizeof(others));
     if (c.ranks)
-        snprintf(own, sizeof(own), " --rank %d --world-size %d --collective '%s.ranks'", c.rank, c.ranks, r->file);
+        snprintf(own, sizeof(own), " --rank %d --world-size %d --collective '%s.ranks'", c.rank, c.ranks,
+                 r->file);
     if (c.ranks && c.rank != c.ranks - 1)
         c.faults[0] = '\0';
     if (r->turned)
         add_words(&c, r->turned->options, 0);
-    /* A shell of its own: it spins the ballast, enters the control group, and takes both away again. Two CPUs at most, as expand() says. */
-    snprintf(script, sizeof(script),
-             "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; ranks=; "
-             "if [ -n \"$QUOTA\" ]; then "
-             "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
-             "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
-             "i=0; while [ $i -lt %d ]; do sh -c 'while :; do :; done' & pids=\"$pids $!\"; i=$((i+1)); done; "
-             "taskset=; command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null && [ $(nproc) -gt 2 ] && taskset='taskset -c 0,1'; "
-             "%s$taskset '%s' run%s%s%s --seed %u %s --quiet --force -o '%s' >/dev/null 2>'%s.said'; rc=$?; [ -n \"$ranks\" ] && wait $ranks; "
-             "if [ -n \"$QUOTA\" ]; then echo $$ >${cg%%/*}/cgroup.procs; rmdir $cg; fi 2>/dev/null; exit $rc",
-             c.ballast, others, self, c.text, c.faults, own, r->seed, tail, r->file, r->file);
+    /* A shell of its own: it spins the ballast, enters the control group, and takes both away again. Two CPUs
+     * at most, as expand() says. */
+    snprintf(
+        script, sizeof(script),
+        "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; ranks=; "
+        "if [ -n \"$QUOTA\" ]; then "
+        "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
+        "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
+        "i=0; while [ $i -lt %d ]; do sh -c 'while :; do :; done' & pids=\"$pids $!\"; i=$((i+1)); done; "
+        "taskset=; command -v taskset >/dev/null && taskset -c 0 true 2>/dev/null && [ $(nproc) -gt 2 ] && taskset='taskset -c 0,1'; "
+        "%s$taskset '%s' run%s%s%s --seed %u %s --quiet --force -o '%s' >/dev/null 2>'%s.said'; rc=$?; [ -n \"$ranks\" ] && wait $ranks; "
+        "if [ -n \"$QUOTA\" ]; then echo $$ >${cg%%/*}/cgroup.procs; rmdir $cg; fi 2>/dev/null; exit $rc",
+        c.ballast, others, self, c.text, c.faults, own, r->seed, tail, r->file, r->file);
     char quota[32] = "";
     if (c.quota > 0)
         snprintf(quota, sizeof(quota), "%ld", lround(c.quota * 100000));
@@ -358,6 +379,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (code == 77)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s needs a control group that can be written to", s->name);
     if (code != 0 && code != 3)
-        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s ended with %d: %s", s->name, c.text, code, words);
+        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s ended with %d: %s", s->name, c.text, code,
+                       words);
     return PP_OK;
 }

@@ -1,12 +1,15 @@
-/* cli/scenario.h: a labelled stall: how to run it, what is wrong with it, and which knobs mend it. One file of samples/scenarios each:
+/* cli/scenario.h: a labelled stall: how to run it, what is wrong with it, and which knobs mend it. One file
+ * of samples/scenarios each:
  *
  *   [scenario] row (of the plan of scenarios, docs/DIAGNOSIS.md)
- *   [truth]    l0, l1, l2 (alternatives apart by |), fix (names of knobs, the ones that may be best), remedy (the knob that being without the injected faults is)
+ *   [truth]    l0, l1, l2 (alternatives apart by |), fix (names of knobs, the ones that may be best),
+ *              remedy (the knob that being without the injected faults is)
  *   [run]      options, and what mild, medium and severe add to them
  *
- * Among the options, @cpus and @4cpus stand for numbers; @ballast=N (spinning processes beside the run) and @quota=CPUS (a control group) are made by
- * the harness, since no option of the loader makes them. With @ranks=N and @rank=R the run is N processes that meet after every step (--collective): the faults
- * are the last rank's alone, the recording and the knob that is turned are those of rank R. */
+ * Among the options, @cpus and @4cpus stand for numbers; @ballast=N (spinning processes beside the run) and
+ * @quota=CPUS (a control group) are made by the harness, since no option of the loader makes them. With
+ * @ranks=N and @rank=R the run is N processes that meet after every step (--collective): the faults are the
+ * last rank's alone, the recording and the knob that is turned are those of rank R. */
 #ifndef PP_CLI_SCENARIO_H
 #define PP_CLI_SCENARIO_H
 
@@ -31,7 +34,8 @@ int scenario_lists(const char *text, const char *word);
 /* A knob turned for real: an intervention. */
 struct intervention {
     const char *knob;
-    char options[96]; /* put after the scenario's own, where the last of an option counts; "" with without_faults */
+    char options[96]; /* put after the scenario's own, where the last of an option counts; "" with
+                         without_faults */
     char set[48];     /* the same as a knob of the what-if, or "" where there is none */
     int without_faults;
 };
@@ -45,10 +49,10 @@ struct scenario_run {
     double seconds;
     const struct intervention *turned; /* NULL: as it is */
     const char *file;                  /* the recording */
-    double *outside_cpus;              /* filled, if not NULL: CPUs that neither the run nor the harness used meanwhile */
+    double *outside_cpus; /* filled, if not NULL: CPUs that neither the run nor the harness used meanwhile */
 };
-/* Runs `pipeprobe run` as a child. PP_E_UNSUPPORTED: this machine cannot make the cause (no control group to write to). PP_E_INTERRUPTED: Ctrl-C ended it, and
- * from then on no other is begun. */
+/* Runs `pipeprobe run` as a child. PP_E_UNSUPPORTED: this machine cannot make the cause (no control group to
+ * write to). PP_E_INTERRUPTED: Ctrl-C ended it, and from then on no other is begun. */
 int scenario_interrupted(void);
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err);
 

@@ -1,4 +1,5 @@
-/* `pipeprobe selftest`: stalls of known cause and size, made on this machine, and how often the verdict was right. */
+/* `pipeprobe selftest`: stalls of known cause and size, made on this machine, and how often the verdict was
+ * right. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
@@ -31,26 +32,45 @@ static const struct pp_opt_choice half_choices[] = {
 };
 
 static const struct pp_opt_choice severity_choices[] = {
-    {"auto", "medium; all of them with --full"}, {"mild", NULL}, {"medium", NULL}, {"severe", NULL}, {NULL, NULL},
+    {"auto", "medium; all of them with --full"},
+    {"mild", NULL},
+    {"medium", NULL},
+    {"severe", NULL},
+    {NULL, NULL},
 };
 
 #define AT(field) offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full), .group = "What is run", .help = "all three severities and --seeds seeds of every scenario"},
-    {.name = "severity", .type = PP_OPT_CHOICE, .offset = AT(severity), .choices = severity_choices, .arg = "S", .dflt = "auto", .help = "mild, medium or severe alone"},
-    {.name = "seeds", .type = PP_OPT_INT, .offset = AT(seeds), .min = 1, .max = 100, .arg = "N", .dflt = "5", .help = "with --full"},
-    {.name = "half", .type = PP_OPT_CHOICE, .offset = AT(half), .choices = half_choices, .arg = "HALF", .dflt = "any", .help = "which seeds: any, tune, report or held-out"},
-    {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N", .dflt = "1", .help = "of --half any"},
-    {.name = "truth", .type = PP_OPT_FLAG, .offset = AT(truth), .help = "turn every knob for real too: is the label causal, do predictions hold"},
-    {.name = "truth-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(truth_rounds), .min = 1, .max = 300, .arg = "N", .dflt = "1", .help = "--truth in the first N runs of each scenario"},
-    {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES", .help = "these scenarios, apart by commas"},
-    {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR", .help = "of one's own, instead of the ones that come with pipeprobe"},
-    {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "2.5", .group = "How long", .help = "length of one run; severe ones take twice that"},
-    {.name = "budget", .type = PP_OPT_DOUBLE, .offset = AT(budget_min), .min = 0, .max = 1e5, .arg = "MINUTES", .dflt = "0", .help = "start no run that would end later; 0: the whole plan"},
-    {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR", .help = "keep the recordings there"},
-    {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR", .help = "run nothing: judge the recordings that --keep left there"},
+    {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full), .group = "What is run",
+     .help = "all three severities and --seeds seeds of every scenario"},
+    {.name = "severity", .type = PP_OPT_CHOICE, .offset = AT(severity), .choices = severity_choices,
+     .arg = "S", .dflt = "auto", .help = "mild, medium or severe alone"},
+    {.name = "seeds", .type = PP_OPT_INT, .offset = AT(seeds), .min = 1, .max = 100, .arg = "N", .dflt = "5",
+     .help = "with --full"},
+    {.name = "half", .type = PP_OPT_CHOICE, .offset = AT(half), .choices = half_choices, .arg = "HALF",
+     .dflt = "any", .help = "which seeds: any, tune, report or held-out"},
+    {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N",
+     .dflt = "1", .help = "of --half any"},
+    {.name = "truth", .type = PP_OPT_FLAG, .offset = AT(truth),
+     .help = "turn every knob for real too: is the label causal, do predictions hold"},
+    {.name = "truth-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(truth_rounds), .min = 1,
+     .max = 300, .arg = "N", .dflt = "1", .help = "--truth in the first N runs of each scenario"},
+    {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES",
+     .help = "these scenarios, apart by commas"},
+    {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR",
+     .help = "of one's own, instead of the ones that come with pipeprobe"},
+    {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S",
+     .dflt = "2.5", .group = "How long", .help = "length of one run; severe ones take twice that"},
+    {.name = "budget", .type = PP_OPT_DOUBLE, .offset = AT(budget_min), .min = 0, .max = 1e5,
+     .arg = "MINUTES", .dflt = "0", .help = "start no run that would end later; 0: the whole plan"},
+    {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR",
+     .help = "keep the recordings there"},
+    {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR",
+     .help = "run nothing: judge the recordings that --keep left there"},
     {.name = NULL},
 };
+/* clang-format on */
 
 struct test {
     const struct options *o;
@@ -69,9 +89,12 @@ static void print_run(const struct selftest_run *r)
 {
     const char *mark = !r->l1_right ? "NO" : r->l2_right || scenario_is_control(r->s) ? "ok" : "l2";
     char said[80], others[16];
-    snprintf(said, sizeof(said), "%s%s%s", r->l1 ? r->l1 : r->l0, r->l1 && r->l2 ? "/" : "", r->l1 && r->l2 ? r->l2 : "");
-    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %s  %s%s\n", mark, r->s->row, r->s->name, scenario_level_name(r->level), r->seed, 100 * r->wait, said,
-           selftest_cpus_text(others, sizeof(others), r->outside_cpus), r->first_fix[0] ? "first fix: " : "", r->first_fix);
+    snprintf(said, sizeof(said), "%s%s%s", r->l1 ? r->l1 : r->l0, r->l1 && r->l2 ? "/" : "",
+             r->l1 && r->l2 ? r->l2 : "");
+    printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %s  %s%s\n", mark, r->s->row, r->s->name,
+           scenario_level_name(r->level), r->seed, 100 * r->wait, said,
+           selftest_cpus_text(others, sizeof(others), r->outside_cpus), r->first_fix[0] ? "first fix: " : "",
+           r->first_fix);
     fflush(stdout);
 }
 
@@ -114,12 +137,16 @@ static void print_coverage(const struct test *t, size_t done)
     if (scenario_interrupted())
         printf("\nInterrupted after %zu of %zu runs.\n", done, t->plan.n);
     else if (t->o->again)
-        printf("\nJudged again: the %zu recordings kept in %s, in %.1f minutes.\n", done, t->o->again, minutes_since(t->start_ns));
+        printf("\nJudged again: the %zu recordings kept in %s, in %.1f minutes.\n", done, t->o->again,
+               minutes_since(t->start_ns));
     else if (done < t->plan.n)
-        printf("\nThe budget of %.3g minutes ended the plan after %zu of %zu runs (%.0f %%): every scenario %zu%s times, of %d.\n", t->o->budget_min, done, t->plan.n,
-               100.0 * (double)done / (double)t->plan.n, least, done % t->n ? " or one more" : "", t->plan.rounds);
+        printf(
+            "\nThe budget of %.3g minutes ended the plan after %zu of %zu runs (%.0f %%): every scenario %zu%s times, of %d.\n",
+            t->o->budget_min, done, t->plan.n, 100.0 * (double)done / (double)t->plan.n, least,
+            done % t->n ? " or one more" : "", t->plan.rounds);
     else
-        printf("\nThe whole plan: %zu runs, every scenario %s, in %.1f minutes.\n", done, t->plan.rounds == 1 ? "once" : "as often as any other", minutes_since(t->start_ns));
+        printf("\nThe whole plan: %zu runs, every scenario %s, in %.1f minutes.\n", done,
+               t->plan.rounds == 1 ? "once" : "as often as any other", minutes_since(t->start_ns));
 }
 
 /* A run is not begun when the longest of its kind so far would go beyond the budget. */
@@ -140,10 +167,12 @@ static size_t run_plan(struct test *t)
     return t->plan.n;
 }
 
-/* A quick look at predictions without --truth: a few knobs of a few scenarios that do not depend on who else uses the CPUs. Their runs are not counted again. */
+/* A quick look at predictions without --truth: a few knobs of a few scenarios that do not depend on who else
+ * uses the CPUs. Their runs are not counted again. */
 static void quick_whatif(struct test *t)
 {
-    static const char *const names[] = {"storage-latency", "shallow-prefetch", "serial-copy", "implicit-sync"};
+    static const char *const names[] = {"storage-latency", "shallow-prefetch", "serial-copy",
+                                        "implicit-sync"};
     if (t->o->truth || t->o->full || t->o->only || t->o->again || scenario_interrupted())
         return;
     printf("\nPredictions, and what turning the knob gave:\n");
@@ -182,7 +211,8 @@ static pp_status check_only(const struct test *t, const char *only, struct pp_er
             i++;
         const char *near = i == t->n ? pp_nearest(word, names) : NULL;
         if (i == t->n)
-            st = pp_fail(err, PP_E_USAGE, "--only: no scenario is called '%s'%s%s%s", word, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+            st = pp_fail(err, PP_E_USAGE, "--only: no scenario is called '%s'%s%s%s", word,
+                         near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     free(names);
     return st;
@@ -193,7 +223,9 @@ static pp_status find_scenarios(struct test *t, struct pp_err *err)
     char shipped[4096];
     const struct options *o = t->o;
     if (!o->scenarios && !shipped_find("scenarios", "", shipped, sizeof(shipped)))
-        return pp_fail(err, PP_E_NOT_FOUND, "the scenarios that come with pipeprobe are not beside this program (../share/pipeprobe/scenarios); give --scenarios DIR");
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "the scenarios that come with pipeprobe are not beside this program (../share/pipeprobe/scenarios); give --scenarios DIR");
     pp_status st = scenarios_read(o->scenarios ? o->scenarios : shipped, &t->s, &t->n, err);
     if (st == PP_OK)
         st = check_only(t, o->only, err);
@@ -211,25 +243,32 @@ static pp_status make_plan(struct test *t, struct pp_err *err)
     const struct options *o = t->o;
     unsigned seeds[100];
     if (o->again)
-        return selftest_plan_kept(o->again, t->s, t->n, o->severity - 1, (enum seed_half)o->half, &t->plan, err);
+        return selftest_plan_kept(o->again, t->s, t->n, o->severity - 1, (enum seed_half)o->half, &t->plan,
+                                  err);
     int n_seeds = o->full ? (int)o->seeds : 1, one_level = o->severity > 0 || !o->full;
     const int *levels = one_level ? &all_levels[o->severity > 0 ? o->severity - 1 : 1] : all_levels;
     pp_status st = selftest_seeds((enum seed_half)o->half, o->first_seed, n_seeds, seeds, err);
     if (st == PP_OK)
-        st = selftest_plan_make(t->n, levels, one_level ? 1 : SCENARIO_LEVELS, seeds, n_seeds, seeds[0], &t->plan, err);
+        st = selftest_plan_make(t->n, levels, one_level ? 1 : SCENARIO_LEVELS, seeds, n_seeds, seeds[0],
+                                &t->plan, err);
     return st;
 }
 
 static pp_status make_place(struct test *t, struct pp_err *err)
 {
-    snprintf(t->dir, sizeof(t->dir), "%s/pipeprobe-selftest-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    snprintf(t->dir, sizeof(t->dir), "%s/pipeprobe-selftest-XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(t->dir)) {
         t->dir[0] = '\0';
-        return pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        return pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR",
+                       getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     }
     if (t->o->keep && mkdir(t->o->keep, 0777) != 0 && errno != EEXIST)
         return pp_fail_errno(err, errno, "no directory %s for the recordings", t->o->keep);
-    t->place = (struct selftest_place){.dir = t->dir, .keep = t->o->again ? t->o->again : t->o->keep, .again = t->o->again != NULL, .seconds = t->o->seconds};
+    t->place = (struct selftest_place){.dir = t->dir,
+                                       .keep = t->o->again ? t->o->again : t->o->keep,
+                                       .again = t->o->again != NULL,
+                                       .seconds = t->o->seconds};
     return PP_OK;
 }
 
@@ -255,10 +294,12 @@ static int run(int argc, char **argv)
     int operand_count = 0, code = -1;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status st = t && operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &operand_count)) >= 0)
+    if (st == PP_OK &&
+        (code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &operand_count)) >= 0)
         goto out;
     if (st == PP_OK && operand_count)
-        st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names scenarios", operands[0]);
+        st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names scenarios",
+                     operands[0]);
     if (st == PP_OK && o.again && o.keep)
         st = pp_fail(&err, PP_E_USAGE, "--again reads what --keep left behind: give one of them");
     if (st == PP_OK) {
@@ -281,7 +322,9 @@ static int run(int argc, char **argv)
             st = pp_fail(&err, PP_E_SYSTEM, "not one run could be made, for the reasons above");
         }
     }
-    code = st != PP_OK ? pp_cli_fail(&pp_cmd_selftest, &err) : scenario_interrupted() ? pp_status_exit_code(PP_E_INTERRUPTED) : 0;
+    code = st != PP_OK              ? pp_cli_fail(&pp_cmd_selftest, &err)
+           : scenario_interrupted() ? pp_status_exit_code(PP_E_INTERRUPTED)
+                                    : 0;
 out:
     if (t) {
         remove_place(t);

@@ -31,8 +31,10 @@ pp_status selftest_seeds(enum seed_half half, int64_t first, int64_t n, unsigned
 {
     int64_t found = 0, held_out = HELD_OUT_LAST - HELD_OUT_FIRST + 1;
     if (half == SEEDS_HELD_OUT && n > held_out)
-        return pp_fail(err, PP_E_USAGE, "--seeds %lld: %d to %d are held out, %lld seeds; ask for no more, or for another --half", (long long)n, HELD_OUT_FIRST,
-                       HELD_OUT_LAST, (long long)held_out);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--seeds %lld: %d to %d are held out, %lld seeds; ask for no more, or for another --half",
+            (long long)n, HELD_OUT_FIRST, HELD_OUT_LAST, (long long)held_out);
     for (int64_t seed = half == SEEDS_ANY ? first : 1; found < n; seed++)
         if (in_half(half, seed))
             out[found++] = (unsigned)seed;
@@ -51,7 +53,8 @@ static void shuffle(size_t *v, size_t n, struct pp_rng rng)
     }
 }
 
-pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, const unsigned *seeds, int n_seeds, uint64_t key, struct selftest_plan *out, struct pp_err *err)
+pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, const unsigned *seeds,
+                             int n_seeds, uint64_t key, struct selftest_plan *out, struct pp_err *err)
 {
     int rounds = n_levels * n_seeds;
     size_t most = scenarios;
@@ -60,7 +63,9 @@ pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, 
     size_t *order = malloc(most * sizeof(*order)), *drawn = malloc(most * sizeof(*drawn));
     *out = (struct selftest_plan){.rounds = rounds, .n = scenarios * (size_t)rounds};
     out->run = malloc(out->n * sizeof(*out->run) + 1);
-    pp_status st = order && drawn && out->run ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for a plan of %zu runs", out->n);
+    pp_status st = order && drawn && out->run
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for a plan of %zu runs", out->n);
     for (int round = 0; st == PP_OK && round < rounds; round++) {
         shuffle(order, scenarios, pp_rng_key(key, (uint64_t)round, 0, FOR_ORDER));
         for (size_t i = 0; i < scenarios; i++) {
@@ -68,7 +73,8 @@ pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, 
             shuffle(drawn, (size_t)n_levels, pp_rng_key(key, 0, s, FOR_LEVELS));
             int level = levels[drawn[round % n_levels]];
             shuffle(drawn, (size_t)n_seeds, pp_rng_key(key, (uint64_t)level, s, FOR_SEEDS));
-            out->run[(size_t)round * scenarios + i] = (struct planned_run){.scenario = s, .level = level, .seed = seeds[drawn[round / n_levels]], .round = round};
+            out->run[(size_t)round * scenarios + i] = (struct planned_run){
+                .scenario = s, .level = level, .seed = seeds[drawn[round / n_levels]], .round = round};
         }
     }
     if (st != PP_OK) {
@@ -92,8 +98,9 @@ static int is_run_of(const struct scenario *s, const char *file, struct planned_
 {
     size_t len = strlen(s->name);
     int end = 0;
-    return strncmp(file, s->name, len) == 0 && sscanf(file + len, "-%1d-%9u.sqlite%n", &run->level, &run->seed, &end) == 2 && end > 0 && !file[len + (size_t)end] &&
-           run->level >= 0 && run->level < SCENARIO_LEVELS;
+    return strncmp(file, s->name, len) == 0 &&
+           sscanf(file + len, "-%1d-%9u.sqlite%n", &run->level, &run->seed, &end) == 2 && end > 0 &&
+           !file[len + (size_t)end] && run->level >= 0 && run->level < SCENARIO_LEVELS;
 }
 
 static int by_run(const void *a, const void *b)
@@ -106,7 +113,8 @@ static int by_run(const void *a, const void *b)
     return (x->seed > y->seed) - (x->seed < y->seed);
 }
 
-pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n, int level, enum seed_half half, struct selftest_plan *out, struct pp_err *err)
+pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n, int level,
+                             enum seed_half half, struct selftest_plan *out, struct pp_err *err)
 {
     char pattern[4096];
     glob_t found = {0};
@@ -118,11 +126,15 @@ pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n
     for (size_t i = 0; out->run && i < found.gl_pathc; i++)
         for (size_t k = 0; k < n; k++) {
             struct planned_run run = {.scenario = k};
-            if (is_run_of(&s[k], strrchr(found.gl_pathv[i], '/') + 1, &run) && (level < 0 || run.level == level) && in_half(half, run.seed))
+            if (is_run_of(&s[k], strrchr(found.gl_pathv[i], '/') + 1, &run) &&
+                (level < 0 || run.level == level) && in_half(half, run.seed))
                 out->run[out->n++] = run;
         }
     if (st == PP_OK && !out->n)
-        st = pp_fail(err, PP_E_NOT_FOUND, "%s holds no recording of these scenarios (SCENARIO-SEVERITY-SEED.sqlite, as selftest --keep names them)", dir);
+        st = pp_fail(
+            err, PP_E_NOT_FOUND,
+            "%s holds no recording of these scenarios (SCENARIO-SEVERITY-SEED.sqlite, as selftest --keep names them)",
+            dir);
     if (out->n)
         qsort(out->run, out->n, sizeof(*out->run), by_run);
     if (st != PP_OK) {

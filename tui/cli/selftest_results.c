@@ -59,7 +59,8 @@ const char *selftest_cpus_text(char *buf, size_t size, double cpus)
     return isnan(cpus) ? "-" : buf;
 }
 
-/* What the rule of a true cause misses; where a label allows several, of the first that there is a rule for. */
+/* What the rule of a true cause misses; where a label allows several, of the first that there is a rule for.
+ */
 static const char *why_not(const struct scenario *s, const struct pp_report_verdict *v)
 {
     for (size_t i = 0; i < v->n_rejected; i++)
@@ -77,7 +78,8 @@ static void explain(struct selftest_run *row, const struct scenario *s, const st
     if (v->reason)
         snprintf(row->why, sizeof(row->why), "%s", v->reason);
     else if (!row->l0_right)
-        snprintf(row->why, sizeof(row->why), "exposed wait is %s, the line is at %s", pp_text_percent(share, sizeof(share), row->wait),
+        snprintf(row->why, sizeof(row->why), "exposed wait is %s, the line is at %s",
+                 pp_text_percent(share, sizeof(share), row->wait),
                  pp_text_percent(least, sizeof(least), pp_level_moderate->at_least));
     else
         snprintf(row->why, sizeof(row->why), "%s: %s", s->l2, why_not(s, v));

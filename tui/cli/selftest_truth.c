@@ -36,18 +36,27 @@ static double seconds_of(const struct selftest_place *p, int level)
     return p->seconds * (level == 2 ? 2 : 1);
 }
 
-pp_status selftest_record(const struct selftest_place *p, const struct scenario *s, int level, unsigned seed, const struct intervention *turned, char *file, size_t size,
-                          double *outside_cpus, struct pp_err *err)
+pp_status selftest_record(const struct selftest_place *p, const struct scenario *s, int level, unsigned seed,
+                          const struct intervention *turned, char *file, size_t size, double *outside_cpus,
+                          struct pp_err *err)
 {
     char name[96];
     selftest_run_name(s, level, seed, name, sizeof(name));
     if (p->keep)
-        snprintf(file, size, "%s/%s%s%s.sqlite", p->keep, name, turned ? "-" : "", turned ? turned->knob : "");
+        snprintf(file, size, "%s/%s%s%s.sqlite", p->keep, name, turned ? "-" : "",
+                 turned ? turned->knob : "");
     else
         snprintf(file, size, "%s/%s.sqlite", p->dir, turned ? "turned" : "run");
     if (p->again)
         return PP_OK; /* what others used meanwhile was not kept */
-    return scenario_execute(s, &(struct scenario_run){.level = level, .seed = seed, .seconds = seconds_of(p, level), .turned = turned, .file = file, .outside_cpus = outside_cpus}, err);
+    return scenario_execute(s,
+                            &(struct scenario_run){.level = level,
+                                                   .seed = seed,
+                                                   .seconds = seconds_of(p, level),
+                                                   .turned = turned,
+                                                   .file = file,
+                                                   .outside_cpus = outside_cpus},
+                            err);
 }
 
 /* Of the steady state; where the start is what it is about, of the whole run. */
@@ -56,7 +65,8 @@ static double rate_in(const struct scenario *s, const struct pp_report *r)
     return scenario_lists(s->l2, "warm-up") ? (double)r->samples / r->duration_s : r->samples_per_s;
 }
 
-/* turned NULL: the run as it is, once more, beside the recording that predictions are made from. NAN: it could not be made. */
+/* turned NULL: the run as it is, once more, beside the recording that predictions are made from. NAN: it
+ * could not be made. */
 static double measure(const struct proof *p, const struct intervention *turned, double *outside)
 {
     static const struct intervention again = {.knob = "again"};
@@ -64,7 +74,8 @@ static double measure(const struct proof *p, const struct intervention *turned, 
     struct pp_err err = {0};
     struct pp_report *r = NULL;
     double rate = NAN;
-    pp_status st = selftest_record(p->place, p->s, p->level, p->seed, turned ? turned : &again, file, sizeof(file), outside, &err);
+    pp_status st = selftest_record(p->place, p->s, p->level, p->seed, turned ? turned : &again, file,
+                                   sizeof(file), outside, &err);
     if (st == PP_OK)
         st = pp_report_build(file, &r, &err);
     if (st == PP_OK)
@@ -127,7 +138,8 @@ static struct knob *best_of(struct proof *p, int named)
 {
     struct knob *best = NULL;
     for (int i = 0; i < p->n; i++)
-        if (p->knob[i].rounds && scenario_lists(p->s->fix, p->knob[i].turned.knob) == named && (!best || gain_of(p, &p->knob[i]) > gain_of(p, best)))
+        if (p->knob[i].rounds && scenario_lists(p->s->fix, p->knob[i].turned.knob) == named &&
+            (!best || gain_of(p, &p->knob[i]) > gain_of(p, best)))
             best = &p->knob[i];
     return best;
 }
@@ -143,7 +155,8 @@ static void settle(struct proof *p, struct selftest_truth *t)
     for (int i = 0; i < p->n; i++)
         if (p->knob[i].rounds && strcmp(p->knob[i].turned.knob, t->first_fix) == 0)
             t->first_gain = gain_of(p, &p->knob[i]);
-    t->accepted = scenario_is_control(p->s) ? fmax(t->named, t->other) < SAME_GAIN : t->named >= FIX_GAIN && t->named >= t->other - SAME_GAIN;
+    t->accepted = scenario_is_control(p->s) ? fmax(t->named, t->other) < SAME_GAIN
+                                            : t->named >= FIX_GAIN && t->named >= t->other - SAME_GAIN;
 }
 
 static void measure_again(struct proof *p, struct knob *k)
@@ -160,7 +173,8 @@ static void measure_base(struct proof *p)
         p->base[p->bases++] = rate;
 }
 
-static void add_prediction(const struct proof *p, const struct knob *k, const char *base_file, double base, double outside, struct selftest_results *results)
+static void add_prediction(const struct proof *p, const struct knob *k, const char *base_file, double base,
+                           double outside, struct selftest_results *results)
 {
     struct pp_prediction said;
     double measured = k->rate[0];
@@ -169,20 +183,30 @@ static void add_prediction(const struct proof *p, const struct knob *k, const ch
     if (k->turned.set[0] && !scenario_lists(p->s->l2, "warm-up") && predict(base_file, k->turned.set, &said))
         row = selftest_add_prediction(results);
     if (!row) {
-        printf("        %-14s %-24s %36s  measured %8.0f  gain %+5.0f %%\n", k->turned.knob, how, "", measured, 100 * (measured / base - 1));
+        printf("        %-14s %-24s %36s  measured %8.0f  gain %+5.0f %%\n", k->turned.knob, how, "",
+               measured, 100 * (measured / base - 1));
         return;
     }
-    *row = (struct selftest_prediction){.s = p->s, .base = base, .predicted = said.samples_per_s, .low = said.low, .high = said.high, .measured = measured,
-                                        .outside_cpus = outside, .of_cause = k->turned.without_faults};
+    *row = (struct selftest_prediction){.s = p->s,
+                                        .base = base,
+                                        .predicted = said.samples_per_s,
+                                        .low = said.low,
+                                        .high = said.high,
+                                        .measured = measured,
+                                        .outside_cpus = outside,
+                                        .of_cause = k->turned.without_faults};
     snprintf(row->knob, sizeof(row->knob), "%s", k->turned.knob);
-    printf("        %-14s %-24s predicted %8.0f (%.0f to %.0f)  measured %8.0f  error %+5.1f %%\n", k->turned.knob, how, said.samples_per_s, said.low, said.high, measured,
+    printf("        %-14s %-24s predicted %8.0f (%.0f to %.0f)  measured %8.0f  error %+5.1f %%\n",
+           k->turned.knob, how, said.samples_per_s, said.low, said.high, measured,
            100 * (said.samples_per_s / measured - 1));
 }
 
-void selftest_find_truth(const struct selftest_place *place, const struct scenario *s, int level, unsigned seed, const char *base_file, const struct pp_report *base,
+void selftest_find_truth(const struct selftest_place *place, const struct scenario *s, int level,
+                         unsigned seed, const char *base_file, const struct pp_report *base,
                          struct selftest_results *results)
 {
-    struct proof p = {.place = place, .s = s, .level = level, .seed = seed, .base = {rate_in(s, base)}, .bases = 1};
+    struct proof p = {
+        .place = place, .s = s, .level = level, .seed = seed, .base = {rate_in(s, base)}, .bases = 1};
     struct intervention all[INTERVENTIONS_MAX];
     struct selftest_truth *t = selftest_add_truth(results);
     int n = scenario_interventions(s, level, all);
@@ -216,7 +240,8 @@ void selftest_find_truth(const struct selftest_place *place, const struct scenar
         t->rounds++;
         settle(&p, t);
     }
-    printf("        label %s%s: best %s; a fix that it names %+.0f %%, any other knob %+.0f %%\n", t->accepted ? "shown causal" : "NOT SHOWN CAUSAL",
-           t->rounds > 1 ? " (medians of three)" : "", t->best, 100 * t->named, 100 * t->other);
+    printf("        label %s%s: best %s; a fix that it names %+.0f %%, any other knob %+.0f %%\n",
+           t->accepted ? "shown causal" : "NOT SHOWN CAUSAL", t->rounds > 1 ? " (medians of three)" : "",
+           t->best, 100 * t->named, 100 * t->other);
     fflush(stdout);
 }

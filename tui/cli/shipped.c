@@ -14,7 +14,9 @@ int shipped_find(const char *kind, const char *name, char *path, size_t size)
     self[n > 0 ? n : 0] = '\0';
     const char *dir = dirname(self);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if ((size_t)snprintf(path, size, "%s/%s/%s%s%s", dir, places[i], kind, name[0] ? "/" : "", name) < size && access(path, R_OK) == 0)
+        if ((size_t)snprintf(path, size, "%s/%s/%s%s%s", dir, places[i], kind, name[0] ? "/" : "", name) <
+                size &&
+            access(path, R_OK) == 0)
             return 1;
     return 0;
 }

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Finds KIND/NAME ("maps", "dali.map"; name "" is the directory) beside the installed program (PREFIX/share/pipeprobe) or in the source tree the program
- * was built in (samples/). Returns 1 with the path, or 0. */
+/* Finds KIND/NAME ("maps", "dali.map"; name "" is the directory) beside the installed program
+ * (PREFIX/share/pipeprobe) or in the source tree the program was built in (samples/). Returns 1 with the
+ * path, or 0. */
 int shipped_find(const char *kind, const char *name, char *path, size_t size);
 
 #endif

@@ -20,27 +20,52 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
-static const struct pp_opt_choice glyphs[] = {{"auto", NULL}, {"block", NULL}, {"braille", NULL}, {"ascii", NULL}, {NULL, NULL}};
-static const struct pp_opt_choice colors[] = {{"auto", NULL}, {"always", NULL}, {"never", NULL}, {NULL, NULL}};
-static const struct pp_opt_choice windows[] = {{"1", NULL}, {"5", NULL}, {"15", NULL}, {"60", NULL}, {"300", NULL}, {NULL, NULL}};
-static const struct pp_opt_choice views[] = { /* as enum pp_view (state.h); a test compares the names */
-    {"overview", NULL}, {"stages", NULL}, {"workers", NULL}, {"batch", NULL}, {"errors", NULL}, {"events", NULL}, {"environment", NULL}, {"what-if", NULL}, {NULL, NULL},
+static const struct pp_opt_choice glyphs[] = {
+    {"auto", NULL}, {"block", NULL}, {"braille", NULL}, {"ascii", NULL}, {NULL, NULL},
 };
+static const struct pp_opt_choice colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice windows[] = {
+    {"1", NULL}, {"5", NULL}, {"15", NULL}, {"60", NULL}, {"300", NULL}, {NULL, NULL},
+};
+static const struct pp_opt_choice views[] = {
+    /* as enum pp_view (state.h); a test compares the names */
+    {"overview", NULL}, {"stages", NULL},      {"workers", NULL}, {"batch", NULL}, {"errors", NULL},
+    {"events", NULL},   {"environment", NULL}, {"what-if", NULL}, {NULL, NULL},
+};
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "What to look at", .help = "begin at this time since the start of the run, paused"},
-    {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5", .help = "seconds that rates and shares are taken over"},
-    {.name = "view", .type = PP_OPT_CHOICE, .offset = AT(view), .choices = views, .dflt = "overview", .help = "begin with this view"},
-    {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output", .help = "one frame on standard output, then exit"},
-    {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text), .help = "the frame as text (with --once; the default)"},
-    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the frame as a document of schema pipeprobe.top/1 (means --once)"},
-    {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR", .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
-    {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line), .help = "status lines instead of a screen; so it is when stdout is no terminal"},
-    {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s", .help = "between status lines"},
-    {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse), .help = "clicks choose, the wheel moves; without, the terminal's copy and paste work"},
-    {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto", .help = "auto: blocks in a UTF-8 locale, else ASCII"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "What to look at",
+     .help = "begin at this time since the start of the run, paused"},
+    {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5",
+     .help = "seconds that rates and shares are taken over"},
+    {.name = "view", .type = PP_OPT_CHOICE, .offset = AT(view), .choices = views, .dflt = "overview",
+     .help = "begin with this view"},
+    {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output",
+     .help = "one frame on standard output, then exit"},
+    {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text),
+     .help = "the frame as text (with --once; the default)"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json),
+     .help = "the frame as a document of schema pipeprobe.top/1 (means --once)"},
+    {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR",
+     .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
+    {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line),
+     .help = "status lines instead of a screen; so it is when stdout is no terminal"},
+    {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s",
+     .help = "between status lines"},
+    {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse),
+     .help = "clicks choose, the wheel moves; without, the terminal's copy and paste work"},
+    {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto",
+     .help = "auto: blocks in a UTF-8 locale, else ASCII"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+     .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };
+/* clang-format on */
 
 static enum pp_glyph_set glyphs_of(int choice)
 {
@@ -65,7 +90,11 @@ static pp_status read_size(const char *text, struct pp_dash_opts *d, struct pp_e
 static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
 {
     if (n != 1)
-        return pp_fail(err, PP_E_USAGE, n ? "one recording at a time, but %d were given" : "which recording? Give the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)", n);
+        return pp_fail(
+            err, PP_E_USAGE,
+            n ? "one recording at a time, but %d were given"
+              : "which recording? Give the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
+            n);
     if (o->text && o->json)
         return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
     if (o->interval_ns == 0)
@@ -105,8 +134,16 @@ static int run(int argc, char **argv)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
         struct pp_dash_opts d = {
-            .path = path, .glyphs = glyphs_of(o.glyphs), .color = pp_cli_use_color((enum pp_color)o.color, stdout), .mouse = o.mouse, .window = o.window, .view = o.view,
-            .at_ns = o.at_ns, .interval_ns = o.interval_ns, .rows = pp_cli_rows(stdout), .cols = pp_cli_columns(stdout),
+            .path = path,
+            .glyphs = glyphs_of(o.glyphs),
+            .color = pp_cli_use_color((enum pp_color)o.color, stdout),
+            .mouse = o.mouse,
+            .window = o.window,
+            .view = o.view,
+            .at_ns = o.at_ns,
+            .interval_ns = o.interval_ns,
+            .rows = pp_cli_rows(stdout),
+            .cols = pp_cli_columns(stdout),
         };
         status = read_size(o.size, &d, &err);
         if (status == PP_OK)
@@ -138,7 +175,8 @@ const struct pp_command pp_cmd_top = {
     .notes = "FILE may be growing or complete, yours or another user's; DIR: its newest\n"
              "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
              "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or no recording.",
-    .examples = {"pipeprobe top $(pgrep -n pipeprobe)", "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
+    .examples = {"pipeprobe top $(pgrep -n pipeprobe)",
+                 "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
     .rows = &keys,
     .run = run,
 };

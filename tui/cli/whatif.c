@@ -18,13 +18,19 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "set", .letter = 's', .type = PP_OPT_LIST, .offset = AT(set), .arg = "KNOB=VALUE", .group = "Options", .help = "may be given several times; --set list shows the knobs"},
-    {.name = "sweep", .type = PP_OPT_STRING, .offset = AT(sweep), .arg = "KNOB=A..B", .help = "one prediction for each whole number from A to B"},
-    {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7, .arg = "MS", .help = "what a step of MS needs: samples/s, bytes/s, cores, workers"},
-    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.whatif/1"},
+    {.name = "set", .letter = 's', .type = PP_OPT_LIST, .offset = AT(set), .arg = "KNOB=VALUE",
+     .group = "Options", .help = "may be given several times; --set list shows the knobs"},
+    {.name = "sweep", .type = PP_OPT_STRING, .offset = AT(sweep), .arg = "KNOB=A..B",
+     .help = "one prediction for each whole number from A to B"},
+    {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7,
+     .arg = "MS", .help = "what a step of MS needs: samples/s, bytes/s, cores, workers"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json),
+     .help = "one document of schema pipeprobe.whatif/1"},
     {.name = NULL},
 };
+/* clang-format on */
 
 struct asked {
     const struct options *o;
@@ -34,7 +40,8 @@ struct asked {
     struct pp_json json;
     struct pp_knobs knobs; /* of --set */
     char what[200];
-    double recorded_waiting, most_waiting; /* reads that waited for storage at a time; the most that a prediction takes for granted */
+    double recorded_waiting, most_waiting; /* reads that waited for storage at a time; the most that a
+                                              prediction takes for granted */
     struct {
         char knob[40];
         long from, to;
@@ -77,9 +84,12 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     char rate[32], low[32], high[32], wait[32];
     a->most_waiting = fmax(a->most_waiting, p->reads_waiting);
     if (!a->o->json) {
-        printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what, pp_text_rate(rate, sizeof(rate), p->samples_per_s),
-               pp_text_rate(low, sizeof(low), p->low), pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low, 100 * p->gain_high,
-               pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "", most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");
+        printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
+               pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
+               pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low,
+               100 * p->gain_high, pp_text_percent(wait, sizeof(wait), p->data_wait_share),
+               most > 0 ? "  " : "", most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0,
+               "########################");
         return;
     }
     pp_json_object(&a->json);
@@ -98,7 +108,9 @@ static void put_caution(const struct asked *a)
 {
     if (a->o->json || !(a->most_waiting > FAR_BEYOND * fmax(a->recorded_waiting, 1)))
         return;
-    printf("  This takes storage to answer %.0f reads at a time as quickly as the %.1f that were recorded; a run will tell.\n", a->most_waiting, a->recorded_waiting);
+    printf(
+        "  This takes storage to answer %.0f reads at a time as quickly as the %.1f that were recorded; a run will tell.\n",
+        a->most_waiting, a->recorded_waiting);
 }
 
 /* A rank of a data-parallel run: what it saves it waits. */
@@ -107,7 +119,9 @@ static void put_ranks(const struct asked *a)
     char share[32];
     double collective = pp_timeline_collective_share(&a->timeline);
     if (!a->o->json && a->costs.n_others)
-        printf("  This rank waits %s of its step time for other ranks, whose steps are taken to last as long as recorded; collective=0 is without them.\n", pp_text_percent(share, sizeof(share), collective));
+        printf(
+            "  This rank waits %s of its step time for other ranks, whose steps are taken to last as long as recorded; collective=0 is without them.\n",
+            pp_text_percent(share, sizeof(share), collective));
 }
 
 static void put_measured(struct asked *a, const char *path)
@@ -129,29 +143,37 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
         return;
     }
-    printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path, pp_text_rate(rate, sizeof(rate), c->samples_per_s), c->workers, c->workers == 1 ? "" : "s", c->cpus,
-           c->cpus == 1 ? "" : "s");
+    printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
+           pp_text_rate(rate, sizeof(rate), c->samples_per_s), c->workers, c->workers == 1 ? "" : "s",
+           c->cpus, c->cpus == 1 ? "" : "s");
     if (c->others + c->groups < 0.05)
         printf(", hardly wanted by others\n");
     else
-        printf(", shared with %.1f %s of others\n", c->others + c->groups, c->fair_to_groups ? "groups" : "threads");
+        printf(", shared with %.1f %s of others\n", c->others + c->groups,
+               c->fair_to_groups ? "groups" : "threads");
 }
 
 static void put_limit(const struct pp_estimate *e)
 {
     char most[32];
-    printf("  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of, strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0 ? "allow" : "allows",
-           pp_text_rate(most, sizeof(most), e->most_per_s), e->batch_size * 1e3 / e->most_per_s, "no number of workers reaches that step");
+    printf("  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of,
+           strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0 ? "allow" : "allows",
+           pp_text_rate(most, sizeof(most), e->most_per_s), e->batch_size * 1e3 / e->most_per_s,
+           "no number of workers reaches that step");
 }
 
 /* What a team computes on the back of an envelope, from recorded costs. */
 static void put_estimate(const struct pp_estimate *e)
 {
     char rate[32], bytes[32], each[32], got[32], wait[32];
-    printf("A step of %.4g ms per %.0f samples needs %s samples/s. At the recorded costs that is\n", e->step_ns / 1e6, e->batch_size, pp_text_rate(rate, sizeof(rate), e->samples_per_s));
-    printf("  %-12s %s/s; %s a sample\n", "read", pp_text_bytes(bytes, sizeof(bytes), e->bytes_per_s), pp_text_bytes(each, sizeof(each), e->read_bytes));
-    printf("  %-12s %.1f at a time; %.3g ms a sample\n", "reads waiting", e->reads_waiting, e->read_blocked_ns / 1e6);
-    printf("  %-12s %.2f of %.3g usable cores; %.3g ms a sample\n", "CPU", e->cores, e->usable_cores, e->cpu_ns / 1e6);
+    printf("A step of %.4g ms per %.0f samples needs %s samples/s. At the recorded costs that is\n",
+           e->step_ns / 1e6, e->batch_size, pp_text_rate(rate, sizeof(rate), e->samples_per_s));
+    printf("  %-12s %s/s; %s a sample\n", "read", pp_text_bytes(bytes, sizeof(bytes), e->bytes_per_s),
+           pp_text_bytes(each, sizeof(each), e->read_bytes));
+    printf("  %-12s %.1f at a time; %.3g ms a sample\n", "reads waiting", e->reads_waiting,
+           e->read_blocked_ns / 1e6);
+    printf("  %-12s %.2f of %.3g usable cores; %.3g ms a sample\n", "CPU", e->cores, e->usable_cores,
+           e->cpu_ns / 1e6);
     printf("  %-12s %.0f %% of the step's time\n", "copies", 100 * e->copy_share);
     printf("  %-12s %.1f busy on average", "workers", e->busy_workers);
     if (e->most_per_s < e->samples_per_s)
@@ -159,7 +181,9 @@ static void put_estimate(const struct pp_estimate *e)
     else if (!e->workers)
         printf(": more than a loader of threads is replayed with\n");
     else
-        printf("; replayed with %s%d: %s samples/s, data wait %s\n", e->with_workers.data_wait_share > 0.05 ? "even " : "", e->workers, pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
+        printf("; replayed with %s%d: %s samples/s, data wait %s\n",
+               e->with_workers.data_wait_share > 0.05 ? "even " : "", e->workers,
+               pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
                pp_text_percent(wait, sizeof(wait), e->with_workers.data_wait_share));
 }
 
@@ -168,9 +192,17 @@ static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
     const struct {
         const char *key;
         double value;
-    } rows[] = {{"step_ms", e->step_ns / 1e6}, {"batch_size", e->batch_size}, {"samples_per_s", e->samples_per_s}, {"bytes_per_s", e->bytes_per_s}, {"cores", e->cores},
-                {"usable_cores", e->usable_cores}, {"reads_waiting", e->reads_waiting}, {"busy_workers", e->busy_workers}, {"copy_share", e->copy_share},
-                {"most_samples_per_s", e->most_per_s}, {"workers", e->workers ? e->workers : NAN},
+    } rows[] = {{"step_ms", e->step_ns / 1e6},
+                {"batch_size", e->batch_size},
+                {"samples_per_s", e->samples_per_s},
+                {"bytes_per_s", e->bytes_per_s},
+                {"cores", e->cores},
+                {"usable_cores", e->usable_cores},
+                {"reads_waiting", e->reads_waiting},
+                {"busy_workers", e->busy_workers},
+                {"copy_share", e->copy_share},
+                {"most_samples_per_s", e->most_per_s},
+                {"workers", e->workers ? e->workers : NAN},
                 {"samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN},
                 {"data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN}};
     pp_json_key(j, "estimate"), pp_json_object(j);
@@ -183,7 +215,8 @@ static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
 
 /* ---- what was asked ---- */
 
-/* Every --set of the command line, also where nothing else is asked: a knob that does not exist is said before anything is printed. */
+/* Every --set of the command line, also where nothing else is asked: a knob that does not exist is said
+ * before anything is printed. */
 static pp_status read_sets(struct asked *a, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -196,7 +229,8 @@ static pp_status read_sets(struct asked *a, struct pp_err *err)
     return st;
 }
 
-static pp_status point_of(struct asked *a, long v, char *text, size_t size, struct pp_knobs *k, struct pp_err *err)
+static pp_status point_of(struct asked *a, long v, char *text, size_t size, struct pp_knobs *k,
+                          struct pp_err *err)
 {
     *k = a->knobs;
     snprintf(text, size, "%s=%ld", a->sweep.knob, v);
@@ -210,9 +244,13 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
     int used = 0;
     if (!a->o->sweep)
         return PP_OK;
-    if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld%n", a->sweep.knob, &a->sweep.from, &a->sweep.to, &used) != 3 || a->o->sweep[used] || a->sweep.from < 1 || a->sweep.to < a->sweep.from
-        || a->sweep.to - a->sweep.from >= SWEEP_MOST)
-        return pp_fail(err, PP_E_USAGE, "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example workers=1..32", a->o->sweep, SWEEP_MOST);
+    if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld%n", a->sweep.knob, &a->sweep.from, &a->sweep.to, &used) != 3 ||
+        a->o->sweep[used] || a->sweep.from < 1 || a->sweep.to < a->sweep.from ||
+        a->sweep.to - a->sweep.from >= SWEEP_MOST)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example workers=1..32",
+            a->o->sweep, SWEEP_MOST);
     pp_status st = point_of(a, a->sweep.from, text, sizeof(text), &k, err);
     return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
 }
@@ -318,7 +356,10 @@ static int run(int argc, char **argv)
         goto out;
     }
     if (st == PP_OK && n != 1)
-        st = pp_fail(&err, PP_E_USAGE, n ? "one recording at a time, %d were given" : "which recording? Give the FILE that 'pipeprobe run' wrote", n);
+        st = pp_fail(&err, PP_E_USAGE,
+                     n ? "one recording at a time, %d were given"
+                       : "which recording? Give the FILE that 'pipeprobe run' wrote",
+                     n);
     if (st == PP_OK)
         st = read_run(operands[0], &a, &err);
     if (st == PP_OK)
@@ -339,6 +380,7 @@ const struct pp_command pp_cmd_whatif = {
     .notes = "Without --set and --sweep: every fix that can be replayed, largest gain first.\n"
              "Intervals are 80 %. Exit code: 2 for a knob that does not exist, 3 when too\n"
              "little was recorded, 4 for one that a replay cannot know.",
-    .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm", "pipeprobe whatif run.sqlite --sweep workers=1..32"},
+    .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm",
+                 "pipeprobe whatif run.sqlite --sweep workers=1..32"},
     .run = run,
 };

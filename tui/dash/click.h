@@ -1,4 +1,5 @@
-/* dash/click.h: what a click does: a row of a list is chosen, a hint of the footer is pressed. Pure, as keys are. */
+/* dash/click.h: what a click does: a row of a list is chosen, a hint of the footer is pressed. Pure, as keys
+ * are. */
 #ifndef PP_DASH_CLICK_H
 #define PP_DASH_CLICK_H
 
@@ -6,6 +7,7 @@
 #include "tui/dash/state.h"
 
 /* g: the screen as the user saw it, drawn from s and m. */
-struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m, const struct pp_grid *g, int row, int col);
+struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
+                                   const struct pp_grid *g, int row, int col);
 
 #endif

@@ -19,8 +19,12 @@
 #define LOOK_NS UINT64_C(500000000) /* at the file: a recorder commits every second */
 #define SECOND_NS UINT64_C(1000000000)
 #define MOMENT_STALE_NS (60 * SECOND_NS) /* a verdict of so long ago says nothing of now */
-#define MOMENT_S 15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict_rules.c) */
-#define YOUNG_S 60  /* a run that goes on and is younger has one verdict: that of its last quarter of a minute would cost as much again and say the same */
+#define MOMENT_S \
+    15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict_rules.c) \
+        */
+#define YOUNG_S \
+    60 /* a run that goes on and is younger has one verdict: that of its last quarter of a minute would cost \
+          as much again and say the same */
 
 /* What a frame is made from, kept up to date. */
 struct dash {
@@ -55,10 +59,15 @@ static void catch_signals(void)
 
 static pp_status stopped(struct pp_err *err)
 {
-    return stop_signal ? pp_fail(err, PP_E_INTERRUPTED, "stopped by %s", stop_signal == SIGINT ? "Ctrl-C" : stop_signal == SIGTERM ? "SIGTERM" : "SIGHUP") : PP_OK;
+    return stop_signal ? pp_fail(err, PP_E_INTERRUPTED, "stopped by %s",
+                                 stop_signal == SIGINT    ? "Ctrl-C"
+                                 : stop_signal == SIGTERM ? "SIGTERM"
+                                                          : "SIGHUP")
+                       : PP_OK;
 }
 
-/* The snapshot that the state asks for; what cannot be read is said in the footer, and what was there stays. */
+/* The snapshot that the state asks for; what cannot be read is said in the footer, and what was there stays.
+ */
 static void take_snapshot(struct dash *d)
 {
     struct pp_err err = {.code = PP_OK};
@@ -68,7 +77,8 @@ static void take_snapshot(struct dash *d)
     d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
 }
 
-/* What the verdict of the moment covers; 0: it is that of the whole run, which is looked at from its end and has ended or is young. */
+/* What the verdict of the moment covers; 0: it is that of the whole run, which is looked at from its end and
+ * has ended or is young. */
 static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
 {
     const struct pp_live_snapshot *s = &d->snap;
@@ -78,7 +88,8 @@ static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
     *to_ns = (s->at_s + 1) * SECOND_NS;
     uint64_t age_ns = *to_ns - s->origin_ns;
     *from_ns = age_ns > most * SECOND_NS ? *to_ns - most * SECOND_NS : s->origin_ns;
-    return d->state.mode != PP_MODE_FOLLOW || (s->state == PP_LIVE_RUNNING && age_ns > YOUNG_S * SECOND_NS && age_ns > most * SECOND_NS);
+    return d->state.mode != PP_MODE_FOLLOW ||
+           (s->state == PP_LIVE_RUNNING && age_ns > YOUNG_S * SECOND_NS && age_ns > most * SECOND_NS);
 }
 
 static int refresh(struct dash *d)
@@ -131,15 +142,16 @@ static pp_status draw(struct dash *d, int rows, int cols, struct pp_err *err)
 static pp_status write_frame(struct dash *d, int json, int color, FILE *out, struct pp_err *err)
 {
     pp_status status = json ? PP_OK : draw(d, d->o->rows, d->o->cols, err);
-    if (status == PP_OK && (json ? pp_dash_json(&d->state, &d->model, out) : pp_grid_print(&d->grid, color, out)) != 0)
+    if (status == PP_OK &&
+        (json ? pp_dash_json(&d->state, &d->model, out) : pp_grid_print(&d->grid, color, out)) != 0)
         status = pp_fail(err, PP_E_IO, "writing the frame of %s failed", d->o->path);
     return status;
 }
 
 static void take_moment(struct dash *d, struct pp_report **out)
 {
-    if (moment_of(d, &d->model.moment_from_ns, &d->model.moment_to_ns)
-        && pp_verdict_of_part(d->o->path, d->model.moment_from_ns, d->model.moment_to_ns, out, NULL) == PP_OK)
+    if (moment_of(d, &d->model.moment_from_ns, &d->model.moment_to_ns) &&
+        pp_verdict_of_part(d->o->path, d->model.moment_from_ns, d->model.moment_to_ns, out, NULL) == PP_OK)
         d->model.moment = *out;
 }
 
@@ -192,7 +204,8 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
     catch_signals();
     verdicts = pp_verdicts_start(o->path);
     while (!stop_signal && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
-        struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u), .tv_nsec = (long)(o->interval_ns % 1000000000u)};
+        struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
+                                .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
         refresh(&d);
         take_snapshot(&d);
@@ -268,8 +281,9 @@ static void serve(struct dash *d, struct pp_screen *screen)
     d->state.dump = d->state.redraw = 0;
 }
 
-/* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost decides. A part that was given is shown until
- * the next one is there, unless it is of a time that is not looked at any more. */
+/* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost
+ * decides. A part that was given is shown until the next one is there, unless it is of a time that is not
+ * looked at any more. */
 static void ask_moment(struct dash *d, struct pp_verdicts *moments)
 {
     uint64_t from = 0, to = 0;
@@ -280,7 +294,8 @@ static void ask_moment(struct dash *d, struct pp_verdicts *moments)
     pp_verdicts_ask(moments, from, to, d->state.mode == PP_MODE_HOLD);
     m->moment = pp_verdicts_newest(moments);
     pp_verdicts_part(moments, &m->moment_from_ns, &m->moment_to_ns);
-    if (d->state.mode == PP_MODE_HOLD ? m->moment_to_ns != to : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)
+    if (d->state.mode == PP_MODE_HOLD ? m->moment_to_ns != to
+                                      : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)
         m->moment = NULL;
 }
 
@@ -302,7 +317,8 @@ static struct pp_dash_state clicked(const struct dash *d, const struct pp_screen
 }
 
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
-static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts, struct pp_verdicts *moments, struct pp_err *err)
+static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts,
+                         struct pp_verdicts *moments, struct pp_err *err)
 {
     uint64_t look_at = 0, ticked = pp_now_ns();
     pp_status status = PP_OK;

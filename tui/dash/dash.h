@@ -1,4 +1,5 @@
-/* dash/dash.h: the dashboard on a recording that grows or has ended: on a terminal, as lines, or as one frame. */
+/* dash/dash.h: the dashboard on a recording that grows or has ended: on a terminal, as lines, or as one
+ * frame. */
 #ifndef PP_DASH_DASH_H
 #define PP_DASH_DASH_H
 
@@ -21,8 +22,8 @@ struct pp_dash_opts {
     int rows, cols;       /* of one frame */
 };
 
-/* On the terminal, until the user quits. PP_E_INTERRUPTED after SIGINT, SIGTERM or SIGHUP; PP_E_UNSUPPORTED when the terminal can show no
- * screen (then nothing was written to it). */
+/* On the terminal, until the user quits. PP_E_INTERRUPTED after SIGINT, SIGTERM or SIGHUP; PP_E_UNSUPPORTED
+ * when the terminal can show no screen (then nothing was written to it). */
 pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err);
 /* A status line every interval, until the run has ended. */
 pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);

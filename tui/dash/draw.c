@@ -31,13 +31,15 @@ static const struct {
     [PP_PANEL_TOO_SMALL] = {pp_panel_too_small, NULL},
 };
 
-/* Rows for panels whose wish depends on nothing: a heading and two rows of each curve; a handful of events; facts about a worker. */
+/* Rows for panels whose wish depends on nothing: a heading and two rows of each curve; a handful of events;
+ * facts about a worker. */
 static int fixed_want(enum pp_panel p)
 {
     return p == PP_PANEL_HISTORY ? 5 : p == PP_PANEL_EVENTS ? 6 : p == PP_PANEL_WORKER ? 7 : 1;
 }
 
-size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m, struct pp_placed *out)
+size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m,
+                      struct pp_placed *out)
 {
     int want[PP_PANEL_COUNT];
     for (int p = 0; p < PP_PANEL_COUNT; p++)
@@ -45,13 +47,15 @@ size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const s
     return pp_layout(rows, cols, s->view, s->help, want, out);
 }
 
-void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s, const struct pp_dash_model *m)
+void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s,
+             const struct pp_dash_model *m)
 {
     struct pp_placed placed[PP_PANEL_COUNT];
     g->ascii = glyphs == PP_GLYPHS_ASCII;
     size_t n = pp_draw_layout(g->rows, g->cols, s, m, placed);
     for (size_t i = 0; i < n; i++)
-        panels[placed[i].panel].draw(&(struct pp_canvas){.grid = g, .box = placed[i].box, .glyphs = &pp_glyph_sets[glyphs], .s = s, .m = m});
+        panels[placed[i].panel].draw(&(struct pp_canvas){
+            .grid = g, .box = placed[i].box, .glyphs = &pp_glyph_sets[glyphs], .s = s, .m = m});
 }
 
 int pp_list_begins(enum pp_panel panel, const struct pp_box *box)
@@ -99,7 +103,8 @@ void pp_heading(const struct pp_canvas *c, const char *fmt, ...)
         pp_grid_put(c->grid, &c->box, 0, col, PP_STYLE_PLAIN, c->glyphs->rule);
 }
 
-int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style, const char *text)
+int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style,
+            const char *text)
 {
     int lines = 0;
     while (*text) {
@@ -111,7 +116,8 @@ int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, 
             n = n > 0 ? n : room;
         }
         if (c && lines < rows) {
-            int last = lines == rows - 1 && n < left, shown = last && n > room - 4 ? words_within(text, room) : n;
+            int last = lines == rows - 1 && n < left,
+                shown = last && n > room - 4 ? words_within(text, room) : n;
             pp_put(c, row + lines, indent, style, "%.*s%s", shown, text, last ? " ..." : "");
         }
         lines++;

@@ -1,4 +1,5 @@
-/* dash/draw.h: one frame: model and state onto a grid, through the layout and the table of panels. Pure but for the grid. */
+/* dash/draw.h: one frame: model and state onto a grid, through the layout and the table of panels. Pure but
+ * for the grid. */
 #ifndef PP_DASH_DRAW_H
 #define PP_DASH_DRAW_H
 
@@ -8,15 +9,19 @@
 #include "tui/dash/state.h"
 
 /* Draws over a blank grid (pp_grid_resize). Nothing is drawn outside the boxes of the layout. */
-void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s, const struct pp_dash_model *m);
+void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s,
+             const struct pp_dash_model *m);
 
 /* Where the panels are; for out see pp_layout. */
-size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m, struct pp_placed *out);
+size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m,
+                      struct pp_placed *out);
 /* Row of the panel's box where its list begins; 0: it has none that rows are chosen from. */
 int pp_list_begins(enum pp_panel panel, const struct pp_box *box);
 
-/* What the status bar and the line mode say about the run: "LIVE", "PAUSED -0:12", "STALE 7 s", "ENDED killed". */
-const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
+/* What the status bar and the line mode say about the run: "LIVE", "PAUSED -0:12", "STALE 7 s", "ENDED
+ * killed". */
+const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
+                          size_t size);
 /* One line without cursor addressing, for logs and screen readers. */
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
 

@@ -44,12 +44,17 @@ void pp_grid_free(struct pp_grid *g)
     g->rows = g->cols = 0;
 }
 
-/* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none (RFC 3629: no overlong forms, no surrogates). */
+/* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none (RFC 3629: no overlong
+ * forms, no surrogates). */
 static uint32_t next_character(const char **text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)*text;
-    int n = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
+    int n = p[0] < 0x80             ? 1
+            : (p[0] & 0xe0) == 0xc0 ? 2
+            : (p[0] & 0xf0) == 0xe0 ? 3
+            : (p[0] & 0xf8) == 0xf0 ? 4
+                                    : 0;
     uint32_t c = n == 1 ? p[0] : n ? p[0] & (0x7fu >> n) : 0;
     for (int i = 1; i < n; i++) {
         if ((p[i] & 0xc0) != 0x80) {
@@ -66,16 +71,18 @@ static uint32_t next_character(const char **text)
     return c < 0x20 || (c >= 0x7f && c < 0xa0) ? BAD_CHARACTER : c;
 }
 
-/* Columns of a character, as the wide and fullwidth blocks of Unicode's East Asian Width have it; 0 for marks that combine. Asked of a table
- * and not of wcwidth, which knows only ASCII in the C locale. */
+/* Columns of a character, as the wide and fullwidth blocks of Unicode's East Asian Width have it; 0 for marks
+ * that combine. Asked of a table and not of wcwidth, which knows only ASCII in the C locale. */
 static int width_of(uint32_t c)
 {
     static const struct {
         uint32_t from, to;
         int width;
     } block[] = {
-        {0x300, 0x36f, 0}, {0x200b, 0x200f, 0}, {0x202a, 0x202e, 0}, {0x20d0, 0x20ff, 0}, {0xfe00, 0xfe0f, 0}, {0x1100, 0x115f, 2}, {0x2e80, 0xa4cf, 2},
-        {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2}, {0xfe30, 0xfe6f, 2}, {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+        {0x300, 0x36f, 0},     {0x200b, 0x200f, 0},   {0x202a, 0x202e, 0}, {0x20d0, 0x20ff, 0},
+        {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2},
+        {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2},
+        {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
     };
     for (size_t i = 0; i < sizeof(block) / sizeof(*block); i++)
         if (c >= block[i].from && c <= block[i].to)
@@ -97,18 +104,21 @@ int pp_grid_columns(const struct pp_grid *g, const char *text)
 static struct pp_cell *cell_at(struct pp_grid *g, const struct pp_box *box, int row, int col)
 {
     int r = box->row + row, c = box->col + col;
-    int inside = row >= 0 && col >= 0 && row < box->rows && col < box->cols && r >= 0 && c >= 0 && r < g->rows && c < g->cols;
+    int inside = row >= 0 && col >= 0 && row < box->rows && col < box->cols && r >= 0 && c >= 0 &&
+                 r < g->rows && c < g->cols;
     return inside ? &g->cell[(size_t)r * (size_t)g->cols + (size_t)c] : NULL;
 }
 
-int pp_grid_put(struct pp_grid *g, const struct pp_box *box, int row, int col, enum pp_style style, const char *text)
+int pp_grid_put(struct pp_grid *g, const struct pp_box *box, int row, int col, enum pp_style style,
+                const char *text)
 {
     while (*text) {
         uint32_t c = next_character(&text);
         if (g->ascii && c > 0x7f)
             c = BAD_CHARACTER;
         int width = width_of(c);
-        struct pp_cell *cell = cell_at(g, box, row, col), *half = width == 2 ? cell_at(g, box, row, col + 1) : NULL;
+        struct pp_cell *cell = cell_at(g, box, row, col),
+                       *half = width == 2 ? cell_at(g, box, row, col + 1) : NULL;
         if (width == 0)
             continue;
         if (cell)

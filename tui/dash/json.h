@@ -1,4 +1,5 @@
-/* dash/json.h: the numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is null. */
+/* dash/json.h: the numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is
+ * null. */
 #ifndef PP_DASH_JSON_H
 #define PP_DASH_JSON_H
 

@@ -51,7 +51,8 @@ int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by)
         least = 0.01, most = 100;
     else if (pp_knob_rows[i].kind == PP_KNOB_SHARE)
         least = 0, most = 1.0001;
-    return v >= least && v <= most ? step + by : step; /* false for NAN: what was not recorded cannot be moved */
+    return v >= least && v <= most ? step + by
+                                   : step; /* false for NAN: what was not recorded cannot be moved */
 }
 
 int pp_knob_is_recorded(const struct pp_dash_model *m, int i)
@@ -69,13 +70,15 @@ const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *b
     return buf;
 }
 
-const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
+                          size_t size)
 {
     char value[32];
     size_t at = 0;
     buf[0] = '\0';
     for (int i = 0; i < PP_KNOBS && at < size; i++)
         if (s->knob[i])
-            at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", pp_knob_rows[i].name, pp_knob_text(m, i, s->knob[i], value, sizeof(value)));
+            at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", pp_knob_rows[i].name,
+                                   pp_knob_text(m, i, s->knob[i], value, sizeof(value)));
     return buf;
 }

@@ -1,4 +1,5 @@
-/* dash/knobs.h: the knobs of the what-if view: how far each has been moved, as the text that the prediction is asked with. Pure. */
+/* dash/knobs.h: the knobs of the what-if view: how far each has been moved, as the text that the prediction
+ * is asked with. Pure. */
 #ifndef PP_DASH_KNOBS_H
 #define PP_DASH_KNOBS_H
 
@@ -19,6 +20,7 @@ int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by);
 /* 0: the recording does not say what it was (another program's run), so it cannot be turned. */
 int pp_knob_is_recorded(const struct pp_dash_model *m, int i);
 /* "workers=4 decode=0.8" of the knobs that were moved; "" for none. */
-const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
+const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
+                          size_t size);
 
 #endif

@@ -2,15 +2,19 @@
 
 enum { VIEW_HELP = PP_VIEW_COUNT };
 
-/* least: rows without which it says little, unless it wants fewer. drop: which goes first, the highest; 0: never. */
+/* least: rows without which it says little, unless it wants fewer. drop: which goes first, the highest; 0:
+ * never. */
 struct place {
     int view;
     enum pp_panel panel;
     int least, drop, grows;
 };
 
-#define DETAIL(view, panel)                                                                                 \
-    {view, PP_PANEL_VERDICT, 1, 0, 0}, {view, PP_PANEL_STATUS, 1, 0, 0}, {view, panel, 3, 0, 1}, { view, PP_PANEL_FOOTER, 1, 0, 0 }
+#define DETAIL(view, panel) \
+    {view, PP_PANEL_VERDICT, 1, 0, 0}, {view, PP_PANEL_STATUS, 1, 0, 0}, {view, panel, 3, 0, 1}, \
+    { \
+        view, PP_PANEL_FOOTER, 1, 0, 0 \
+    }
 
 static const struct place places[] = {
     {PP_VIEW_OVERVIEW, PP_PANEL_VERDICT, 2, 0, 0},
@@ -80,7 +84,8 @@ static void hand_out(struct plan *p, int rows, const int want[PP_PANEL_COUNT])
     int left = rows - rows_of(p), grows = 0;
     for (int i = 0; i < p->n; i++) {
         int wish = want[p->place[i]->panel];
-        if (p->place[i]->panel == PP_PANEL_VERDICT && p->place[i]->view != PP_VIEW_OVERVIEW && wish > rows / 4)
+        if (p->place[i]->panel == PP_PANEL_VERDICT && p->place[i]->view != PP_VIEW_OVERVIEW &&
+            wish > rows / 4)
             wish = rows / 4; /* whoever opened another view came for that */
         int more = i == p->beside ? 0 : wish - p->rows[i];
         more = more < 0 ? 0 : more > left ? left : more;
@@ -114,7 +119,8 @@ static size_t put_boxes(const struct plan *p, int cols, struct pp_placed *out)
     return (size_t)p->n;
 }
 
-size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want[PP_PANEL_COUNT], struct pp_placed *out)
+size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want[PP_PANEL_COUNT],
+                 struct pp_placed *out)
 {
     struct plan p = {.n = 0};
     int shown = help ? VIEW_HELP : (int)view;

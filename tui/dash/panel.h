@@ -1,4 +1,5 @@
-/* dash/panel.h: what panels share: a place to draw and short words for numbers. A panel is a row of the table in draw.c. */
+/* dash/panel.h: what panels share: a place to draw and short words for numbers. A panel is a row of the table
+ * in draw.c. */
 #ifndef PP_DASH_PANEL_H
 #define PP_DASH_PANEL_H
 
@@ -14,14 +15,15 @@ struct pp_canvas {
 };
 
 typedef void pp_panel_draw(const struct pp_canvas *c);
-typedef int pp_panel_want(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols); /* rows it would like */
+typedef int pp_panel_want(const struct pp_dash_state *s, const struct pp_dash_model *m,
+                          int cols); /* rows it would like */
 
-pp_panel_draw pp_panel_verdict;                                                                               /* panel_verdict.c */
-pp_panel_draw pp_panel_status, pp_panel_footer, pp_panel_too_small, pp_panel_help;          /* panels_frame.c */
-pp_panel_draw pp_panel_pipeline, pp_panel_stages, pp_panel_history;                                           /* panels_flow.c */
-pp_panel_draw pp_panel_workers, pp_panel_worker, pp_panel_batch;                                              /* panels_workers.c */
-pp_panel_draw pp_panel_events, pp_panel_environment;                                                          /* panels_lists.c */
-pp_panel_draw pp_panel_whatif;                                                                                /* panel_whatif.c */
+pp_panel_draw pp_panel_verdict;                                                    /* panel_verdict.c */
+pp_panel_draw pp_panel_status, pp_panel_footer, pp_panel_too_small, pp_panel_help; /* panels_frame.c */
+pp_panel_draw pp_panel_pipeline, pp_panel_stages, pp_panel_history;                /* panels_flow.c */
+pp_panel_draw pp_panel_workers, pp_panel_worker, pp_panel_batch;                   /* panels_workers.c */
+pp_panel_draw pp_panel_events, pp_panel_environment;                               /* panels_lists.c */
+pp_panel_draw pp_panel_whatif;                                                     /* panel_whatif.c */
 pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers;
 
 /* What the verdict panel says first, as one line. */
@@ -31,14 +33,16 @@ void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *
 int pp_whatif_list(int rows);
 
 /* Text at (row, col) of the panel; returns the column behind it. */
-int pp_put(const struct pp_canvas *c, int row, int col, enum pp_style style, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+int pp_put(const struct pp_canvas *c, int row, int col, enum pp_style style, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
 /* Text that ends before column `end`. */
 void pp_put_right(const struct pp_canvas *c, int row, int end, enum pp_style style, const char *text);
 /* A heading, then a rule to the edge of the panel. */
 void pp_heading(const struct pp_canvas *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Words of text broken at `cols` columns, from row on; at most `rows` lines, the last one cut with "...". Returns the lines there are (drawn or
- * not); c may be NULL to count only. */
-int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style, const char *text);
+/* Words of text broken at `cols` columns, from row on; at most `rows` lines, the last one cut with "...".
+ * Returns the lines there are (drawn or not); c may be NULL to count only. */
+int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style,
+            const char *text);
 /* `cols` cells of mark, as a share of a bar that begins at col. */
 void pp_bar(const struct pp_canvas *c, int row, int col, int cols, enum pp_style style, const char *mark);
 /* First row of a list of n rows to show in `rows` rows so that the selected one is among them. */

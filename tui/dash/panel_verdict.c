@@ -1,5 +1,6 @@
-/* The first lines of every view: what holds the run up at the time that is looked at, in words with its number and the next step, all on the first line;
- * then how that is known, the next step in words, and the same of the whole run, cut to a line. While everything hangs, that is said, and on what. */
+/* The first lines of every view: what holds the run up at the time that is looked at, in words with its
+ * number and the next step, all on the first line; then how that is known, the next step in words, and the
+ * same of the whole run, cut to a line. While everything hangs, that is said, and on what. */
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
@@ -28,7 +29,9 @@ static enum pp_style tone_of(const struct pp_report *r)
     const char *level = r ? r->verdict.level : NULL;
     if (!level)
         return PP_STYLE_STRONG;
-    return strcmp(level, "not") == 0 ? PP_STYLE_GOOD : strcmp(level, "highly") == 0 ? PP_STYLE_BAD : PP_STYLE_WARN;
+    return strcmp(level, "not") == 0      ? PP_STYLE_GOOD
+           : strcmp(level, "highly") == 0 ? PP_STYLE_BAD
+                                          : PP_STYLE_WARN;
 }
 
 static void next_of(const struct pp_report *r, char *buf)
@@ -38,7 +41,8 @@ static void next_of(const struct pp_report *r, char *buf)
         return;
     if (!isnan(r->verdict.confidence) && !r->verdict.headline) /* which says it */
         pp_short_share(sure, sizeof(sure), r->verdict.confidence);
-    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure, sure[0] ? ")" : "");
+    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure,
+             sure[0] ? ")" : "");
 }
 
 /* The worker that has had its sample in hand for longest. */
@@ -61,14 +65,20 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
     out->tone = PP_STYLE_BAD;
     pp_short_time(wait, sizeof(wait), s->stalled_ns);
     if (!w) {
-        snprintf(out->first, TEXT, "STALLED: the trainer has waited %s for one batch, and no worker holds a sample", wait);
+        snprintf(out->first, TEXT,
+                 "STALLED: the trainer has waited %s for one batch, and no worker holds a sample", wait);
         return;
     }
-    snprintf(out->first, TEXT, "STALLED: the trainer has waited %s for one batch; %s has been in %s for %s, with %s%s", wait, w->name, phase ? phase->name : "one phase",
-             pp_short_time(age, sizeof(age), w->sample_age_ns), w->path ? "" : "sample ", w->path ? w->path : "");
+    snprintf(out->first, TEXT,
+             "STALLED: the trainer has waited %s for one batch; %s has been in %s for %s, with %s%s", wait,
+             w->name, phase ? phase->name : "one phase", pp_short_time(age, sizeof(age), w->sample_age_ns),
+             w->path ? "" : "sample ", w->path ? w->path : "");
     if (!w->path)
-        snprintf(out->first + strlen(out->first), TEXT - strlen(out->first), "%llu", (unsigned long long)w->sample);
-    snprintf(out->next, TEXT, "Next: Look at that sample and where it lies: a mount that does not answer, a damaged or very large file, a lock.");
+        snprintf(out->first + strlen(out->first), TEXT - strlen(out->first), "%llu",
+                 (unsigned long long)w->sample);
+    snprintf(
+        out->next, TEXT,
+        "Next: Look at that sample and where it lies: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
@@ -82,7 +92,8 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), 61 % lost, 92 % sure; workers -> 8: +140 %", and what the sentence says beyond it. Without a cause the sentence is all. */
+/* "STORAGE-BOUND (latency), 61 % lost, 92 % sure; workers -> 8: +140 %", and what the sentence says beyond
+ * it. Without a cause the sentence is all. */
 static void say(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -93,7 +104,8 @@ static void say(const char *lead, const struct pp_report *r, struct lines *out)
         snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
         return;
     }
-    snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline, pp_short_share(share, sizeof(share), v->exposed_share));
+    snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline,
+             pp_short_share(share, sizeof(share), v->exposed_share));
     if (!isnan(v->confidence))
         add(out->head, ", ", pp_short_share(share, sizeof(share), v->confidence), " sure");
     if (fix) {
@@ -136,7 +148,8 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         return;
     }
     if (whole)
-        say(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW ? "" : lead_of_whole(s, m), m->report, out); /* what is newest needs no word for it */
+        say(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW ? "" : lead_of_whole(s, m),
+            m->report, out); /* what is newest needs no word for it */
     else
         snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");
     next_of(m->report, out->next);
@@ -160,15 +173,18 @@ int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m
     struct lines l;
     compose(s, m, &l);
     int moment = (l.head[0] != 0) + rows_of(l.first, cols, SENTENCE_ROWS) + rows_of(l.next, cols, NEXT_ROWS);
-    return moment + (l.whole[0] && moment < SENTENCE_ROWS + NEXT_ROWS); /* a screen this narrow has few rows */
+    return moment +
+           (l.whole[0] && moment < SENTENCE_ROWS + NEXT_ROWS); /* a screen this narrow has few rows */
 }
 
-/* The first line, then a row at least for the next step; of what is left the sentence, and the last row for the whole run. */
+/* The first line, then a row at least for the next step; of what is left the sentence, and the last row for
+ * the whole run. */
 void pp_panel_verdict(const struct pp_canvas *c)
 {
     struct lines l;
     compose(c->s, c->m, &l);
-    int rows = c->box.rows, cols = c->box.cols, head = l.head[0] != 0, next = l.next[0] && rows > 1, whole = l.whole[0] && rows > head + next + 1;
+    int rows = c->box.rows, cols = c->box.cols, head = l.head[0] != 0, next = l.next[0] && rows > 1,
+        whole = l.whole[0] && rows > head + next + 1;
     int first = rows_of(l.first, cols, rows - head - whole - next), left = rows - head - first - whole;
     if (head)
         pp_wrap(c, 0, 1, cols, 0, l.tone, l.head);

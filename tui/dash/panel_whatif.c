@@ -29,11 +29,16 @@ static void draw_answer(const struct pp_canvas *c, int row, int rows)
     } else if (a->status != PP_OK) {
         pp_wrap(c, row, rows, c->box.cols, 0, PP_STYLE_WARN, a->why);
     } else if (!set[0]) {
-        pp_put(c, row, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - move a knob", pp_text_rate(now, sizeof(now), a->measured));
+        pp_put(c, row, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - move a knob",
+               pp_text_rate(now, sizeof(now), a->measured));
     } else {
-        snprintf(text, sizeof(text), "%s samples/s (80 %% interval %s to %s) instead of %s: %+.0f %% (%+.0f to %+.0f), data wait %s", pp_text_rate(then, sizeof(then), a->p.samples_per_s),
-                 pp_text_rate(low, sizeof(low), a->p.low), pp_text_rate(high, sizeof(high), a->p.high), pp_text_rate(now, sizeof(now), a->measured), a->p.gain * 100,
-                 a->p.gain_low * 100, a->p.gain_high * 100, pp_short_share(wait, sizeof(wait), a->p.data_wait_share));
+        snprintf(
+            text, sizeof(text),
+            "%s samples/s (80 %% interval %s to %s) instead of %s: %+.0f %% (%+.0f to %+.0f), data wait %s",
+            pp_text_rate(then, sizeof(then), a->p.samples_per_s), pp_text_rate(low, sizeof(low), a->p.low),
+            pp_text_rate(high, sizeof(high), a->p.high), pp_text_rate(now, sizeof(now), a->measured),
+            a->p.gain * 100, a->p.gain_low * 100, a->p.gain_high * 100,
+            pp_short_share(wait, sizeof(wait), a->p.data_wait_share));
         pp_wrap(c, row, rows, c->box.cols, 0, PP_STYLE_STRONG, text);
     }
 }

@@ -95,7 +95,9 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
     struct columns k = columns_of(c->box.cols);
     char t[PP_CELL], rate[PP_CELL + 4];
     int waits = info->kind == PP_KIND_WAIT, n = cells(g->share, k.bar_cols);
-    enum pp_style style = g->phase == PP_PHASE_DATA_WAIT && g->share >= PP_LIVE_STALL_SHARE ? PP_STYLE_BAD : waits ? PP_STYLE_PLAIN : PP_STYLE_STRONG;
+    enum pp_style style = g->phase == PP_PHASE_DATA_WAIT && g->share >= PP_LIVE_STALL_SHARE ? PP_STYLE_BAD
+                          : waits                                                           ? PP_STYLE_PLAIN
+                                                                                            : PP_STYLE_STRONG;
     pp_put(c, row, 0, style, "%s", info->name);
     snprintf(rate, sizeof(rate), "%s/s", pp_text_rate(t, sizeof(t), g->per_s));
     pp_put_right(c, row, k.rate_end, PP_STYLE_PLAIN, rate);
@@ -103,10 +105,12 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
         pp_put_right(c, row, k.mean_end, PP_STYLE_PLAIN, pp_short_time(t, sizeof(t), g->mean_ns));
     pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), g->share));
     pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
-    int known = !isnan(g->cpu), cpu = known ? (int)(g->cpu * n + 0.5) : 0, queued = known ? (int)((g->cpu + g->run_queue) * n + 0.5) - cpu : 0;
+    int known = !isnan(g->cpu), cpu = known ? (int)(g->cpu * n + 0.5) : 0,
+        queued = known ? (int)((g->cpu + g->run_queue) * n + 0.5) - cpu : 0;
     pp_bar(c, row, k.bar, cpu, PP_STYLE_CPU, c->glyphs->cpu);
     pp_bar(c, row, k.bar + cpu, queued, PP_STYLE_QUEUED, c->glyphs->queued);
-    pp_bar(c, row, k.bar + cpu + queued, n - cpu - queued, waits ? PP_STYLE_WAITING : PP_STYLE_BLOCKED, c->glyphs->blocked);
+    pp_bar(c, row, k.bar + cpu + queued, n - cpu - queued, waits ? PP_STYLE_WAITING : PP_STYLE_BLOCKED,
+           c->glyphs->blocked);
     if (c->box.cols - k.bar - k.bar_cols >= 15)
         pp_put(c, row, k.bar + k.bar_cols + 1, PP_STYLE_PLAIN, "%s x%u", pp_lane_name(g->lane), g->threads);
 }
@@ -129,9 +133,11 @@ void pp_panel_pipeline(const struct pp_canvas *c)
     struct line line[LINES];
     int n = keep_the_most_telling(line, lines_of(c->m->snap, line), c->box.rows - 1);
     if (c->box.cols >= 70)
-        pp_heading(c, "Pipeline: share of a lane's time as %s cpu %s run queue %s blocked", c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked);
+        pp_heading(c, "Pipeline: share of a lane's time as %s cpu %s run queue %s blocked", c->glyphs->cpu,
+                   c->glyphs->queued, c->glyphs->blocked);
     else
-        pp_heading(c, "Pipeline %scpu %squeued %sblocked", c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked);
+        pp_heading(c, "Pipeline %scpu %squeued %sblocked", c->glyphs->cpu, c->glyphs->queued,
+                   c->glyphs->blocked);
     for (int i = 0; i < n; i++)
         if (line[i].stage)
             draw_stage(c, i + 1, line[i].stage);
@@ -151,11 +157,26 @@ static const struct pp_report_phase *in_report(const struct pp_report *r, const 
     return NULL;
 }
 
-enum stage_cell { ST_RATE, ST_MEAN, ST_MAX, ST_SHARE, ST_CPU, ST_QUEUE, ST_BLOCKED, ST_P50, ST_P95, ST_P99, ST_BYTES, ST_CELLS };
+enum stage_cell {
+    ST_RATE,
+    ST_MEAN,
+    ST_MAX,
+    ST_SHARE,
+    ST_CPU,
+    ST_QUEUE,
+    ST_BLOCKED,
+    ST_P50,
+    ST_P95,
+    ST_P99,
+    ST_BYTES,
+    ST_CELLS
+};
 static const struct {
     const char *title;
     int width;
-} stage_cells[ST_CELLS] = {{"/s", 8}, {"mean", 8}, {"max", 8}, {"share", 6}, {"cpu", 6}, {"queued", 7}, {"blocked", 8}, {"p50", 8}, {"p95", 8}, {"p99", 8}, {"bytes/s", 10}};
+} stage_cells[ST_CELLS] = {{"/s", 8},  {"mean", 8},   {"max", 8},     {"share", 6},
+                           {"cpu", 6}, {"queued", 7}, {"blocked", 8}, {"p50", 8},
+                           {"p95", 8}, {"p99", 8},    {"bytes/s", 10}};
 
 static char *stage_text(const struct pp_dash_model *m, const struct pp_live_stage *g, int cell, char *t)
 {
@@ -182,8 +203,10 @@ void pp_panel_stages(const struct pp_canvas *c)
     enum { NAME = 15, LANE = 8 };
     struct pp_rows rows;
     pp_rows_of(c->s, c->m, &rows);
-    int room = c->box.rows - 2, top = pp_list_top(c->s->selected[c->s->view], rows.n, room), first = c->box.cols >= 60 ? NAME + LANE : NAME;
-    pp_heading(c, "Stages over %u s; p50 to p99 over the steady state of the recording", pp_windows[c->s->window]);
+    int room = c->box.rows - 2, top = pp_list_top(c->s->selected[c->s->view], rows.n, room),
+        first = c->box.cols >= 60 ? NAME + LANE : NAME;
+    pp_heading(c, "Stages over %u s; p50 to p99 over the steady state of the recording",
+               pp_windows[c->s->window]);
     pp_put(c, 1, 0, PP_STYLE_STRONG, "stage");
     if (first > NAME)
         pp_put(c, 1, NAME, PP_STYLE_STRONG, "lane");
@@ -217,7 +240,8 @@ static int level(double v, int row, int rows, int levels)
 }
 
 /* Values newest last, shown right-aligned; full is the value of a full cell. */
-static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v, size_t n, double full)
+static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v, size_t n,
+                  double full)
 {
     int per_cell = c->glyphs->braille ? 2 : 1, cols = c->box.cols - LABEL;
     for (int col = 0; col < cols; col++)
@@ -225,7 +249,9 @@ static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style st
             char cell[4];
             long right = (long)n - 1 - (long)(cols - 1 - col) * per_cell, left = right - per_cell + 1;
             double a = left >= 0 ? v[left] / full : 0, b = right >= 0 ? v[right] / full : 0;
-            const char *mark = c->glyphs->braille ? pp_glyph_braille(level(a, r, rows, 4), level(b, r, rows, 4), cell) : c->glyphs->spark[level(b, r, rows, 8)];
+            const char *mark = c->glyphs->braille
+                                   ? pp_glyph_braille(level(a, r, rows, 4), level(b, r, rows, 4), cell)
+                                   : c->glyphs->spark[level(b, r, rows, 8)];
             pp_grid_put(c->grid, &c->box, row + rows - 1 - r, LABEL + col, style, mark);
         }
 }
@@ -240,7 +266,8 @@ void pp_panel_history(const struct pp_canvas *c)
         if (s->rate_series[i] > most)
             most = s->rate_series[i];
     pp_heading(c, "History, a second per %s", c->glyphs->braille ? "dot" : "column");
-    double wait = s->n_series ? s->wait_series[s->n_series - 1] : NAN, rate = s->n_series ? s->rate_series[s->n_series - 1] : NAN;
+    double wait = s->n_series ? s->wait_series[s->n_series - 1] : NAN,
+           rate = s->n_series ? s->rate_series[s->n_series - 1] : NAN;
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "data wait %s", pp_short_share(now, sizeof(now), wait));
     if (rows > 1)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "  full: 100 %%");

@@ -15,7 +15,8 @@ static double behind_s(const struct pp_live_snapshot *snap)
     return (double)(snap->last_s - snap->at_s);
 }
 
-const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
+                          size_t size)
 {
     const struct pp_live_snapshot *snap = m->snap;
     char age[PP_CELL];
@@ -51,9 +52,11 @@ static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
     if (!isnan(snap->gpu[PP_LIVE_GPU_UTILIZATION]))
         at += (size_t)snprintf(buf + at, size - at, " %.0f %%,", snap->gpu[PP_LIVE_GPU_UTILIZATION]);
     if (!isnan(snap->gpu[PP_LIVE_GPU_MEMORY]))
-        at += (size_t)snprintf(buf + at, size - at, " %s,", pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_MEMORY]));
+        at += (size_t)snprintf(buf + at, size - at, " %s,",
+                               pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_MEMORY]));
     if (!isnan(snap->gpu[PP_LIVE_GPU_PCIE_RX]))
-        at += (size_t)snprintf(buf + at, size - at, " PCIe %s/s,", pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_PCIE_RX]));
+        at += (size_t)snprintf(buf + at, size - at, " PCIe %s/s,",
+                               pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_PCIE_RX]));
     buf[at - (buf[at - 1] == ',')] = '\0';
 }
 
@@ -66,13 +69,15 @@ static int has_gpu(const struct pp_live_snapshot *snap)
 }
 
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
-static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief, char part[PARTS][96])
+static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief,
+                        char part[PARTS][96])
 {
     const struct pp_live_snapshot *snap = m->snap;
     char a[PP_CELL], state[64];
     const char *base = strrchr(m->path, '/');
     int n = 0;
-    snprintf(part[n++], 96, "%s %s", pp_state_text(s, m, state, sizeof(state)), pp_clock_text(a, sizeof(a), elapsed_s(snap)));
+    snprintf(part[n++], 96, "%s %s", pp_state_text(s, m, state, sizeof(state)),
+             pp_clock_text(a, sizeof(a), elapsed_s(snap)));
     snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
     snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
@@ -116,7 +121,9 @@ void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, 
 void pp_panel_footer(const struct pp_canvas *c)
 {
     static const char *const prompts[] = {"", "search: ", "filter: ", "go to: "};
-    static const char *const hints[] = {"? help", "p pause", "[ ] step", "{ } stall", "t window", "o g w b e v i W views", "/ search", "s sort", "q quit"};
+    static const char *const hints[] = {"? help",    "p pause",  "[ ] step",
+                                        "{ } stall", "t window", "o g w b e v i W views",
+                                        "/ search",  "s sort",   "q quit"};
     int col = 0, last = (int)(sizeof(hints) / sizeof(*hints)) - 1;
     if (c->s->input != PP_INPUT_NONE) {
         pp_put(c, 0, 0, PP_STYLE_STRONG, "%s%s_", prompts[c->s->input], c->s->line);
@@ -152,7 +159,8 @@ void pp_panel_help(const struct pp_canvas *c)
         half.box.cols = width - (columns > 1 ? GAP : 0);
         if (row < 0 || row >= rows)
             continue;
-        pp_put(&half, row + 1, 0, PP_STYLE_STRONG, "%s%s%s", k->name, k->alias_name ? ", " : "", k->alias_name ? k->alias_name : "");
+        pp_put(&half, row + 1, 0, PP_STYLE_STRONG, "%s%s%s", k->name, k->alias_name ? ", " : "",
+               k->alias_name ? k->alias_name : "");
         pp_put(&half, row + 1, KEY, PP_STYLE_PLAIN, "%s", k->help);
     }
 }
@@ -160,6 +168,7 @@ void pp_panel_help(const struct pp_canvas *c)
 void pp_panel_too_small(const struct pp_canvas *c)
 {
     char text[128];
-    snprintf(text, sizeof(text), "too small: %dx%d, needs %dx%d; q quits", c->box.cols, c->box.rows, PP_COLS_NEEDED, PP_ROWS_NEEDED);
+    snprintf(text, sizeof(text), "too small: %dx%d, needs %dx%d; q quits", c->box.cols, c->box.rows,
+             PP_COLS_NEEDED, PP_ROWS_NEEDED);
     pp_wrap(c, 0, c->box.rows, c->box.cols, 0, PP_STYLE_PLAIN, text);
 }

@@ -6,7 +6,9 @@
 
 static enum pp_style style_of(enum pp_live_event_kind k)
 {
-    return k == PP_LIVE_ERROR ? PP_STYLE_BAD : k == PP_LIVE_STALL || k == PP_LIVE_STRAGGLER ? PP_STYLE_WARN : PP_STYLE_PLAIN;
+    return k == PP_LIVE_ERROR                             ? PP_STYLE_BAD
+           : k == PP_LIVE_STALL || k == PP_LIVE_STRAGGLER ? PP_STYLE_WARN
+                                                          : PP_STYLE_PLAIN;
 }
 
 static void draw_event(const struct pp_canvas *c, int row, const struct pp_live_event *e)
@@ -31,7 +33,8 @@ void pp_panel_events(const struct pp_canvas *c)
         s.filter[0] = '\0'; /* there it is the workers that are filtered */
     }
     pp_rows_of(&s, c->m, &rows);
-    int room = c->box.rows - 1, selected = in_overview ? -1 : s.selected[s.view], top = in_overview ? 0 : pp_list_top(selected, rows.n, room);
+    int room = c->box.rows - 1, selected = in_overview ? -1 : s.selected[s.view],
+        top = in_overview ? 0 : pp_list_top(selected, rows.n, room);
     pp_heading(c, "%s, newest first: %d", s.view == PP_VIEW_ERRORS ? "Errors" : "Events", rows.n);
     for (int i = 0; i < room && top + i < rows.n; i++) {
         draw_event(c, i + 1, &c->m->snap->events[rows.index[top + i]]);
@@ -47,7 +50,8 @@ void pp_panel_environment(const struct pp_canvas *c)
     enum { SECTION = 12, KEY = 24 };
     struct pp_rows rows;
     pp_rows_of(c->s, c->m, &rows);
-    int room = c->box.rows - 1, selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
+    int room = c->box.rows - 1, selected = c->s->selected[c->s->view],
+        top = pp_list_top(selected, rows.n, room);
     int key = c->box.cols >= 70 ? SECTION : 0;
     pp_heading(c, "Run, configuration, environment");
     for (int i = 0; i < room && top + i < rows.n; i++) {

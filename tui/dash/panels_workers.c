@@ -9,16 +9,34 @@
 
 /* ---- table ---- */
 
-enum column { COL_STATE, COL_RATE, COL_BUSY, COL_WAITING, COL_ERRORS, COL_QUEUE, COL_CPU, COL_AGE, COL_LONGEST, COLUMNS };
+enum column {
+    COL_STATE,
+    COL_RATE,
+    COL_BUSY,
+    COL_WAITING,
+    COL_ERRORS,
+    COL_QUEUE,
+    COL_CPU,
+    COL_AGE,
+    COL_LONGEST,
+    COLUMNS
+};
 static const struct {
     const char *title;
     int width, sort; /* sort: enum pp_sort, or -1 */
 } columns[COLUMNS] = {
-    [COL_STATE] = {"state", 13, -1},       [COL_RATE] = {"samples/s", 10, PP_SORT_RATE},         [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
-    [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING}, [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS}, [COL_QUEUE] = {"run queue", 10, PP_SORT_RUN_QUEUE},
-    [COL_CPU] = {"cpu", 6, -1},            [COL_AGE] = {"age", 8, PP_SORT_AGE},                [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},
+    [COL_STATE] = {"state", 13, -1},
+    [COL_RATE] = {"samples/s", 10, PP_SORT_RATE},
+    [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
+    [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING},
+    [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS},
+    [COL_QUEUE] = {"run queue", 10, PP_SORT_RUN_QUEUE},
+    [COL_CPU] = {"cpu", 6, -1},
+    [COL_AGE] = {"age", 8, PP_SORT_AGE},
+    [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},
 };
-/* The sample in hand stands last and takes what is left: on screens of WITH_FILE columns and more, numbers go for its sake. */
+/* The sample in hand stands last and takes what is left: on screens of WITH_FILE columns and more, numbers go
+ * for its sake. */
 enum { NAME = 14, FILE_LEAST = 12, WITH_FILE = 90 };
 
 static const char *cell_text(const struct pp_live_worker *w, int column, char *t)
@@ -56,7 +74,8 @@ static void put_file(const struct pp_canvas *c, int row, int last_end, const str
     if (w->path)
         snprintf(text, sizeof(text), "%s", w->path);
     else
-        snprintf(text, sizeof(text), w->sample == UINT64_MAX ? "-" : "sample %llu", (unsigned long long)w->sample);
+        snprintf(text, sizeof(text), w->sample == UINT64_MAX ? "-" : "sample %llu",
+                 (unsigned long long)w->sample);
     int over = (int)strlen(text) - room;
     pp_put(c, row, col, PP_STYLE_PLAIN, "%s%s", over > 0 ? ".." : "", text + (over > 0 ? over + 2 : 0));
 }
@@ -97,8 +116,10 @@ void pp_panel_workers(const struct pp_canvas *c)
 {
     struct pp_rows rows;
     pp_rows_of(c->s, c->m, &rows);
-    int room = c->box.rows - 2, selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
-    pp_heading(c, "Workers by %s: %d%s", pp_sort_name(c->s->sort), rows.n, rows.n > room ? ", some not shown" : "");
+    int room = c->box.rows - 2, selected = c->s->selected[c->s->view],
+        top = pp_list_top(selected, rows.n, room);
+    pp_heading(c, "Workers by %s: %d%s", pp_sort_name(c->s->sort), rows.n,
+               rows.n > room ? ", some not shown" : "");
     draw_titles(c, 1);
     for (int i = 0; i < room && top + i < rows.n; i++) {
         draw_worker(c, i + 2, &c->m->snap->workers[rows.index[top + i]]);
@@ -106,7 +127,8 @@ void pp_panel_workers(const struct pp_canvas *c)
             pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
     }
     if (rows.n == 0)
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, c->s->filter[0] ? "no worker matches the filter" : "no worker recorded yet");
+        pp_put(c, 2, 0, PP_STYLE_PLAIN,
+               c->s->filter[0] ? "no worker matches the filter" : "no worker recorded yet");
 }
 
 /* ---- the selected one ---- */
@@ -123,17 +145,22 @@ void pp_panel_worker(const struct pp_canvas *c)
     const struct pp_live_worker *w = &snap->workers[rows.index[selected]];
     const struct pp_phase_info *info = pp_phase_info(w->state);
     pp_heading(c, "%s", w->name);
-    pp_put(c, 1, 0, PP_STYLE_PLAIN, "most of the last second in %s: %s", info ? info->name : "nothing recorded", info ? info->text : "");
+    pp_put(c, 1, 0, PP_STYLE_PLAIN, "most of the last second in %s: %s",
+           info ? info->name : "nothing recorded", info ? info->text : "");
     if (w->sample == UINT64_MAX)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "no sample in hand");
     else
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, "in hand: sample %llu, for %s%s%s", (unsigned long long)w->sample, pp_short_time(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "",
-               w->path ? w->path : "");
-    pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest piece of work %s, errors since the start %s", pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "in hand: sample %llu, for %s%s%s", (unsigned long long)w->sample,
+               pp_short_time(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "", w->path ? w->path : "");
+    pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest piece of work %s, errors since the start %s",
+           pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
     int row = 4;
     for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)
         if (strstr(snap->events[i].text, w->name))
-            pp_put(c, row++, 0, PP_STYLE_PLAIN, "%s  %s", pp_clock_text(a, sizeof(a), ((double)snap->events[i].t_ns - (double)snap->origin_ns) / 1e9), snap->events[i].text);
+            pp_put(c, row++, 0, PP_STYLE_PLAIN, "%s  %s",
+                   pp_clock_text(a, sizeof(a),
+                                 ((double)snap->events[i].t_ns - (double)snap->origin_ns) / 1e9),
+                   snap->events[i].text);
 }
 
 /* ---- batch ---- */
@@ -142,9 +169,11 @@ void pp_panel_worker(const struct pp_canvas *c)
 static char letter(pp_phase p)
 {
     static const char letters[PP_PHASE_COUNT] = {
-        [PP_PHASE_SAMPLER] = 's', [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R', [PP_PHASE_DECODE] = 'D', [PP_PHASE_TRANSFORM] = 'T',
-        [PP_PHASE_COLLATE] = 'C', [PP_PHASE_SLOT_WAIT] = '.', [PP_PHASE_PUT_WAIT] = '.', [PP_PHASE_DATA_WAIT] = 'W', [PP_PHASE_H2D] = 'H',
-        [PP_PHASE_DEVICE_SYNC] = 'Y', [PP_PHASE_STEP] = 'S', [PP_PHASE_RETRY] = 'r', [PP_PHASE_GET_WAIT] = '.', [PP_PHASE_EPOCH_BOUNDARY] = 'W',
+        [PP_PHASE_SAMPLER] = 's',    [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R',
+        [PP_PHASE_DECODE] = 'D',     [PP_PHASE_TRANSFORM] = 'T',     [PP_PHASE_COLLATE] = 'C',
+        [PP_PHASE_SLOT_WAIT] = '.',  [PP_PHASE_PUT_WAIT] = '.',      [PP_PHASE_DATA_WAIT] = 'W',
+        [PP_PHASE_H2D] = 'H',        [PP_PHASE_DEVICE_SYNC] = 'Y',   [PP_PHASE_STEP] = 'S',
+        [PP_PHASE_RETRY] = 'r',      [PP_PHASE_GET_WAIT] = '.',      [PP_PHASE_EPOCH_BOUNDARY] = 'W',
         [PP_PHASE_COLLECTIVE] = 'A',
     };
     return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
@@ -156,9 +185,11 @@ static enum pp_style letter_style(pp_phase p)
     case PP_COLOUR_IO: return PP_STYLE_BLOCKED;
     case PP_COLOUR_CPU: return PP_STYLE_CPU;
     case PP_COLOUR_COPY: return PP_STYLE_QUEUED;
-    case PP_COLOUR_STALL: case PP_COLOUR_FAULT: return PP_STYLE_BAD;
+    case PP_COLOUR_STALL:
+    case PP_COLOUR_FAULT: return PP_STYLE_BAD;
     case PP_COLOUR_COMPUTE: return PP_STYLE_FILL;
-    case PP_COLOUR_IDLE: case PP_COLOUR_OTHER: break;
+    case PP_COLOUR_IDLE:
+    case PP_COLOUR_OTHER: break;
     }
     return PP_STYLE_PLAIN;
 }
@@ -169,7 +200,9 @@ static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_
         if (snap->workers[i].thread == b->thread)
             return snap->workers[i].name;
     switch (b->phase) {
-    case PP_PHASE_H2D: case PP_PHASE_GET_WAIT: case PP_PHASE_PUT_WAIT: return "copy lane";
+    case PP_PHASE_H2D:
+    case PP_PHASE_GET_WAIT:
+    case PP_PHASE_PUT_WAIT: return "copy lane";
     default: return "trainer";
     }
 }
@@ -178,7 +211,8 @@ static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_ba
 {
     const struct pp_live_snapshot *s = c->m->snap;
     int cols = c->box.cols - NAME - 2;
-    double all = (double)(s->batch_to_ns - s->batch_from_ns), from = (double)(b->start_ns - s->batch_from_ns) / all, to = from + (double)b->dur_ns / all;
+    double all = (double)(s->batch_to_ns - s->batch_from_ns),
+           from = (double)(b->start_ns - s->batch_from_ns) / all, to = from + (double)b->dur_ns / all;
     int first = (int)(from * cols), last = (int)ceil(to * cols);
     char mark[2] = {letter(b->phase), '\0'};
     first = first > cols - 1 ? cols - 1 : first;
@@ -220,10 +254,15 @@ void pp_panel_batch(const struct pp_canvas *c)
     int room = c->box.rows - 2;
     if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {
         pp_heading(c, "Batch");
-        pp_wrap(c, 1, room, c->box.cols, 0, PP_STYLE_PLAIN, missing ? missing : "the trainer waited for no batch in this second; [ and ] look at another one, { and } at a stall");
+        pp_wrap(
+            c, 1, room, c->box.cols, 0, PP_STYLE_PLAIN,
+            missing
+                ? missing
+                : "the trainer waited for no batch in this second; [ and ] look at another one, { and } at a stall");
         return;
     }
-    pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch, pp_short_time(a, sizeof(a), (double)s->batch_wait_ns),
+    pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch,
+               pp_short_time(a, sizeof(a), (double)s->batch_wait_ns),
                pp_short_time(b, sizeof(b), (double)(s->batch_to_ns - s->batch_from_ns)));
     for (size_t i = 0; i < s->n_bars; i++) {
         uint32_t row = 0;
@@ -231,12 +270,15 @@ void pp_panel_batch(const struct pp_canvas *c)
             row++;
         if (row == n && n < sizeof(threads) / sizeof(*threads)) {
             threads[n++] = s->bars[i].thread;
-            pp_put(c, (int)row < room ? (int)row + 1 : -1, 0, s->bars[i].thread == slowest ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%c %.*s", s->bars[i].thread == slowest ? '>' : ' ', NAME - 1, name_of(s, &s->bars[i]));
+            pp_put(c, (int)row < room ? (int)row + 1 : -1, 0,
+                   s->bars[i].thread == slowest ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%c %.*s",
+                   s->bars[i].thread == slowest ? '>' : ' ', NAME - 1, name_of(s, &s->bars[i]));
         }
         if (row < n && (int)row < room)
             draw_bar(c, (int)row + 1, &s->bars[i]);
     }
     if (missing)
         pp_wrap(c, (int)n + 1, room - (int)n, c->box.cols, 0, PP_STYLE_WARN, missing);
-    pp_wrap(c, c->box.rows - 1, 1, c->box.cols, 0, PP_STYLE_PLAIN, "> last  R read  D decode  T transform  C collate  H h2d  W data wait  S step  . waits");
+    pp_wrap(c, c->box.rows - 1, 1, c->box.cols, 0, PP_STYLE_PLAIN,
+            "> last  R read  D decode  T transform  C collate  H h2d  W data wait  S step  . waits");
 }

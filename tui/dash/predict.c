@@ -15,12 +15,12 @@ struct pp_predictor {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int stop, asked, answered;    /* under lock, as what follows */
+    int stop, asked, answered; /* under lock, as what follows */
     char question[256];
     struct pp_predicted answer;
 
-    struct pp_costs costs;        /* of the thread alone */
-    uint64_t read_ns;             /* 0: not read */
+    struct pp_costs costs; /* of the thread alone */
+    uint64_t read_ns;      /* 0: not read */
 };
 
 static pp_status read_costs(struct pp_predictor *p, struct pp_err *err)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const sort_names[PP_SORTS] = {"name", "samples/s", "busy", "waiting", "run queue", "errors", "age of sample", "longest"};
+static const char *const sort_names[PP_SORTS] = {"name",      "samples/s", "busy",          "waiting",
+                                                 "run queue", "errors",    "age of sample", "longest"};
 
 const char *pp_sort_name(int sort)
 {
@@ -33,7 +34,8 @@ struct order {
     int sort, invert;
 };
 
-/* Numbers from the largest, names as a person counts (worker-2 before worker-10); equal keys by name, so that rows do not jump. */
+/* Numbers from the largest, names as a person counts (worker-2 before worker-10); equal keys by name, so that
+ * rows do not jump. */
 static int by_key(const void *a, const void *b, void *ctx)
 {
     const struct order *o = ctx;
@@ -52,15 +54,24 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
 {
     const struct pp_live_snapshot *s = m->snap;
     switch (v) {
-    case PP_VIEW_OVERVIEW: case PP_VIEW_WORKERS: {
+    case PP_VIEW_OVERVIEW:
+    case PP_VIEW_WORKERS: {
         const struct pp_phase_info *p = pp_phase_info(s->workers[i].state);
-        return has_text(s->workers[i].name, text) || (p && has_text(p->name, text)) || (s->workers[i].path && has_text(s->workers[i].path, text));
+        return has_text(s->workers[i].name, text) || (p && has_text(p->name, text)) ||
+               (s->workers[i].path && has_text(s->workers[i].path, text));
     }
-    case PP_VIEW_STAGES: return has_text(pp_phase_info(s->stages[i].phase)->name, text) || has_text(pp_lane_name(s->stages[i].lane), text);
-    case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
-    case PP_VIEW_ENVIRONMENT: return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) || has_text(m->facts[i].section, text);
+    case PP_VIEW_STAGES:
+        return has_text(pp_phase_info(s->stages[i].phase)->name, text) ||
+               has_text(pp_lane_name(s->stages[i].lane), text);
+    case PP_VIEW_ERRORS:
+    case PP_VIEW_EVENTS:
+        return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
+    case PP_VIEW_ENVIRONMENT:
+        return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) ||
+               has_text(m->facts[i].section, text);
     case PP_VIEW_WHATIF: return has_text(pp_knob_rows[i].name, text) || has_text(pp_knob_rows[i].help, text);
-    case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
+    case PP_VIEW_BATCH:
+    case PP_VIEW_COUNT: break;
     }
     return 0;
 }
@@ -68,12 +79,15 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
 static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
 {
     switch (v) {
-    case PP_VIEW_OVERVIEW: case PP_VIEW_WORKERS: return m->snap->n_workers;
+    case PP_VIEW_OVERVIEW:
+    case PP_VIEW_WORKERS: return m->snap->n_workers;
     case PP_VIEW_STAGES: return m->snap->n_stages;
-    case PP_VIEW_ERRORS: case PP_VIEW_EVENTS: return m->snap->n_events;
+    case PP_VIEW_ERRORS:
+    case PP_VIEW_EVENTS: return m->snap->n_events;
     case PP_VIEW_ENVIRONMENT: return m->n_facts;
     case PP_VIEW_WHATIF: return PP_KNOBS;
-    case PP_VIEW_BATCH: case PP_VIEW_COUNT: break;
+    case PP_VIEW_BATCH:
+    case PP_VIEW_COUNT: break;
     }
     return 0;
 }

@@ -89,7 +89,8 @@ static void put_row(const struct pp_screen *s, const struct pp_cell *row, int r,
         cchar_t wide;
         if (row[c].c == 0 || (row[c].c == ' ' && row[c].style == PP_STYLE_PLAIN))
             continue;
-        setcchar(&wide, text, attributes(pp_styles[row[c].style].attr), (short)(s->color ? row[c].style + 1 : 0), NULL);
+        setcchar(&wide, text, attributes(pp_styles[row[c].style].attr),
+                 (short)(s->color ? row[c].style + 1 : 0), NULL);
         mvadd_wch(r, c, &wide);
     }
 }
@@ -134,9 +135,21 @@ static int translate(int key)
     static const struct {
         int from, to;
     } map[] = {
-        {ERR, PP_KEY_NONE}, {KEY_UP, PP_KEY_UP}, {KEY_DOWN, PP_KEY_DOWN}, {KEY_LEFT, PP_KEY_LEFT}, {KEY_RIGHT, PP_KEY_RIGHT}, {KEY_PPAGE, PP_KEY_PAGE_UP},
-        {KEY_NPAGE, PP_KEY_PAGE_DOWN}, {KEY_HOME, PP_KEY_HOME}, {KEY_END, PP_KEY_END}, {KEY_RESIZE, PP_KEY_RESIZE}, {KEY_F(1), PP_KEY_F1},
-        {KEY_BACKSPACE, PP_KEY_BACKSPACE}, {'\b', PP_KEY_BACKSPACE}, {'\r', PP_KEY_ENTER}, {KEY_ENTER, PP_KEY_ENTER},
+        {ERR, PP_KEY_NONE},
+        {KEY_UP, PP_KEY_UP},
+        {KEY_DOWN, PP_KEY_DOWN},
+        {KEY_LEFT, PP_KEY_LEFT},
+        {KEY_RIGHT, PP_KEY_RIGHT},
+        {KEY_PPAGE, PP_KEY_PAGE_UP},
+        {KEY_NPAGE, PP_KEY_PAGE_DOWN},
+        {KEY_HOME, PP_KEY_HOME},
+        {KEY_END, PP_KEY_END},
+        {KEY_RESIZE, PP_KEY_RESIZE},
+        {KEY_F(1), PP_KEY_F1},
+        {KEY_BACKSPACE, PP_KEY_BACKSPACE},
+        {'\b', PP_KEY_BACKSPACE},
+        {'\r', PP_KEY_ENTER},
+        {KEY_ENTER, PP_KEY_ENTER},
     };
     for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
         if (map[i].from == key)
@@ -151,7 +164,10 @@ static int mouse_key(struct pp_screen *s)
         return PP_KEY_NONE;
     s->click_row = e.y;
     s->click_col = e.x;
-    return e.bstate & BUTTON4_PRESSED ? PP_KEY_WHEEL_UP : e.bstate & BUTTON5_PRESSED ? PP_KEY_WHEEL_DOWN : e.bstate & BUTTON1_PRESSED ? PP_KEY_CLICK : PP_KEY_NONE;
+    return e.bstate & BUTTON4_PRESSED   ? PP_KEY_WHEEL_UP
+           : e.bstate & BUTTON5_PRESSED ? PP_KEY_WHEEL_DOWN
+           : e.bstate & BUTTON1_PRESSED ? PP_KEY_CLICK
+                                        : PP_KEY_NONE;
 }
 
 int pp_screen_key(struct pp_screen *s, int timeout_ms)

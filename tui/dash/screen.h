@@ -1,4 +1,5 @@
-/* dash/screen.h: the terminal behind a grid. Its .c is the only file that knows ncurses. One screen per process, one thread. */
+/* dash/screen.h: the terminal behind a grid. Its .c is the only file that knows ncurses. One screen per
+ * process, one thread. */
 #ifndef PP_DASH_SCREEN_H
 #define PP_DASH_SCREEN_H
 
@@ -8,9 +9,9 @@
 
 struct pp_screen;
 
-/* PP_E_UNSUPPORTED with a sentence when TERM cannot be used for a screen. SIGTSTP, SIGCONT and SIGWINCH are taken care of; the caller handles
- * SIGINT and SIGTERM before this call and closes the screen when they come. color 0: only bold and reverse. mouse 0:
- * clicks and the wheel stay the terminal's own. */
+/* PP_E_UNSUPPORTED with a sentence when TERM cannot be used for a screen. SIGTSTP, SIGCONT and SIGWINCH are
+ * taken care of; the caller handles SIGINT and SIGTERM before this call and closes the screen when they come.
+ * color 0: only bold and reverse. mouse 0: clicks and the wheel stay the terminal's own. */
 pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp_err *err);
 /* Leaves the terminal as it was. NULL is fine. */
 void pp_screen_close(struct pp_screen *s);

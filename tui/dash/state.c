@@ -13,7 +13,8 @@
 const double pp_speeds[PP_SPEEDS] = {0.25, 0.5, 1, 2, 5, 20, 60};
 const unsigned pp_windows[PP_WINDOWS] = {1, 5, 15, 60, 300};
 
-static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers", "batch", "errors", "events", "environment", "what-if"};
+static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers",     "batch",
+                                                      "errors",   "events", "environment", "what-if"};
 
 const char *pp_view_name(enum pp_view v)
 {
@@ -22,7 +23,10 @@ const char *pp_view_name(enum pp_view v)
 
 struct pp_dash_state pp_dash_start(void)
 {
-    return (struct pp_dash_state){.page_rows = 10, .speed = PP_SPEED_ONE, .window = PP_WINDOW_FIVE, .resume = PP_MODE_FOLLOW};
+    return (struct pp_dash_state){.page_rows = 10,
+                                  .speed = PP_SPEED_ONE,
+                                  .window = PP_WINDOW_FIVE,
+                                  .resume = PP_MODE_FOLLOW};
 }
 
 uint64_t pp_dash_at(const struct pp_dash_state *s)
@@ -68,7 +72,8 @@ static void step(struct pp_dash_state *s, const struct pp_live_snapshot *snap, i
     if (by < 0 ? snap->at_s > snap->first_s : snap->at_s < snap->last_s)
         hold_at(s, by < 0 ? snap->at_s - 1 : snap->at_s + 1);
     else
-        snprintf(s->message, sizeof(s->message), by < 0 ? "this is the first second" : "this is the newest complete second");
+        snprintf(s->message, sizeof(s->message),
+                 by < 0 ? "this is the first second" : "this is the newest complete second");
 }
 
 static void to_stall(struct pp_dash_state *s, const struct pp_live_snapshot *snap, int by)
@@ -77,7 +82,9 @@ static void to_stall(struct pp_dash_state *s, const struct pp_live_snapshot *sna
     if (at != snap->at_s)
         hold_at(s, at);
     else
-        snprintf(s->message, sizeof(s->message), "no %s stall (seconds in a row with %.0f %% of data wait or more)", by < 0 ? "earlier" : "later", PP_LIVE_STALL_SHARE * 100);
+        snprintf(s->message, sizeof(s->message),
+                 "no %s stall (seconds in a row with %.0f %% of data wait or more)",
+                 by < 0 ? "earlier" : "later", PP_LIVE_STALL_SHARE * 100);
 }
 
 static void change_speed(struct pp_dash_state *s, int by)
@@ -136,11 +143,8 @@ static void end_input(struct pp_dash_state *s, const struct pp_dash_model *m)
         snprintf(s->filter, sizeof(s->filter), "%s", s->line);
         s->selected[s->view] = 0;
         break;
-    case PP_INPUT_SEEK:
-        seek(s, m->snap);
-        break;
-    case PP_INPUT_NONE:
-        break;
+    case PP_INPUT_SEEK: seek(s, m->snap); break;
+    case PP_INPUT_NONE: break;
     }
     s->input = PP_INPUT_NONE;
 }
@@ -179,7 +183,10 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
     }
     int i = rows.index[selected], moved = by ? pp_knob_move(m, i, s->knob[i], by) : 0;
     if (by && moved == s->knob[i])
-        snprintf(s->message, sizeof(s->message), pp_knob_is_recorded(m, i) ? "%s goes no further" : "what %s was is not recorded: it cannot be turned", pp_knob_rows[i].name);
+        snprintf(s->message, sizeof(s->message),
+                 pp_knob_is_recorded(m, i) ? "%s goes no further"
+                                           : "what %s was is not recorded: it cannot be turned",
+                 pp_knob_rows[i].name);
     s->knob[i] = moved;
 }
 
@@ -199,7 +206,9 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
     case PP_DO_DETAIL:
         if (s->view == PP_VIEW_OVERVIEW)
             s->selected[PP_VIEW_WORKERS] = s->selected[PP_VIEW_OVERVIEW];
-        go_to_view(s, s->view == PP_VIEW_OVERVIEW ? PP_VIEW_WORKERS : s->view == PP_VIEW_WORKERS ? PP_VIEW_EVENTS : s->view);
+        go_to_view(s, s->view == PP_VIEW_OVERVIEW  ? PP_VIEW_WORKERS
+                      : s->view == PP_VIEW_WORKERS ? PP_VIEW_EVENTS
+                                                   : s->view);
         break;
     case PP_DO_PAUSE: pause_or_go_on(s, m->snap); break;
     case PP_DO_STEP: step(s, m->snap, k->arg); break;

@@ -1,10 +1,21 @@
-/* dash/state.h: what the user has chosen, as plain data, and how a key changes it: a pure function of (state, key, model). */
+/* dash/state.h: what the user has chosen, as plain data, and how a key changes it: a pure function of (state,
+ * key, model). */
 #ifndef PP_DASH_STATE_H
 #define PP_DASH_STATE_H
 
 #include "tui/dash/model.h"
 
-enum pp_view { PP_VIEW_OVERVIEW, PP_VIEW_STAGES, PP_VIEW_WORKERS, PP_VIEW_BATCH, PP_VIEW_ERRORS, PP_VIEW_EVENTS, PP_VIEW_ENVIRONMENT, PP_VIEW_WHATIF, PP_VIEW_COUNT };
+enum pp_view {
+    PP_VIEW_OVERVIEW,
+    PP_VIEW_STAGES,
+    PP_VIEW_WORKERS,
+    PP_VIEW_BATCH,
+    PP_VIEW_ERRORS,
+    PP_VIEW_EVENTS,
+    PP_VIEW_ENVIRONMENT,
+    PP_VIEW_WHATIF,
+    PP_VIEW_COUNT
+};
 const char *pp_view_name(enum pp_view v);
 
 /* FOLLOW: the newest second. HOLD: at_s stands. PLAY: at_s moves on at a speed. */
@@ -24,15 +35,15 @@ struct pp_dash_state {
     int speed;                   /* index into pp_speeds */
     int window;                  /* index into pp_windows */
     int sort, invert;
-    int knob[PP_KNOBS];          /* steps each was moved by; 0: as recorded */
+    int knob[PP_KNOBS]; /* steps each was moved by; 0: as recorded */
     enum pp_input input;
-    char line[64];               /* being typed */
+    char line[64]; /* being typed */
     char search[64], filter[64];
-    char message[96];            /* until the next key */
+    char message[96];       /* until the next key */
     int quit, dump, redraw; /* asked for; the loop does it and clears it */
 };
 
-extern const double pp_speeds[];   /* seconds of the run per second */
+extern const double pp_speeds[];    /* seconds of the run per second */
 extern const unsigned pp_windows[]; /* seconds */
 enum { PP_SPEEDS = 7, PP_SPEED_ONE = 2, PP_WINDOWS = 5, PP_WINDOW_FIVE = 1 };
 

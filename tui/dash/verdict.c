@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
-#define SHARE 0.001 /* of the CPUs of the machine: a dashboard has two of these, and may slow the run it watches by less than 0.5 % */
+#define SHARE \
+    0.001 /* of the CPUs of the machine: a dashboard has two of these, and may slow the run it watches by \
+             less than 0.5 % */
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -17,13 +19,13 @@ struct part {
 
 struct pp_verdicts {
     char *path;
-    int parts;                    /* builds what is asked for; without, the whole run */
+    int parts; /* builds what is asked for; without, the whole run */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int stop, again, hurry;       /* under lock, as what follows */
+    int stop, again, hurry; /* under lock, as what follows */
     struct part asked, done;
-    struct pp_report *built;      /* newer than what the caller has */
+    struct pp_report *built; /* newer than what the caller has */
     struct part built_of;
     struct pp_report *with_caller; /* the caller's alone */
     struct part with_caller_of;
@@ -40,7 +42,8 @@ static pp_status judge(pp_status opened, struct pp_source *source, struct pp_rep
     return status;
 }
 
-pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out, struct pp_err *err)
+pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
+                             struct pp_err *err)
 {
     struct pp_source source;
     return judge(pp_source_open_part(path, from_ns, to_ns, &source, err), &source, out, err);
@@ -68,7 +71,8 @@ static uint64_t pause_after(uint64_t cost_ns)
 static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
 {
     uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL) : pp_verdict_of_all(v->path, out, NULL);
+    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL)
+                                : pp_verdict_of_all(v->path, out, NULL);
     if (status != PP_OK) {
         *out = NULL;
         return began + LEAST_PAUSE_NS;

@@ -1,6 +1,7 @@
-/* dash/verdict.h: the report model of a growing file, built again and again on a thread of its own, so that no frame waits for it: of the whole run, or of
- * the part of it that is looked at. A build is followed by a pause that its cost decides, so that it takes at most a thousandth of the machine's CPUs; only
- * a user who moves to another moment is answered at once. */
+/* dash/verdict.h: the report model of a growing file, built again and again on a thread of its own, so that
+ * no frame waits for it: of the whole run, or of the part of it that is looked at. A build is followed by a
+ * pause that its cost decides, so that it takes at most a thousandth of the machine's CPUs; only a user who
+ * moves to another moment is answered at once. */
 #ifndef PP_DASH_VERDICT_H
 #define PP_DASH_VERDICT_H
 
@@ -25,8 +26,10 @@ void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, in
 /* The part that the report which pp_verdicts_newest returned is of. */
 void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);
 
-/* The same on the calling thread. What they build is for a glance (report/source.h): no intervals, no series. */
+/* The same on the calling thread. What they build is for a glance (report/source.h): no intervals, no series.
+ */
 pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err);
-pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out, struct pp_err *err);
+pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
+                             struct pp_err *err);
 
 #endif
