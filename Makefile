@@ -30,18 +30,18 @@ MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-ROOMS := probe/base probe/trace probe/loader probe/device
-ROOMS += collectors collectors/cupti collectors/store
-ROOMS += report report/export report/stats report/compare report/ci report/live
-ROOMS += tui/dash tui/cli
+# Every source under these is part of the program, but for what goes into other processes (mk/inject.mk).
+HALVES := probe collectors report tui
 include mk/inject.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
-SRC := $(filter-out $(MAIN),$(wildcard $(addsuffix /*.c,$(ROOMS))))
+SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY),$(shell find $(HALVES) -name '*.c')))
 OBJ := $(SRC:%.c=$(B)/%.o)
 # make_dataset is built of several files: samples/dataset/.
 SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
-UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(shell find tests/unit -name 'test_*.c')))
+# What tests share, in a library of its own.
+SUPPORT := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
 HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib% tests/tools/slow_fs.c,$(wildcard tests/tools/*.c)))
 PRELOADS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%.so,$(wildcard tests/tools/lib*.c))
@@ -67,7 +67,11 @@ $(B)/samples/%: $(B)/samples/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libpipeprobe-all.a
+$(B)/libtest-support.a: $(SUPPORT)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libtest-support.a $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
@@ -93,4 +97,4 @@ include mk/portable.mk $(wildcard tests/*.mk)
 clean:
 	rm -rf build
 
--include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SAMPLES:=.d) $(SAMPLE_PARTS:.o=.d) $(BENCH:=.d) $(HELPERS:=.d)
+-include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SUPPORT:.o=.d) $(SAMPLES:=.d) $(SAMPLE_PARTS:.o=.d) $(BENCH:=.d) $(HELPERS:=.d)

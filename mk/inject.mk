@@ -1,10 +1,10 @@
-# mk/inject.mk: the injection library, and our own NVTX ranges where the headers are found. Included by the Makefile after ROOMS.
+# mk/inject.mk: the injection library, and our own NVTX ranges where the headers are found. Included by the Makefile.
 #
 # libpipeprobe_inject.so goes into foreign processes: only the base minimum and the recorder, no SQLite, no symbol shown but the entry point.
 .DEFAULT_GOAL := all
 
-ROOMS += collectors/nvtx
-INJECT_SRC := $(wildcard collectors/inject/*.c) collectors/namemap.c \
+INJECT_ONLY := $(wildcard collectors/attach/inject/*.c)
+INJECT_SRC := $(INJECT_ONLY) collectors/attach/namemap.c \
   $(addprefix probe/trace/,session.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c nearest.c phase.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/pic/%.o)
 INJECT := $(B)/libpipeprobe_inject.so

@@ -32,7 +32,7 @@ $(B)/samples/c_loader: samples/c_loader.c $(B)/libpipeprobe.a
 	$(Q)mkdir -p $(@D) && $(CC) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
 
 # It starts the collector.
-$(B)/tests/unit/test_api: | $(B)/pipeprobe
+$(B)/tests/unit/probe/trace/test_api: | $(B)/pipeprobe
 
 install: install-lib
 uninstall: uninstall-lib

@@ -1,35 +1,10 @@
 #!/bin/bash
-# tests/check_layers.sh [ROOT]: the plan of the house as a test. Every #include "..." and <pipeprobe/...> must follow an arrow of the
-# plan below, and each public header must compile alone, as C and as C++. Prints TAP; a violation names file, line and rule.
+# tests/check_layers.sh [ROOT [PLAN]]: the plan of the house (tests/layers.plan) as a test. Every #include "..." and <pipeprobe/...>
+# must follow an arrow of the plan, every arrow must be used, no two rooms may include each other, not even by way of others, and
+# each public header must compile alone, as C and as C++. Prints TAP; a violation names file, line and rule.
 set -u
+plan=$(sed 's/#.*//' "${2:-$(dirname "$0")/layers.plan}") || exit 1
 cd "${1:-$(dirname "$0")/..}" || exit 1
-
-# room: what its files may include, besides the room itself. A name stands for the files directly in that folder, a
-# file name for that one header. The arrows are those of the design: measuring half below, reading half above, one door.
-plan='
-include/pipeprobe:
-probe/base:       include/pipeprobe
-probe/trace:      include/pipeprobe probe/base
-probe/device:     include/pipeprobe probe/base probe/trace
-probe/loader:     include/pipeprobe probe/base probe/trace probe/device
-collectors/store: include/pipeprobe probe/base
-collectors:       include/pipeprobe probe/base probe/trace probe/device probe/loader collectors/store collectors/cupti
-collectors/cupti: include/pipeprobe probe/base probe/device collectors/store
-report:           include/pipeprobe probe/base collectors/store/reader.h
-report/export:    include/pipeprobe probe/base collectors/store/reader.h report/source.h
-report/live:      include/pipeprobe probe/base collectors/store/reader.h report
-tui/dash:         include/pipeprobe probe/base collectors/store/reader.h report report/live
-tui/cli:          *
-samples:          *
-tests:            *
-'
-# Libraries that only some rooms may know: the reading half (but for the exporter whose format it is) and the pipeline speak no SQL,
-# nothing but the dashboard draws screens (the front hall sees all, and names their versions).
-libraries='
-sqlite3.h: collectors collectors/store report/export tui/cli tests
-ncurses.h: tui/cli tui/dash
-curses.h:  tui/cli tui/dash
-'
 
 # file:line:include, quoted includes resolved beside the file first, then from the root.
 includes() {
@@ -46,33 +21,60 @@ includes() {
     done
 }
 
+# Three kinds of lines: "I " an include that follows no arrow, "U " an arrow that nothing follows, "C " a cycle.
 violations() {
-    includes | awk -F: -v plan="$plan" -v libraries="$libraries" '
-        function room_of(path,   r) { # the longest room that holds path
-            while (sub(/\/[^\/]*$/, "", path)) if (path in allowed) return path
+    includes | awk -F: -v plan="$plan" '
+        # A folder of the halves is a room of its own; samples and tests are one each with all that is in them.
+        function room_of(path,   top) {
+            top = path; sub(/\/.*/, "", top)
+            if (top == "samples" || top == "tests") return top
+            return sub(/\/[^\/]*$/, "", path) && path in allowed ? path : ""
+        }
+        function listed(list, room, file,   n, w, i) { # the entry that allows it
+            n = split(list, w, " ")
+            for (i = 1; i <= n; i++) if (w[i] == "*" || w[i] == room || w[i] == file) return w[i]
             return ""
         }
-        function listed(list, room, file,   n, w, i) {
-            n = split(list, w, " ")
-            for (i = 1; i <= n; i++) if (w[i] == "*" || w[i] == room || w[i] == file) return 1
+        function reaches(from, to,   r) { # a way of includes, in way[]
+            if (from == to) { way = to; return 1 }
+            visited[from] = 1
+            for (r in allowed) if ((from, r) in edge && !(r in visited) && reaches(r, to)) { if (r != to) way = r " -> " way; return 1 }
             return 0
         }
         BEGIN {
             n = split(plan, row, "\n")
-            for (i = 1; i <= n; i++) if (row[i] ~ /:/) { split(row[i], part, ":"); allowed[part[1]] = part[2] }
-            n = split(libraries, row, "\n")
-            for (i = 1; i <= n; i++) if (row[i] ~ /:/) { split(row[i], part, ":"); users[part[1]] = part[2] }
+            for (i = 1; i <= n; i++) if (match(row[i], /:/)) {
+                name = substr(row[i], 1, RSTART - 1); rest = substr(row[i], RSTART + 1)
+                gsub(/[ \t]+/, " ", rest)
+                if (name ~ /^</) users[substr(name, 2, length(name) - 2)] = rest
+                else { allowed[name] = rest; order[++rooms] = name }
+            }
         }
         {
             from = room_of($1)
-            if (from == "") { print $1 ":" $2 ": this folder is in no room of the plan"; next }
+            if (from == "") { print "I " $1 ":" $2 ": this folder is in no room of the plan"; next }
             if ($3 == "<" && $4 !~ /^include\//) {
-                if ($4 in users && !listed(users[$4], from, "")) print $1 ":" $2 ": <" $4 "> is for" users[$4] " alone"
+                if ($4 in users && !listed(users[$4], from, "")) print "I " $1 ":" $2 ": <" $4 "> is for" users[$4] " alone"
                 next
             }
             to = room_of($4)
-            if (to == "") print $1 ":" $2 ": " $4 " is in no room of the plan"
-            else if (to != from && !listed(allowed[from], to, $4)) print $1 ":" $2 ": " from " may include only" (allowed[from] != "" ? allowed[from] : " itself") ", not " $4
+            if (to == "") { print "I " $1 ":" $2 ": " $4 " is in no room of the plan"; next }
+            if (to == from) next
+            entry = listed(allowed[from], to, $4)
+            if (entry == "") print "I " $1 ":" $2 ": " from " may include only" (allowed[from] ~ /[^ ]/ ? allowed[from] : " itself") ", not " $4
+            used[from, entry] = 1
+            if (!((from, to) in edge)) { edge[from, to] = $1 ":" $2; }
+        }
+        END {
+            for (i = 1; i <= rooms; i++) {
+                n = split(allowed[order[i]], w, " ")
+                for (k = 1; k <= n; k++)
+                    if (w[k] != "*" && !((order[i], w[k]) in used)) print "U " order[i] ": nothing there includes " w[k]
+                for (k = 1; k <= rooms; k++) if ((order[i], order[k]) in edge) {
+                    split("", visited)
+                    if (reaches(order[k], order[i])) print "C " edge[order[i], order[k]] ": " order[i] " -> " order[k] " -> " way
+                }
+            }
         }'
 }
 
@@ -90,7 +92,10 @@ report() { # NAME OUTPUT
 }
 skip() { t=$((t + 1)); echo "ok $t - $1 # SKIP $2"; }
 
-report "every include follows the plan of the house" "$(violations)"
+found=$(violations)
+report "every include follows the plan of the house" "$(sed -n 's/^I //p' <<<"$found")"
+report "every arrow of the plan is used" "$(sed -n 's/^U //p' <<<"$found")"
+report "no two rooms include each other" "$(sed -n 's/^C //p' <<<"$found")"
 if command -v "${CC:-cc}" >/dev/null; then report "public headers compile alone as C" "$(headers_alone "${CC:-cc}" c)"
 else skip "public headers compile alone as C" "no ${CC:-cc}"; fi
 if command -v "${CXX:-c++}" >/dev/null; then report "public headers compile alone as C++" "$(headers_alone "${CXX:-c++}" c++)"

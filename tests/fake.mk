@@ -3,10 +3,10 @@
 FAKES := $(addprefix $(B)/tests/fake/,libcuda.so.1 libcupti.so.13 libnvidia-ml.so.1)
 helpers: $(FAKES)
 # Found beside the test that opens them, by their soname.
-$(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_cuda*.c tests/unit/test_cupti*.c tests/unit/test_gpu*.c)): | $(FAKES)
+$(filter $(addprefix $(B)/tests/unit/,probe/device/% collectors/gpu/% report/gpu/%),$(UNIT)): | $(FAKES)
 
 # Built without sanitizers, as a driver would be.
-$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/cupti/abi.h probe/device/cuda_driver.h probe/device/normalize.cuh
+$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/gpu/cupti_abi.h probe/device/cuda_driver.h probe/device/normalize.cuh
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ tests/fake/$(firstword $(subst ., ,$(@F))).c -lpthread
 

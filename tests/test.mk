@@ -71,7 +71,7 @@ demo-built: all $(DEMO)/images.made
 bench: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= bench-built
 
-bench-built: all bench-bins helpers $(B)/tests/unit/test_store_recover
+bench-built: all bench-bins helpers $(B)/tests/unit/collectors/store/test_store_recover
 	$(Q)bash tests/bench/bench.sh
 
 # What a frame of the dashboard costs, and what watching takes from a run (docs/TOP.md).

@@ -10,11 +10,11 @@
 #define PP_LOADER_LOADER_H
 
 #include "probe/device/device.h"
-#include "probe/loader/collective.h"
-#include "probe/loader/dataset.h"
+#include "probe/ranks/collective.h"
+#include "probe/dataset/dataset.h"
 #include "probe/loader/fault.h"
-#include "probe/loader/sampler.h"
-#include "probe/loader/transform.h"
+#include "probe/sampler/sampler.h"
+#include "probe/transform/transform.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 

@@ -1,6 +1,7 @@
 #include "report/compare/load.h"
 
 #include "probe/base/err.h"
+#include "report/build/build.h"
 
 #include <math.h>
 #include <stdio.h>

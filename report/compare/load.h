@@ -1,10 +1,10 @@
-/* compare/load.h: a recorded run as a sample: its report (report/model.h), and counts over its complete
+/* compare/load.h: a recorded run as a sample: its report (report/model/model.h), and counts over its complete
  * epochs. */
 #ifndef PP_COMPARE_LOAD_H
 #define PP_COMPARE_LOAD_H
 
 #include "report/compare/run.h"
-#include "report/model.h"
+#include "report/model/model.h"
 
 /* Opens, reports and counts. An unfinished run is PP_OK: whether it may be a sample is
  * pp_compare_check_side's to say. Errors as pp_report_build. On failure *out needs no freeing. */

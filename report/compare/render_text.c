@@ -1,7 +1,7 @@
 #include "report/compare/render.h"
 
 #include "probe/base/text.h"
-#include "report/page.h"
+#include "probe/base/page.h"
 
 #include <math.h>
 #include <string.h>

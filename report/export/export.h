@@ -10,7 +10,7 @@
 #ifndef PP_EXPORT_EXPORT_H
 #define PP_EXPORT_EXPORT_H
 
-#include "report/source.h"
+#include "report/source/source.h"
 
 struct pp_export_place;
 

@@ -10,7 +10,7 @@
  *
  * The split point is the best of many, so the t-test's p is not the false alarm rate: with the default 0.001,
  * 2 % of series of 40 independent values of one distribution show a change
- * (tests/unit/test_stats_changepoint.c measures it). */
+ * (tests/unit/report/stats/test_stats_changepoint.c measures it). */
 #ifndef PP_STATS_CHANGEPOINT_H
 #define PP_STATS_CHANGEPOINT_H
 

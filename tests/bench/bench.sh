@@ -166,7 +166,7 @@ done
 
 [ "$parts" = yes ] || exit 0
 printf '\nkills at random moments\n'
-PP_TEST_KILLS=${PP_BENCH_KILLS:-1000} $B/tests/unit/test_store_recover 2>&1 | sed -n 's/^# \([0-9]* kills.*\)/\1/p; /FAILED/p'
+PP_TEST_KILLS=${PP_BENCH_KILLS:-1000} $B/tests/unit/collectors/store/test_store_recover 2>&1 | sed -n 's/^# \([0-9]* kills.*\)/\1/p; /FAILED/p'
 bash tests/bench/peers_trace.sh
 printf '\n'
 bash tests/bench/watch.sh --images "$images"

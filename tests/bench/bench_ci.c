@@ -12,7 +12,7 @@
  * known. */
 #include "report/ci/plan.h"
 #include "report/compare/load.h"
-#include "tests/unit/fake_runs.h"
+#include "tests/support/fake_runs.h"
 
 #define N 7
 #define ROUNDS_MAX 1000

@@ -3,9 +3,9 @@
  * recording. Prints one JSON line. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/loader/dataset.h"
-#include "probe/loader/image.h"
-#include "probe/loader/transform.h"
+#include "probe/dataset/dataset.h"
+#include "probe/decode/image.h"
+#include "probe/transform/transform.h"
 
 #include <getopt.h>
 #include <pthread.h>

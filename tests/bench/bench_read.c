@@ -3,7 +3,7 @@
  * report. Time, and the peak of this process's memory. */
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
-#include "report/model.h"
+#include "report/build/build.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"

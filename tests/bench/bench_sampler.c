@@ -3,7 +3,7 @@
  * them alike. Torch's row shows what its order costs, at the N it is for. */
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
-#include "probe/loader/sampler.h"
+#include "probe/sampler/sampler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

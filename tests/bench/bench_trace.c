@@ -1,7 +1,7 @@
 /* What recording costs: ns per span on the hot path, spans per second into SQLite, bytes per span. One table;
  * a few seconds. Numbers of one run on one machine: compare rows with each other, not with another machine's.
  */
-#include "collectors/drain.h"
+#include "collectors/record/drain.h"
 
 #include "probe/base/heap.h"
 #include "probe/trace/stamp.h"

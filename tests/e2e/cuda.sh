@@ -92,7 +92,7 @@ if [ -z "$include" ]; then skip "record prefixes agree with cupti.h" "no cupti.h
 else
     cat >"$T/prefix.c" <<'C'
 #include <cupti.h>
-#include "collectors/cupti/abi.h"
+#include "collectors/gpu/cupti_abi.h"
 #define SAME(theirs, field, ours, mine) _Static_assert(offsetof(theirs, field) == offsetof(struct ours, mine), #theirs "." #field)
 SAME(CUpti_ActivityMemcpy5, srcKind, pp_cupti_memcpy, source_kind);
 SAME(CUpti_ActivityMemcpy5, bytes, pp_cupti_memcpy, bytes);

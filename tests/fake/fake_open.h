@@ -3,19 +3,17 @@
 #ifndef FAKE_OPEN_H
 #define FAKE_OPEN_H
 
+#include "tests/support/here.h"
+
 #include <dlfcn.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static inline void *fake_open(const char *soname)
 {
-    char self[4096], path[4200];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    snprintf(path, sizeof(path), "%s/../fake/%s", dirname(self), soname);
-    void *lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    char path[300];
+    snprintf(path, sizeof(path), "tests/fake/%s", soname);
+    void *lib = dlopen(built(path), RTLD_NOW | RTLD_GLOBAL);
     if (!lib) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);

@@ -1,5 +1,5 @@
 /* CUPTI without a GPU: see fake_cupti.h. Build: a shared library with the soname libcupti.so.13. */
-#include "collectors/cupti/abi.h"
+#include "collectors/gpu/cupti_abi.h"
 #include "probe/base/clock.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_cupti.h"

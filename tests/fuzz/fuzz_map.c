@@ -3,7 +3,7 @@
  * patterns. */
 #include "tests/fuzz/fuzz.h"
 
-#include "collectors/namemap.h"
+#include "collectors/attach/namemap.h"
 
 #include "probe/base/err.h"
 

@@ -1,8 +1,9 @@
 /* Fuzz target: a run's file as anybody may hand it over: open, read everything, report. */
 #include "tests/fuzz/fuzz.h"
+#include "report/build/build.h"
 #include "tests/fuzz/scratch.h"
 
-#include "report/render.h"
+#include "report/render/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tests/tools/libfake_tool.so: a tool as another profiler would be: handles of its own, and it checks that it
  * gets back none but those. What it saw goes to the file of FAKE_TOOL_LOG: one number per kind of call, and
  * how many handles were not its own. */
-#include "collectors/inject/nvtx_abi.h"
+#include "collectors/attach/inject/nvtx_abi.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define PP_TESTS_ORDER_DIGEST_H
 
 #include "probe/base/err.h"
-#include "probe/loader/sampler.h"
+#include "probe/sampler/sampler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-"""Writes tests/unit/stats_golden.h: what SciPy and NumPy say to fixed samples. Run it by hand when rows are added:
-    python3 -m venv venv && venv/bin/pip install scipy && venv/bin/python tests/tools/stats_golden.py > tests/unit/stats_golden.h
+"""Writes tests/support/stats_golden.h: what SciPy and NumPy say to fixed samples. Run it by hand when rows are added:
+    python3 -m venv venv && venv/bin/pip install scipy && venv/bin/python tests/tools/stats_golden.py > tests/support/stats_golden.h
 Mann-Whitney with ties is SciPy's exact permutation test of the U statistic, not our algorithm."""
 import itertools
 import numpy as np

@@ -4,7 +4,7 @@
 #ifndef TESTS_TOOLS_TINY_NVTX_H
 #define TESTS_TOOLS_TINY_NVTX_H
 
-#include "collectors/inject/nvtx_abi.h"
+#include "collectors/attach/inject/nvtx_abi.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

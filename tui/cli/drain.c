@@ -1,7 +1,7 @@
 /* `pipeprobe drain`: the collector that libpipeprobe starts beside a program that records its own loader. */
 #include "tui/cli/cli.h"
 
-#include "collectors/collect.h"
+#include "collectors/record/collect.h"
 #include "probe/base/err.h"
 #include "probe/trace/collector.h"
 

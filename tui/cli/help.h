@@ -1,7 +1,7 @@
-/* cli/help.h: what --help and --version print. The command table belongs to main.c and is handed in; it ends
- * with NULL. */
-#ifndef PP_CLI_HELP_H
-#define PP_CLI_HELP_H
+/* tui/cli/help.h: what --help and --version print. The command table belongs to main.c and is handed in; it
+ * ends with NULL. */
+#ifndef PP_TUI_CLI_HELP_H
+#define PP_TUI_CLI_HELP_H
 
 #include "tui/cli/cli.h"
 

@@ -1,8 +1,8 @@
-/* cli/help_docs.h: man pages and shell completion from the command and option tables that --help is made of:
- * they cannot say anything else. `pipeprobe help --man [COMMAND]`, `pipeprobe help --completion bash|zsh`;
- * make man and make install call them. */
-#ifndef PP_CLI_HELP_DOCS_H
-#define PP_CLI_HELP_DOCS_H
+/* tui/cli/help_docs.h: man pages and shell completion from the command and option tables that --help is made
+ * of: they cannot say anything else. `pipeprobe help --man [COMMAND]`, `pipeprobe help --completion
+ * bash|zsh`; make man and make install call them. */
+#ifndef PP_TUI_CLI_HELP_DOCS_H
+#define PP_TUI_CLI_HELP_DOCS_H
 
 #include "tui/cli/cli.h"
 

@@ -4,8 +4,8 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
-#include "probe/loader/dataset.h"
-#include "probe/loader/sampler.h"
+#include "probe/dataset/dataset.h"
+#include "probe/sampler/sampler.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 #include "probe/base/err.h"
-#include "report/render.h"
+#include "report/build/build.h"
+#include "report/render/render.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 

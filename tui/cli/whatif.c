@@ -2,8 +2,8 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
-#include "report/estimate.h"
-#include "report/signals.h"
+#include "report/replay/estimate.h"
+#include "report/verdict/signals.h"
 #include "tui/cli/cli.h"
 
 #include <math.h>

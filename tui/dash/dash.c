@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "report/build/build.h"
 #include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
@@ -20,7 +21,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define MOMENT_STALE_NS (60 * SECOND_NS) /* a verdict of so long ago says nothing of now */
 #define MOMENT_S \
-    15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict_rules.c) \
+    15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict/verdict_rules.c) \
         */
 #define YOUNG_S \
     60 /* a run that goes on and is younger has one verdict: that of its last quarter of a minute would cost \

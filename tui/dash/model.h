@@ -4,7 +4,7 @@
 #define PP_DASH_MODEL_H
 
 #include "report/live/live.h"
-#include "report/model.h"
+#include "report/model/model.h"
 #include "tui/dash/predict.h"
 
 struct pp_dash_model {

@@ -1,9 +1,9 @@
-/* dash/predict.h: predictions of the recording under other knobs (report/whatif.h), computed on a thread of
- * its own: one takes up to tenths of a second. */
+/* dash/predict.h: predictions of the recording under other knobs (report/replay/whatif.h), computed on a
+ * thread of its own: one takes up to tenths of a second. */
 #ifndef PP_DASH_PREDICT_H
 #define PP_DASH_PREDICT_H
 
-#include "report/whatif.h"
+#include "report/replay/whatif.h"
 
 /* The answer to one question. */
 struct pp_predicted {

@@ -2,7 +2,8 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
-#include "report/source.h"
+#include "report/build/build.h"
+#include "report/source/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef PP_DASH_VERDICT_H
 #define PP_DASH_VERDICT_H
 
-#include "report/model.h"
+#include "report/model/model.h"
 
 #include <stdint.h>
 
@@ -26,7 +26,8 @@ void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, in
 /* The part that the report which pp_verdicts_newest returned is of. */
 void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);
 
-/* The same on the calling thread. What they build is for a glance (report/source.h): no intervals, no series.
+/* The same on the calling thread. What they build is for a glance (report/source/source.h): no intervals, no
+ * series.
  */
 pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err);
 pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,

@@ -1,0 +1,164 @@
+/* collectors/attach/inject/inject.h: the insides of libpipeprobe_inject.so, shared by its files. The library
+ * lives in somebody else's program: it never prints, exits or waits for anybody, and on any trouble it goes
+ * quiet and counts (process_file.h).
+ *
+ *   init.c     the entry point: joins the session once per process, installs our functions in each
+ *              client's slots
+ *   slots.c    the functions that stand in the slots: arguments -> calls below, and on to the next tool
+ *              when there is one
+ *   ranges.c   open ranges: a stack per thread, a table of start/end ids; a closed range becomes a span
+ *   accounts.c CPU time and run-queue delay of a range
+ *   names.c    texts -> labels (an interned name and its phase), domains, handles given to the client
+ *   process.c  the one state of the process: session, threads, fork, counters
+ *   chain.c    the next tool: what it put into the slots, and its handles as keys of ours
+ *
+ * Once warm an event takes no lock and allocates nothing; a text that was never seen takes the lock of
+ * process.c to be interned. */
+#ifndef PP_COLLECTORS_ATTACH_INJECT_INJECT_H
+#define PP_COLLECTORS_ATTACH_INJECT_INJECT_H
+
+#include "collectors/attach/inject/nvtx_abi.h"
+#include "collectors/attach/inject/process_file.h"
+#include "collectors/attach/namemap.h"
+#include "probe/trace/trace.h"
+
+#include <sys/types.h>
+
+/* ---- names.c ---- */
+
+/* What a text became. Fits in a pointer, so that it is also the handle of a registered string. */
+struct label {
+    uint16_t name; /* interned; 0: none */
+    uint8_t phase; /* PP_PHASE_USER when no map names it */
+};
+
+/* domain: a number of pp_domain_number. text may be NULL (no message). Calls from one thread of enter() and
+ * leave(). */
+struct label inject_label(unsigned domain, const char *text);
+struct label inject_label_wide(unsigned domain, const wchar_t *text);
+struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a);
+void inject_utf8(const wchar_t *text, char *out, size_t size);
+
+/* Handles that the client gets. Never NULL. next is the next tool's handle, NULL without one; it is then what
+ * the client gets. */
+void *inject_string_register(unsigned domain, const char *text, void *next);
+void *inject_domain_create(const char *name, void *next);
+unsigned inject_domain_number(
+    const void *handle); /* 0, the default domain, for NULL and for what is unknown */
+const char *inject_domain_name(unsigned domain);
+/* The handle as the next tool knows it: NULL for one that only we gave. */
+void *inject_handle_for_next(void *handle);
+
+/* ---- ranges.c ---- */
+
+#define INJECT_DEPTH_MAX 128
+#define INJECT_OPEN_MAX 4096 /* start/end ranges open at once in a process */
+
+struct open_range {
+    uint64_t start; /* a stamp (trace/join.h); 0: not ours to record: opened before a fork, or by a thread
+                       without a ring */
+    uint64_t cpu_ns, run_delay_ns; /* the thread's clocks at the start */
+    uint32_t domain, batch;
+    struct label label;
+    uint16_t measured; /* PP_SPAN_HAS_CPU, PP_SPAN_HAS_DELAY */
+};
+
+/* What a thread's CPU accounting needs (accounts.c). */
+struct accounts {
+    int fd; /* its schedstat; -1: not to be had */
+    dev_t dev;
+    ino_t ino;
+    uint8_t brief[PP_PHASE_COUNT]; /* the last range of the phase was too short to be worth measuring */
+};
+
+struct inject_thread {
+    struct pp_thread *trace; /* NULL: no ring was to be had */
+    struct inject_thread *next;
+    uint64_t fork_count; /* of the process when it registered */
+    int64_t tid;
+    int lane_rank;
+    struct accounts accounts;
+    unsigned depth, beyond;            /* beyond: pushed deeper than INJECT_DEPTH_MAX */
+    uint16_t in_phase[PP_PHASE_COUNT]; /* open ranges of each mapped phase */
+    struct open_range stack[INJECT_DEPTH_MAX];
+};
+
+int inject_push(struct inject_thread *t, unsigned domain, struct label label,
+                const struct nvtx_attributes *a);
+int inject_pop(struct inject_thread *t, unsigned domain);
+void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a);
+/* t may be NULL: the id is then good all the same, and ending it there records nothing. 0: too many are open.
+ */
+uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a);
+void inject_end(struct inject_thread *t, uint64_t id);
+/* The next tool's id of an open range, kept beside ours. */
+void inject_start_next(uint64_t id, uint64_t next_id);
+uint64_t inject_next_id(uint64_t id);
+/* Records what the thread has open as unfinished; and what the process has started and not ended. The thread
+ * has a ring. */
+void inject_unfinished(struct inject_thread *t);
+void inject_unfinished_started(struct inject_thread *t);
+/* In a forked child: what is open was opened by the parent. */
+void inject_disown(struct inject_thread *t);
+
+/* ---- accounts.c ---- */
+
+/* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread
+ * lasted under 50 us. */
+void inject_accounts_open(struct accounts *a); /* by the thread itself */
+void inject_accounts_close(struct accounts *a);
+void inject_account_begin(struct accounts *a, struct open_range *r);
+void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s);
+
+/* ---- process.c ---- */
+
+/* Joins the session named by PIPEPROBE_SESSION; again and again is fine. 0 when nothing can be recorded. */
+int inject_begin(void);
+
+/* Every event is bracketed: NULL when it cannot be recorded (off, reentrant, no ring), and then leave is not
+ * called. */
+struct inject_thread *inject_enter(void);
+void inject_leave(void);
+
+void inject_name_thread(uint32_t tid, const char *name);
+void inject_lane(struct inject_thread *t, pp_lane lane); /* the thread does work of this lane */
+
+struct inject_process {
+    struct pp_session *session;
+    struct pp_namemap *map;
+    struct pp_process_file *file; /* atomic; never NULL once begun */
+    uint64_t fork_count;          /* atomic; forks between the process that began and this one */
+};
+extern struct inject_process inject_process;
+/* The process's lock: interning, registering. Taken in the fork handlers too. */
+void inject_lock(void);
+void inject_unlock(void);
+
+static inline struct pp_process_file *inject_file(void)
+{
+    return __atomic_load_n(&inject_process.file,
+                           __ATOMIC_ACQUIRE); /* pairs with the release in register_thread */
+}
+
+/* Relaxed: it changes only in a forked child, before that has a second thread. */
+static inline uint64_t inject_fork_count(void)
+{
+    return __atomic_load_n(&inject_process.fork_count, __ATOMIC_RELAXED);
+}
+
+#define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_file()->counter, 1, __ATOMIC_RELAXED))
+
+/* ---- slots.c, chain.c ---- */
+
+extern nvtx_function *const inject_core[CORE_SLOTS], *const inject_core2[CORE2_SLOTS];
+/* What the next tool put into the slots, by number; NULL where it put nothing. */
+extern nvtx_function *inject_next_core[CORE_SLOTS], *inject_next_core2[CORE2_SLOTS];
+
+/* Attaches the tool of PIPEPROBE_NEXT_INJECTION to this client; 1 when it is there. */
+int inject_chain(nvtx_get_export_table *get_export_table);
+
+/* A small map from the next tool's handles to what they mean to us. No entry ever leaves. */
+int inject_handle_put(const void *key, uint64_t value); /* 0 when full; with the process's lock held */
+uint64_t inject_handle_get(const void *key);            /* 0: not there */
+
+#endif

@@ -1,0 +1,278 @@
+#include "collectors/attach/inject/inject.h"
+
+#include "probe/trace/join.h"
+#include "probe/trace/presence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NAMED_EARLY_MAX 64
+
+struct inject_process inject_process;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_thread_exit;
+static struct inject_thread *threads; /* of this process, with a ring; under lock */
+
+/* Threads that another thread named before they made an event of their own; under lock. */
+static struct {
+    uint32_t tid;
+    char name[32];
+} named_early[NAMED_EARLY_MAX];
+static unsigned n_named_early;
+
+static __thread struct {
+    struct inject_thread *thread;
+    volatile sig_atomic_t busy; /* inside one of our own calls, or past the thread's end */
+} self;
+
+static struct pp_process_file nowhere; /* counted into when there is no process file */
+
+void inject_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void inject_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the process file ---- */
+
+static void read_command(char *out, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i + 1 < n; i++)
+        out[i] = out[i] ? out[i] : ' ';
+}
+
+/* A file that is there already is of the same pid, before an exec: its counts go on. */
+static struct pp_process_file *map_process_file(void)
+{
+    char path[PATH_MAX];
+    struct pp_process_file *f = MAP_FAILED;
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", pp_session_dir(inject_process.session),
+             (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return &nowhere;
+    /* Reserved before it is mapped: a store into a hole on a full disk would be a SIGBUS. */
+    if (posix_fallocate(fd, 0, sizeof(*f)) == 0)
+        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (f == MAP_FAILED)
+        return &nowhere;
+    f->pid = getpid();
+    f->parent_pid = getppid();
+    read_command(f->command, sizeof(f->command));
+    memcpy(f->magic, PP_PROCESS_MAGIC, sizeof(f->magic));
+    return f;
+}
+
+/* ---- fork ---- */
+
+/* The session has handlers of its own (trace.h); ours are registered after them, hence run around them. A
+ * child that makes no event costs nothing: what it needs is made at its first one. */
+static void fork_child(void)
+{
+    __atomic_store_n(&inject_process.fork_count, inject_fork_count() + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&inject_process.file, &nowhere, __ATOMIC_RELAXED);
+    threads = NULL;
+    n_named_early = 0;
+    inject_unlock();
+}
+
+/* ---- threads ---- */
+
+static void forget(struct inject_thread *t)
+{
+    inject_lock();
+    for (struct inject_thread **p = &threads; *p; p = &(*p)->next) {
+        if (*p == t) {
+            *p = t->next;
+            break;
+        }
+    }
+    inject_unlock();
+}
+
+static void end_thread(void *arg)
+{
+    struct inject_thread *t = arg;
+    self.busy = 1;
+    self.thread = NULL;
+    if (t->fork_count == inject_fork_count()) {
+        if (t->trace)
+            inject_unfinished(t);
+        forget(t);
+        pp_thread_retire(t->trace);
+    }
+    inject_accounts_close(&t->accounts);
+    munmap(t, sizeof(*t));
+}
+
+static const char *early_name(int64_t tid)
+{
+    for (unsigned i = 0; i < n_named_early; i++)
+        if (named_early[i].tid == (uint32_t)tid)
+            return named_early[i].name;
+    return NULL;
+}
+
+/* The lane is "main", which claims nothing, until a mapped range says what the thread does. */
+static void register_thread(struct inject_thread *t)
+{
+    char name[32] = "";
+    t->tid = (int64_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, name);
+    inject_lock();
+    if (inject_file() == &nowhere)
+        __atomic_store_n(&inject_process.file, map_process_file(),
+                         __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
+    const char *early = early_name(t->tid);
+    t->trace = pp_thread_register(inject_process.session, PP_LANE_MAIN, early ? early : name);
+    t->next = threads;
+    threads = t;
+    inject_unlock();
+}
+
+/* mmap, not malloc: the caller may be an annotated allocator. Memory that a forked child inherited is used
+ * on, for what it has open. */
+static struct inject_thread *begin_thread(struct inject_thread *t)
+{
+    int saved_errno = errno;
+    if (!t) {
+        void *p = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        t = p == MAP_FAILED ? NULL : p;
+    } else {
+        inject_disown(t);
+        inject_accounts_close(&t->accounts);
+    }
+    if (t) {
+        t->fork_count = inject_fork_count();
+        t->lane_rank = 0;
+        inject_accounts_open(&t->accounts);
+        register_thread(t);
+        pthread_setspecific(at_thread_exit, t);
+        self.thread = t;
+    }
+    errno = saved_errno;
+    return t;
+}
+
+struct inject_thread *inject_enter(void)
+{
+    if (self.busy) {
+        INJECT_COUNT(reentrant);
+        return NULL;
+    }
+    self.busy = 1;
+    struct inject_thread *t = self.thread;
+    if (__builtin_expect(!t || t->fork_count != inject_fork_count(), 0))
+        t = begin_thread(t);
+    if (!t || !t->trace) {
+        INJECT_COUNT(unthreaded);
+        self.busy = 0;
+        return NULL;
+    }
+    return t;
+}
+
+void inject_leave(void)
+{
+    self.busy = 0;
+}
+
+void inject_name_thread(uint32_t tid, const char *name)
+{
+    struct inject_thread *t;
+    inject_lock();
+    for (t = threads; t && t->tid != (int64_t)tid; t = t->next) {
+    }
+    if (t) {
+        pp_thread_rename(t->trace, name);
+    } else if (n_named_early < NAMED_EARLY_MAX) {
+        named_early[n_named_early].tid = tid;
+        snprintf(named_early[n_named_early++].name, sizeof(named_early[0].name), "%s", name);
+    }
+    inject_unlock();
+}
+
+/* A thread that does several kinds of work is known by the one that says most about its place: the trainer's
+ * before the copy lane's before a worker's (a loader without workers decodes in the trainer's thread). */
+void inject_lane(struct inject_thread *t, pp_lane lane)
+{
+    static const int rank[PP_LANE_COUNT] = {
+        [PP_LANE_MAIN] = 0, [PP_LANE_WORKER] = 1,  [PP_LANE_READER] = 2,
+        [PP_LANE_COPY] = 3, [PP_LANE_TRAINER] = 4,
+    };
+    if (rank[lane] <= t->lane_rank)
+        return;
+    t->lane_rank = rank[lane];
+    pp_thread_set_lane(t->trace, lane);
+}
+
+/* ---- the process ---- */
+
+static struct pp_namemap *read_map(const char *dir)
+{
+    char path[PATH_MAX];
+    struct pp_namemap *m = pp_namemap_new();
+    snprintf(path, sizeof(path), "%s/" PP_MAP_FILE_NAME, dir);
+    if (m && pp_namemap_add_file(m, path, NULL) != PP_OK) {
+        pp_namemap_free(m);
+        m = NULL;
+    }
+    return m;
+}
+
+static void begin(void)
+{
+    const char *dir = getenv("PIPEPROBE_SESSION");
+    inject_process.file = &nowhere;
+    if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
+        pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
+        return;
+    /* Held until the process has gone, and by the children it forks: should exec be killed, nobody takes the
+     * rings for abandoned while we fill them. */
+    (void)!pp_presence_enter(dir);
+    inject_process.map = read_map(dir);
+    inject_process.file = map_process_file();
+    pthread_atfork(inject_lock, inject_unlock, fork_child);
+}
+
+int inject_begin(void)
+{
+    int saved_errno = errno;
+    pthread_once(&once, begin);
+    errno = saved_errno;
+    return inject_process.session != NULL;
+}
+
+/* At an orderly exit: what this thread and the process have open ends here. Other threads may still run, so
+ * their stacks are theirs. */
+__attribute__((destructor)) static void end_process(void)
+{
+    struct inject_thread *t = self.thread;
+    if (!inject_process.session || self.busy || !t || !t->trace || t->fork_count != inject_fork_count())
+        return;
+    self.busy = 1;
+    inject_unfinished(t);
+    inject_unfinished_started(t);
+    pp_thread_retire(t->trace);
+}

@@ -1,0 +1,239 @@
+#include "collectors/attach/inject/inject.h"
+
+#include "probe/trace/join.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- spans ---- */
+
+/* A payload that is a whole number names the batch. */
+static uint32_t batch_of(const struct nvtx_attributes *a, uint32_t otherwise)
+{
+    double d;
+    if (!a)
+        return otherwise;
+    switch (a->payload_type) {
+    case NVTX_PAYLOAD_U64:
+    case NVTX_PAYLOAD_I64: /* a negative number is a large unsigned one */
+        return a->payload.u64 < PP_NO_BATCH ? (uint32_t)a->payload.u64 : otherwise;
+    case NVTX_PAYLOAD_U32:
+    case NVTX_PAYLOAD_I32:
+        return a->payload.u32 <= INT32_MAX || a->payload_type == NVTX_PAYLOAD_U32 ? a->payload.u32
+                                                                                  : otherwise;
+    case NVTX_PAYLOAD_DOUBLE:
+    case NVTX_PAYLOAD_FLOAT:
+        d = a->payload_type == NVTX_PAYLOAD_DOUBLE ? a->payload.d : (double)a->payload.f;
+        return d >= 0 && d < PP_NO_BATCH && floor(d) == d ? (uint32_t)d : otherwise;
+    default: return otherwise;
+    }
+}
+
+static uint32_t enclosing_batch(const struct inject_thread *t)
+{
+    return t && t->depth ? t->stack[t->depth - 1].batch : PP_NO_BATCH;
+}
+
+static int is_mapped(struct label l)
+{
+    return l.phase != PP_PHASE_USER;
+}
+
+static void put(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
+{
+    struct pp_span s = {
+        .start_ns = r->start,
+        .dur_ns = end - r->start,
+        .sample = PP_NO_SAMPLE,
+        .batch = r->batch,
+        .name = r->label.name,
+        .phase = r->label.phase,
+        .flags = flags,
+    };
+    if (is_mapped(r->label)) {
+        if (r->label.phase != PP_PHASE_COLLECTIVE) /* which autograd's threads launch as well: it says nothing
+                                                      of a thread's place */
+            inject_lane(t, pp_phase_info(r->label.phase)->lane);
+        inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
+    }
+    pp_span_put_stamped(t->trace, &s);
+}
+
+void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
+{
+    label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
+    struct open_range r = {.start = pp_thread_stamp(t->trace),
+                           .batch = batch_of(a, enclosing_batch(t)),
+                           .label = label};
+    put(t, &r, r.start, 0);
+}
+
+/* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain ---- */
+
+static int level_in(const struct inject_thread *t, unsigned domain)
+{
+    int n = 0;
+    for (unsigned i = 0; i < t->depth; i++)
+        n += t->stack[i].domain == domain;
+    return n;
+}
+
+/* A phase inside itself (`decode` around `decode_jpeg`) counts once: the inner range keeps its name alone. */
+int inject_push(struct inject_thread *t, unsigned domain, struct label label, const struct nvtx_attributes *a)
+{
+    int level = level_in(t, domain);
+    if (t->depth == INJECT_DEPTH_MAX) {
+        t->beyond++;
+        INJECT_COUNT(too_deep);
+        return level;
+    }
+    if (is_mapped(label) && t->in_phase[label.phase])
+        label.phase = PP_PHASE_USER;
+    if (is_mapped(label))
+        t->in_phase[label.phase]++;
+    struct open_range *r = &t->stack[t->depth];
+    r->batch = batch_of(a, enclosing_batch(t));
+    r->domain = domain;
+    r->label = label;
+    r->measured = 0;
+    if (is_mapped(label))
+        inject_account_begin(&t->accounts, r);
+    r->start = pp_thread_stamp(t->trace);
+    t->depth++;
+    return level;
+}
+
+int inject_pop(struct inject_thread *t, unsigned domain)
+{
+    uint64_t now = pp_thread_stamp(t->trace);
+    if (t->beyond) {
+        t->beyond--;
+        return level_in(t, domain);
+    }
+    unsigned i = t->depth;
+    while (i && t->stack[i - 1].domain != domain)
+        i--;
+    if (!i)
+        return -1; /* popped more than pushed: NVTX answers with a negative level */
+    struct open_range r = t->stack[i - 1];
+    memmove(&t->stack[i - 1], &t->stack[i], (t->depth - i) * sizeof(t->stack[0]));
+    t->depth--;
+    if (is_mapped(r.label))
+        t->in_phase[r.label.phase]--;
+    if (r.start)
+        put(t, &r, now, 0);
+    return level_in(t, domain);
+}
+
+void inject_unfinished(struct inject_thread *t)
+{
+    uint64_t now = pp_thread_stamp(t->trace);
+    while (t->depth) {
+        const struct open_range *r = &t->stack[--t->depth];
+        if (r->start)
+            put(t, r, now, PP_SPAN_UNFINISHED);
+    }
+    memset(t->in_phase, 0, sizeof(t->in_phase));
+}
+
+void inject_disown(struct inject_thread *t)
+{
+    for (unsigned i = 0; i < t->depth; i++)
+        t->stack[i].start = 0;
+}
+
+/* ---- start and end: ids of the process ---- */
+
+enum { SLOT_FREE, SLOT_CLAIMED, SLOT_OPEN };
+
+/* An id is turn * INJECT_OPEN_MAX + slot, turn from 1 on, so that a stale id never ends another range. */
+static struct started {
+    uint32_t state; /* atomic */
+    uint32_t turn;
+    uint64_t fork_count;
+    uint64_t next_id; /* the next tool's */
+    struct open_range range;
+} started[INJECT_OPEN_MAX];
+static uint32_t search_from; /* atomic; a hint */
+
+static struct started *claim(void)
+{
+    uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++) {
+        struct started *s = &started[(from + i) % INJECT_OPEN_MAX];
+        uint32_t is = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
+        /* What was started before a fork was the parent's. */
+        int stale = is == SLOT_OPEN && s->fork_count != inject_fork_count();
+        /* acquire: pairs with the release that freed the slot */
+        if ((is == SLOT_FREE || stale) &&
+            __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return s;
+    }
+    return NULL;
+}
+
+uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
+{
+    struct started *s = claim();
+    if (!s) {
+        INJECT_COUNT(too_many);
+        return 0;
+    }
+    s->turn++;
+    s->fork_count = inject_fork_count();
+    s->next_id = 0;
+    s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
+                                   .label = label,
+                                   .batch = batch_of(a, enclosing_batch(t))};
+    uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
+    __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
+    return id;
+}
+
+static struct started *slot_of(uint64_t id)
+{
+    struct started *s = &started[id % INJECT_OPEN_MAX];
+    int open = id && __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
+                         SLOT_OPEN; /* pairs with the release in inject_start */
+    return open && s->turn == id / INJECT_OPEN_MAX && s->fork_count == inject_fork_count() ? s : NULL;
+}
+
+/* The span lies in the ring of the thread that ends the range: no other may write there. */
+static void finish(struct inject_thread *t, struct started *s, uint16_t flags)
+{
+    uint32_t is = SLOT_OPEN;
+    uint64_t now = t ? pp_thread_stamp(t->trace) : 0;
+    if (!__atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    struct open_range r = s->range;
+    __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim */
+    if (t && r.start)
+        put(t, &r, now, flags);
+}
+
+void inject_end(struct inject_thread *t, uint64_t id)
+{
+    struct started *s = slot_of(id);
+    if (s)
+        finish(t, s, 0);
+}
+
+void inject_unfinished_started(struct inject_thread *t)
+{
+    for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++)
+        if (started[i].fork_count == inject_fork_count())
+            finish(t, &started[i], PP_SPAN_UNFINISHED);
+}
+
+void inject_start_next(uint64_t id, uint64_t next_id)
+{
+    struct started *s = slot_of(id);
+    if (s)
+        s->next_id = next_id;
+}
+
+uint64_t inject_next_id(uint64_t id)
+{
+    struct started *s = slot_of(id);
+    return s ? s->next_id : 0;
+}

@@ -1,0 +1,193 @@
+#include "collectors/attach/launch.h"
+
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+static void waited_for(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(set, passed_on[i]);
+}
+
+/* ---- finding ---- */
+
+/* 0 when path can be executed, else why not. */
+static int executable(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+static int exit_code_of(int e)
+{
+    return e == ENOENT || e == ENOTDIR ? PP_LAUNCH_NOT_FOUND : PP_LAUNCH_NOT_EXECUTABLE;
+}
+
+int pp_launch_find(const char *program, struct pp_err *err)
+{
+    const char *path = getenv("PATH");
+    char candidate[PATH_MAX];
+    int e = ENOENT;
+    if (strchr(program, '/') || !*program) {
+        e = *program ? executable(program) : ENOENT;
+    } else {
+        for (const char *dir = path ? path : "/bin:/usr/bin", *end; dir && e; dir = *end ? end + 1 : NULL) {
+            end = strchrnul(dir, ':');
+            int fits = (size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(end - dir), dir,
+                                        end == dir ? "./" : "/", program) < sizeof(candidate);
+            int this = fits ? executable(candidate) : ENOENT;
+            if (!this || this == EACCES)
+                e = this; /* as execvp: one that may not be run is remembered while the search goes on */
+        }
+    }
+    if (!e)
+        return 0;
+    if (exit_code_of(e) == PP_LAUNCH_NOT_FOUND)
+        pp_fail(err, PP_E_NOT_FOUND, "there is no program %s%s", program,
+                strchr(program, '/') ? "" : " in PATH");
+    else
+        pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s", program, strerror(e));
+    return exit_code_of(e);
+}
+
+/* ---- signals ---- */
+
+void pp_launch_begin(struct pp_launch *l)
+{
+    sigset_t set;
+    *l = (struct pp_launch){.pid = -1};
+    waited_for(&set);
+    l->blocked = pthread_sigmask(SIG_BLOCK, &set, &l->before) == 0;
+    /* A parent that ignores SIGCHLD would take the exit status away from us. */
+    l->child_default = sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &l->child_before) == 0;
+}
+
+void pp_launch_end(struct pp_launch *l)
+{
+    if (l->child_default)
+        sigaction(SIGCHLD, &l->child_before, NULL);
+    if (l->blocked)
+        pthread_sigmask(SIG_SETMASK, &l->before, NULL);
+    l->child_default = l->blocked = 0;
+}
+
+/* ---- starting ---- */
+
+static int same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return strncmp(a, b, n + 1) == 0;
+}
+
+static char **merged_environment(const char *const *env)
+{
+    size_t n = 0, added = 0;
+    while (environ[n])
+        n++;
+    while (env && env[added])
+        added++;
+    char **out = malloc((n + added + 1) * sizeof(*out));
+    if (!out)
+        return NULL;
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        int replaced = 0;
+        for (size_t j = 0; j < added && !replaced; j++)
+            replaced = same_name(env[j], environ[i]);
+        if (!replaced)
+            out[k++] = environ[i];
+    }
+    for (size_t j = 0; j < added; j++)
+        out[k++] = (char *)env[j];
+    out[k] = NULL;
+    return out;
+}
+
+/* posix_spawnp, unlike execvp, does not run a script without an interpreter line in sh. */
+static int spawn_in_sh(pid_t *pid, const posix_spawnattr_t *attr, char *const *argv, char **environment)
+{
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **with_sh = malloc((n + 2) * sizeof(*with_sh));
+    if (!with_sh)
+        return ENOMEM;
+    with_sh[0] = (char *)"sh";
+    memcpy(with_sh + 1, argv, (n + 1) * sizeof(*argv));
+    int e = posix_spawn(pid, "/bin/sh", NULL, attr, with_sh, environment);
+    free(with_sh);
+    return e;
+}
+
+int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *env, struct pp_err *err)
+{
+    posix_spawnattr_t attr;
+    char **environment = merged_environment(env);
+    int e = environment ? posix_spawnattr_init(&attr) : ENOMEM;
+    if (e) {
+        pp_fail_errno(err, e, "cannot start %s", argv[0]);
+        free(environment);
+        return PP_LAUNCH_FAILED;
+    }
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attr, &l->before);
+    e = posix_spawnp(&l->pid, argv[0], NULL, &attr, argv, environment);
+    if (e == ENOEXEC)
+        e = spawn_in_sh(&l->pid, &attr, argv, environment);
+    posix_spawnattr_destroy(&attr);
+    free(environment);
+    if (!e)
+        return 0;
+    l->pid = -1;
+    pp_fail_errno(err, e, "cannot start %s", argv[0]);
+    return e == EAGAIN || e == ENOMEM ? PP_LAUNCH_FAILED : exit_code_of(e);
+}
+
+/* ---- waiting ---- */
+
+/* Ctrl-C and Ctrl-\ go to the whole foreground group: the program has them already. */
+static int terminal_sent(const siginfo_t *info)
+{
+    return info->si_code == SI_KERNEL && (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
+}
+
+int pp_launch_wait(struct pp_launch *l)
+{
+    sigset_t set;
+    siginfo_t info;
+    int status;
+    waited_for(&set);
+    for (;;) {
+        pid_t ended = waitpid(l->pid, &status, WNOHANG);
+        if (ended == l->pid)
+            break;
+        if (ended < 0 && errno != EINTR)
+            return PP_LAUNCH_FAILED;
+        if (sigwaitinfo(&set, &info) < 0 || info.si_signo == SIGCHLD)
+            continue;
+        l->signalled = info.si_signo;
+        if (!terminal_sent(&info))
+            kill(l->pid, info.si_signo);
+    }
+    l->pid = -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,70 @@
+#include "collectors/gpu/cupti_abi.h"
+
+#include "probe/base/err.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Newest first. The last are where NVIDIA's installer puts it without telling the loader. */
+static const char *const usual[] = {"libcupti.so.13",
+                                    "libcupti.so.12",
+                                    "libcupti.so.11.8",
+                                    "libcupti.so",
+                                    "/usr/local/cuda/lib64/libcupti.so",
+                                    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                                    NULL};
+
+/* Of CUDA, by the version of CUPTI's interface; 0 for the old numbering, which does not tell. */
+static int major_of(uint32_t version)
+{
+    return version >= 100000 ? (int)(version / 10000) : 0;
+}
+
+static int optional(const char *symbol)
+{
+    return strcmp(symbol, "cuptiActivityRegisterTimestampCallback") == 0 ||
+           strcmp(symbol, "cuptiSetThreadIdType") == 0;
+}
+
+static pp_status bind(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
+{
+    const char *missing = NULL;
+    memset(t, 0, sizeof(*t));
+    snprintf(t->library, sizeof(t->library), "%s", name);
+#define FIND(symbol, args) \
+    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !optional(#symbol)) \
+        missing = #symbol;
+    PP_CUPTI_CALLS(FIND)
+#undef FIND
+    if (missing || t->cuptiGetVersion(&t->version) != 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no CUPTI we can use: it has no %s", name,
+                       missing ? missing : "version");
+    return PP_OK;
+}
+
+pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *libraries, int driver_version,
+                        struct pp_err *err)
+{
+    pp_status st = pp_fail(
+        err, PP_E_NOT_FOUND,
+        "there is no CUPTI (libcupti.so) here: it comes with the CUDA toolkit, or as libcupti-dev");
+    libraries = libraries ? libraries : usual;
+    for (int mapped = 1; mapped >= 0; mapped--) {
+        for (int i = 0; libraries[i]; i++) {
+            void *lib = dlopen(libraries[i],
+                               RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (mapped ? RTLD_NOLOAD : 0));
+            if (!lib)
+                continue;
+            st = bind(t, lib, libraries[i], err);
+            if (st == PP_OK && major_of(t->version) > driver_version / 1000)
+                st = pp_fail(
+                    err, PP_E_UNSUPPORTED,
+                    "%s is of CUDA %d and the driver of CUDA %d.%d: install the CUPTI of the driver's version, or a newer driver",
+                    libraries[i], major_of(t->version), driver_version / 1000, driver_version % 1000 / 10);
+            if (st == PP_OK)
+                return st;
+        }
+    }
+    return st;
+}

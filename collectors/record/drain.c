@@ -1,0 +1,314 @@
+#include "collectors/record/drain.h"
+
+#include "collectors/system/counters.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/heap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <pipeprobe/ring.h>
+
+#define POLL_NS 100000000u
+#define COMMIT_NS 1000000000u
+#define COUNTERS_NS 1000000000u
+#define HALF_FULL 0.5
+#define QUARTER_FULL \
+    0.25 /* after a commit: sleeping until it is half would leave the producers waiting next time */
+#define WARM_BYTES \
+    (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's \
+                  cache */
+#define LOWER_NS \
+    1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
+
+/* A thread that had retired when its row was written writes no more: once that is committed with its spans,
+ * nothing of it is looked at again. */
+enum stage { RECORDS, ROW_IS_LAST, STORED };
+
+struct pp_drain {
+    struct pp_drain_opts opts;
+    pthread_t thread;
+    int stop; /* set by pp_drain_stop, read by the thread; __atomic */
+    struct pp_counters *counters;
+    uint32_t named;                   /* names 1..named are stored */
+    uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
+    uint64_t lowered_ns;              /* when detail was last turned down */
+    uint8_t stage[PP_THREADS_MAX];    /* enum stage */
+    struct pp_drain_stats stats;
+};
+
+static void note_failure(struct pp_drain *d, pp_status status, const struct pp_err *err)
+{
+    if (!status || d->stats.first_failure)
+        return;
+    d->stats.first_failure = status;
+    snprintf(d->stats.err_text, sizeof(d->stats.err_text), "%s",
+             err->text[0] ? err->text : pp_status_text(status));
+}
+
+static pp_status put_thread(struct pp_drain *d, uint32_t id)
+{
+    struct pp_ring_info info;
+    pp_session_ring_info(d->opts.session, id, &info);
+    d->dropped += info.dropped;
+    if (info.retired && d->stage[id] == RECORDS)
+        d->stage[id] = ROW_IS_LAST;
+    if (!info.pid || d->stage[id] == STORED) /* its ring is being made, or could not be */
+        return PP_OK;
+    return pp_store_thread(d->opts.store, &(struct pp_store_thread){
+                                              .id = id,
+                                              .lane = info.lane,
+                                              .name = info.name,
+                                              .pid = info.pid,
+                                              .tid = info.tid,
+                                              .recorded = info.recorded,
+                                              .dropped = info.dropped,
+                                          });
+}
+
+static pp_status put_new_names(struct pp_drain *d)
+{
+    pp_status status = PP_OK;
+    const char *name;
+    while (!status && d->named + 1 < PP_NAMES_MAX &&
+           (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
+        status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
+    return status;
+}
+
+/* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says
+ * so. */
+static void keep_up(struct pp_drain *d)
+{
+    uint64_t now = pp_now_ns();
+    enum pp_detail detail = pp_store_detail(d->opts.store);
+    if (d->dropped <= d->dropped_before || detail == PP_DETAIL_ROLLUP || now - d->lowered_ns < LOWER_NS)
+        return;
+    d->dropped_before = d->dropped;
+    d->lowered_ns = now;
+    pp_store_lower_detail(d->opts.store, detail + 1, "the rings filled faster than they could be stored");
+}
+
+static size_t read_ring(void *ctx, struct pp_span *out, size_t max)
+{
+    return pp_ring_read(ctx, out, max);
+}
+
+/* What the ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have
+ * the producer wait for this one before it can go on, and then the drain for the producer. */
+static pp_status move_ring(struct pp_drain *d, uint32_t thread, uint64_t *moved)
+{
+    struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
+    return pp_store_append_from(d->opts.store, thread, read_ring, &r, moved);
+}
+
+static void release(struct pp_drain *d, uint32_t thread)
+{
+    if (d->stage[thread] == STORED)
+        return;
+    pp_ring_release(d->opts.session, thread);
+    if (d->stage[thread] != ROW_IS_LAST)
+        return;
+    d->stage[thread] = STORED;
+    pp_store_thread_ended(d->opts.store, thread);
+}
+
+/* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure
+ * nothing moves any more: what the rings hold can still be recovered, what comes beyond is dropped and
+ * counted by its producer. */
+static void drain_and_commit(struct pp_drain *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    pp_status status = PP_OK;
+    uint32_t threads = pp_session_threads(d->opts.session);
+    uint64_t moved = 0;
+    if (d->stats.first_failure)
+        return;
+    d->dropped = 0;
+    for (uint32_t i = 0; i < threads && !status; i++)
+        status = put_thread(d, i); /* each time: a live view wants the counts */
+    if (!status)
+        status = put_new_names(d);
+    for (uint32_t i = 0; i < threads && !status; i++)
+        if (d->stage[i] != STORED)
+            status = move_ring(d, i, &moved);
+    pp_status committed = pp_store_commit(d->opts.store, &err);
+    if (!status)
+        status = committed;
+    if (!status) {
+        for (uint32_t i = 0; i < threads; i++)
+            release(d, i);
+        d->stats.spans += moved;
+        d->stats.commits++;
+        keep_up(d);
+    }
+    note_failure(d, status, &err);
+}
+
+/* What each thread is in, though it has not ended: a read that hangs is seen while it hangs. */
+static void put_open_phases(struct pp_drain *d, uint64_t now)
+{
+    const struct pp_drain_opts *o = &d->opts;
+    uint32_t threads = pp_session_threads(o->session);
+    struct pp_span open;
+    char path[512];
+    for (uint32_t i = 0; i < threads && !d->stats.first_failure; i++)
+        if (pp_ring_open_now(o->session, i, now, &open)) {
+            int named = o->sample_path && open.sample != PP_NO_SAMPLE && !(open.flags & PP_SPAN_COUNT) &&
+                        o->sample_path(o->sample_ctx, open.sample, path, sizeof(path));
+            pp_store_open_phase(o->store, &(struct pp_store_open_phase){
+                                              .t_ns = now,
+                                              .thread = i,
+                                              .phase = open.phase,
+                                              .batch = open.batch,
+                                              .sample = open.sample,
+                                              .since_ns = open.start_ns,
+                                              .path = named ? path : NULL,
+                                          });
+        }
+}
+
+static void put_counter(void *ctx, const char *name, double value)
+{
+    struct pp_drain *d = ctx;
+    pp_store_counter(d->opts.store, pp_now_ns(), name, value);
+}
+
+/* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the
+ * system, ever again. */
+static void wait_for_work(struct pp_drain *d)
+{
+    if (d->stats.first_failure)
+        pp_sleep_until_ns(pp_now_ns() + d->opts.poll_ns);
+    else
+        pp_session_wait(d->opts.session, d->opts.poll_ns);
+}
+
+static uint64_t thread_faults(void)
+{
+    struct rusage u = {.ru_minflt = 0};
+    getrusage(RUSAGE_THREAD, &u);
+    return (uint64_t)u.ru_minflt;
+}
+
+static void *drain_main(void *arg)
+{
+    struct pp_drain *d = arg;
+    uint64_t commit_at = pp_now_ns() + d->opts.commit_ns, counters_at = pp_now_ns() + COUNTERS_NS;
+    pthread_setname_np(pthread_self(), "pp-drain");
+    pp_heap_warm(WARM_BYTES);
+    uint64_t faults = thread_faults();
+    pp_counters_sample(d->counters, put_counter,
+                       d); /* the shortest run has two readings: a beginning and an end */
+    while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
+        int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
+        if (!behind)
+            wait_for_work(d);
+        pp_session_anchor(d->opts.session);
+        uint64_t now = pp_now_ns();
+        if (now >= counters_at) {
+            pp_counters_sample(d->counters, put_counter, d);
+            put_open_phases(d, now);
+            counters_at = now + COUNTERS_NS;
+        }
+        if (behind || now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {
+            drain_and_commit(d);
+            commit_at = now + d->opts.commit_ns;
+        }
+    }
+    pp_counters_sample(d->counters, put_counter, d);
+    drain_and_commit(d);
+    d->stats.cpu_ns = pp_thread_cpu_ns();
+    d->stats.faults = thread_faults() - faults;
+    return NULL;
+}
+
+pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out, struct pp_err *err)
+{
+    char id[24];
+    *out = NULL;
+    struct pp_drain *d = calloc(1, sizeof(*d));
+    if (!d)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
+    d->opts = *opts;
+    d->opts.poll_ns = opts->poll_ns ? opts->poll_ns : POLL_NS;
+    d->opts.commit_ns = opts->commit_ns ? opts->commit_ns : COMMIT_NS;
+    d->counters = pp_counters_open();
+    pp_status status = d->counters ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
+    if (!status) {
+        /* Committed before the first span: recovery must be able to tell whose ring files it found. */
+        snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
+        pp_store_meta_text(d->opts.store, "run", "session_id", id);
+        status = pp_store_commit(d->opts.store, err);
+    }
+    if (!status) {
+        int e = pthread_create(&d->thread, NULL, drain_main, d);
+        if (e)
+            status = pp_fail_errno(err, e, "cannot start the drain thread");
+    }
+    if (status) {
+        pp_counters_close(d->counters);
+        free(d);
+        return status;
+    }
+    *out = d;
+    return PP_OK;
+}
+
+/* What is still open when recording ends: the process was killed in it, or its thread has not retired. */
+static void put_unfinished(struct pp_drain *d, uint32_t thread)
+{
+    struct pp_span open[PP_OPEN_SPANS_MAX];
+    size_t n = pp_ring_unfinished(d->opts.session, thread, pp_now_ns(), open, PP_OPEN_SPANS_MAX);
+    if (n && !d->stats.first_failure && pp_store_append(d->opts.store, thread, open, n) == PP_OK)
+        d->stats.spans += n;
+}
+
+/* Final thread rows and what was lost. */
+static void put_totals(struct pp_drain *d)
+{
+    struct pp_err err = {.code = PP_OK};
+    char why[96];
+    uint32_t threads = pp_session_threads(d->opts.session);
+    for (uint32_t i = 0; i < threads; i++) {
+        struct pp_ring_info info;
+        pp_session_ring_info(d->opts.session, i, &info);
+        put_thread(d, i);
+        put_unfinished(d, i);
+        d->stats.dropped += info.dropped;
+        if (!info.dropped)
+            continue;
+        snprintf(why, sizeof(why), "the ring of thread %s was full", info.name);
+        pp_store_loss(d->opts.store, "spans", info.dropped, why);
+    }
+    struct pp_store_cost cost;
+    pp_store_cost(d->opts.store, &cost);
+    d->stats.cpu_ns += cost.checkpoint_cpu_ns;
+    uint64_t unregistered = pp_session_unregistered(d->opts.session);
+    if (unregistered)
+        pp_store_loss(d->opts.store, "threads", unregistered,
+                      "no ring could be made for them: nothing they did is recorded");
+    pp_store_meta_num(d->opts.store, "result", "recorder_cpu_ns", (double)d->stats.cpu_ns, "ns");
+    pp_store_meta_num(d->opts.store, "result", "recorder_page_faults", (double)d->stats.faults, "faults");
+    pp_store_meta_num(d->opts.store, "result", "recorded_spans", (double)d->stats.spans, "spans");
+    pp_store_meta_num(d->opts.store, "result", "dropped_spans", (double)d->stats.dropped, "spans");
+    note_failure(d, pp_store_commit(d->opts.store, &err), &err);
+}
+
+void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats)
+{
+    if (!d)
+        return;
+    __atomic_store_n(&d->stop, 1, __ATOMIC_RELEASE); /* pairs with the acquire in drain_main */
+    pp_session_wake(d->opts.session);
+    pthread_join(d->thread, NULL);
+    put_totals(d);
+    if (stats)
+        *stats = d->stats;
+    pp_counters_close(d->counters);
+    free(d);
+}

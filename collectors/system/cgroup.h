@@ -1,0 +1,27 @@
+/* collectors/system/cgroup.h: what control group this process is in, and what it grants: cgroup v1, v2 and
+ * both at once (hybrid). The parsing works on given text, so that tests feed it what other machines say. */
+#ifndef PP_COLLECTORS_SYSTEM_CGROUP_H
+#define PP_COLLECTORS_SYSTEM_CGROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The group's path from the text of /proc/self/cgroup: of a v1 controller ("cpu" matches "cpu,cpuacct"), or
+ * of the v2 hierarchy with controller NULL. 0 when there is none. */
+int pp_cgroup_path(const char *text, const char *controller, char *out, size_t size);
+
+/* CPUs granted by the text of cpu.max ("200000 100000") or by v1's two numbers; 0: no limit. */
+double pp_cgroup_cpu_max(const char *text);
+double pp_cgroup_cfs(int64_t quota_us, int64_t period_us);
+
+/* Path of a file of our own group, looking at the v1 controller first (with both, it is where the controller
+ * is) and then at v2; in a container whose own path is not mounted, the mount's root stands for it. 0 when
+ * there is no such file. */
+int pp_cgroup_file(const char *controller, const char *file, char *out, size_t size);
+
+/* The tightest CPU quota of our group and those above it, in CPUs; 0: none. */
+double pp_cgroup_cpu_quota(void);
+/* The tightest memory limit and what is used under it, in bytes; returns 0 when there is no limit. */
+int pp_cgroup_memory(uint64_t *limit_bytes, uint64_t *used_bytes);
+
+#endif

@@ -1,0 +1,228 @@
+#include "collectors/system/environment.h"
+
+#include "collectors/system/cgroup.h"
+#include "collectors/system/mounts.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <jpeglib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define AFFINITY_CPUS 8192
+
+static int count_affinity(void)
+{
+    size_t size = CPU_ALLOC_SIZE(AFFINITY_CPUS);
+    cpu_set_t *set = CPU_ALLOC(AFFINITY_CPUS);
+    int n = set && sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    return n;
+}
+
+void pp_cpus_read(struct pp_cpus *out)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    out->online = online > 0 ? (int)online : 1;
+    out->affinity = count_affinity();
+    if (out->affinity <= 0)
+        out->affinity = out->online;
+    out->quota = pp_cgroup_cpu_quota();
+    out->usable = out->quota > 0 && out->quota < out->affinity ? out->quota : out->affinity;
+}
+
+int pp_proc_field(const char *text, const char *key, char *out, size_t size)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line && *line;) {
+        if (strncmp(line, key, n) == 0) {
+            const char *p = line + n;
+            p += strspn(p, " \t");
+            if (*p == ':') {
+                p++;
+                p += strspn(p, " \t");
+                snprintf(out, size, "%.*s", (int)strcspn(p, "\n"), p);
+                return 1;
+            }
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return 0;
+}
+
+/* The first 16 KiB of a file of procfs; enough for what is looked up in it. */
+static int proc_field(const char *path, const char *key, char *out, size_t size)
+{
+    char text[16384];
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    text[n] = '\0';
+    return pp_proc_field(text, key, out, size);
+}
+
+static uint64_t meminfo_bytes(const char *key)
+{
+    char value[64];
+    return proc_field("/proc/meminfo", key, value, sizeof(value)) ? strtoull(value, NULL, 10) * 1024 : 0;
+}
+
+uint64_t pp_memory_available(void)
+{
+    uint64_t available = meminfo_bytes("MemAvailable"), limit, used;
+    if (pp_cgroup_memory(&limit, &used)) {
+        uint64_t left = limit > used ? limit - used : 0;
+        if (!available || left < available)
+            available = left;
+    }
+    return available;
+}
+
+/* Facts are written one by one; the store remembers the first failure, and the commit at the end returns it.
+ */
+static void text(struct pp_store *s, const char *key, const char *value)
+{
+    if (value && *value)
+        pp_store_meta_text(s, "environment", key, value);
+}
+
+static void number(struct pp_store *s, const char *key, double value, const char *unit)
+{
+    pp_store_meta_num(s, "environment", key, value, unit);
+}
+
+static void store_machine(struct pp_store *s)
+{
+    struct utsname u;
+    char value[4096]; /* the flags of a CPU are a long line */
+    if (uname(&u) == 0) {
+        snprintf(value, sizeof(value), "%s %s", u.sysname, u.release);
+        text(s, "kernel", value);
+        text(s, "machine", u.machine);
+        text(s, "hostname", u.nodename);
+    }
+    if (proc_field("/proc/cpuinfo", "model name", value, sizeof(value)))
+        text(s, "cpu_model", value);
+    if (proc_field("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
+        text(s, "virtual_machine", "yes");
+}
+
+/* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with
+ * autogroups), else to threads. */
+static int shares_by_group(void)
+{
+    char path[256], on[8] = "";
+    FILE *in = fopen("/proc/sys/kernel/sched_autogroup_enabled", "re");
+    if (in && !fgets(on, sizeof(on), in))
+        on[0] = '\0';
+    if (in)
+        fclose(in);
+    return on[0] == '1' ||
+           (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
+}
+
+static void store_cpus(struct pp_store *s)
+{
+    struct pp_cpus c;
+    pp_cpus_read(&c);
+    number(s, "usable_cpus", c.usable, "CPUs");
+    number(s, "cpus_affinity", c.affinity, "CPUs");
+    number(s, "cpus_online", c.online, "CPUs");
+    text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
+    if (c.quota > 0)
+        number(s, "cpu_quota", c.quota, "CPUs");
+}
+
+static void store_memory(struct pp_store *s)
+{
+    uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available(), limit, used;
+    if (total)
+        number(s, "memory_total", (double)total, "bytes");
+    if (available)
+        number(s, "memory_available", (double)available, "bytes");
+    if (pp_cgroup_memory(&limit, &used))
+        number(s, "memory_limit", (double)limit, "bytes");
+    number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
+}
+
+static void store_limit(struct pp_store *s, const char *key, int resource, const char *unit)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0)
+        return;
+    if (limit.rlim_cur == RLIM_INFINITY)
+        text(s, key, "unlimited");
+    else
+        number(s, key, (double)limit.rlim_cur, unit);
+}
+
+static void store_data_path(struct pp_store *s, const char *path)
+{
+    struct pp_mount m;
+    char real[PATH_MAX];
+    if (!path || !realpath(path, real))
+        return;
+    text(s, "data_path", real);
+    if (!pp_mount_of(real, &m))
+        return;
+    text(s, "data_mount", m.point);
+    text(s, "data_fs_type", m.type);
+    text(s, "data_fs_source", m.source);
+    text(s, "data_fs_options", m.options);
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static void store_versions(struct pp_store *s)
+{
+    text(s, "pipeprobe_version", PP_VERSION);
+    text(s, "compiler", __VERSION__);
+    text(s, "sqlite_version", pp_store_sqlite_version());
+    text(s, "zstd_version", ZSTD_versionString());
+#ifdef LIBJPEG_TURBO_VERSION
+    text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));
+#endif
+}
+
+/* Launchers say who this process is among its ranks; SLURM_* wholesale, for what matters there differs from
+ * site to site. */
+static void store_launcher(struct pp_store *s)
+{
+    static const char *const names[] = {
+        "RANK",      "WORLD_SIZE",  "LOCAL_RANK",           "LOCAL_WORLD_SIZE",
+        "NODE_RANK", "MASTER_ADDR", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+        "PMI_RANK",  "PMI_SIZE",    "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
+    };
+    char key[96];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        text(s, names[i], getenv(names[i]));
+    for (char **e = environ; e && *e; e++) {
+        size_t n = strcspn(*e, "=");
+        if (strncmp(*e, "SLURM_", 6) == 0 && (*e)[n] == '=' && n < sizeof(key)) {
+            snprintf(key, sizeof(key), "%.*s", (int)n, *e);
+            text(s, key, *e + n + 1);
+        }
+    }
+}
+
+pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err)
+{
+    store_machine(s);
+    store_cpus(s);
+    store_memory(s);
+    store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
+    store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");
+    store_data_path(s, data_path);
+    store_versions(s);
+    store_launcher(s);
+    return pp_store_commit(s, err);
+}

@@ -1,0 +1,29 @@
+/* collectors/system/environment.h: what machine this is: the fingerprint stored in every file, and what the
+ * machine has to offer (usable CPUs). Each fact that cannot be had is absent, never zero. Linux: procfs,
+ * cgroup v1 and v2. */
+#ifndef PP_COLLECTORS_SYSTEM_ENVIRONMENT_H
+#define PP_COLLECTORS_SYSTEM_ENVIRONMENT_H
+
+#include "collectors/store/writer.h"
+
+struct pp_cpus {
+    double usable; /* min(affinity, quota): what threads can really use */
+    int affinity;  /* CPUs in this process's mask */
+    double quota;  /* cgroup CPU quota in CPUs; 0: none found */
+    int online;
+};
+void pp_cpus_read(struct pp_cpus *out);
+
+/* Bytes this process may use: min(MemAvailable, cgroup limit - usage). 0 when unknown. */
+uint64_t pp_memory_available(void);
+
+/* Writes section "environment": kernel, CPU model, usable CPUs, memory, file system and mount of data_path
+ * (may be NULL), limits, versions of the libraries used, hostname, launcher variables (RANK, WORLD_SIZE,
+ * LOCAL_RANK, SLURM_*). */
+pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err);
+
+/* The value of "key : value" in the text of /proc/cpuinfo, /proc/meminfo and the like; 0 when the key is not
+ * there. */
+int pp_proc_field(const char *text, const char *key, char *out, size_t size);
+
+#endif

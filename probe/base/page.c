@@ -1,0 +1,127 @@
+#include "probe/base/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void tone_on(const struct pp_page *p, enum pp_tone tone)
+{
+    static const char *const code[] = {[PP_TONE_PLAIN] = "",
+                                       [PP_TONE_STRONG] = "\033[1m",
+                                       [PP_TONE_GOOD] = "\033[1;36m",
+                                       [PP_TONE_BAD] = "\033[1;33m"};
+    if (p->color)
+        fputs(code[tone], p->out);
+}
+
+static void tone_off(const struct pp_page *p, enum pp_tone tone)
+{
+    if (p->color && tone != PP_TONE_PLAIN)
+        fputs("\033[0m", p->out);
+}
+
+/* A file name must not move the cursor. */
+static void put(FILE *out, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fputc((unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i], out);
+}
+
+/* Columns that n bytes of UTF-8 take, counting every character as one. */
+static int width_of(const char *s, size_t n)
+{
+    int w = 0;
+    for (size_t i = 0; i < n; i++)
+        w += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return w;
+}
+
+/* The word at s, with the next one when that is the unit of a number: "100 ms" stays on one line. */
+static size_t word_length(const char *s)
+{
+    static const char *const units[] = {"%",   "ns",  "us",  "ms",    "s",     "B",
+                                        "KiB", "MiB", "GiB", "MiB/s", "GiB/s", "KiB/s"};
+    size_t len = strcspn(s, " ");
+    if (len == 0 || s[len] == '\0' || s[len - 1] < '0' || s[len - 1] > '9')
+        return len;
+    const char *unit = s + len + 1;
+    size_t n = strcspn(unit, " ,;:.)");
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (strlen(units[i]) == n && memcmp(unit, units[i], n) == 0)
+            return len + 1 + strcspn(unit, " ");
+    return len;
+}
+
+void pp_page_heading(const struct pp_page *p, const char *text)
+{
+    fputc('\n', p->out);
+    tone_on(p, PP_TONE_STRONG);
+    fputs(text, p->out);
+    tone_off(p, PP_TONE_STRONG);
+    fputc('\n', p->out);
+}
+
+/* A page too narrow for words beside so long a lead has them below it. */
+enum { LEAST_COLUMNS = 20, BELOW_INDENT = 6 };
+
+void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines,
+                  const char *text)
+{
+    int lines = 1, empty = 1;
+    if (indent > BELOW_INDENT && p->columns - indent < LEAST_COLUMNS && text[strspn(text, " ")]) {
+        size_t n = strlen(lead);
+        while (n > 0 && lead[n - 1] == ' ')
+            n--;
+        fprintf(p->out, "%.*s\n", (int)n, lead);
+        lead = "";
+        indent = BELOW_INDENT;
+    }
+    int at = indent;
+    fprintf(p->out, "%-*s", indent, lead);
+    tone_on(p, tone);
+    for (const char *s = text + strspn(text, " "); *s;) {
+        size_t len = word_length(s);
+        int w = width_of(s, len), last_line = max_lines && lines == max_lines;
+        if (!empty && at + 1 + w > p->columns - (last_line && s[len] ? 4 : 0)) {
+            if (last_line) {
+                fputs(" ...", p->out);
+                break;
+            }
+            fprintf(p->out, "\n%*s", indent, "");
+            at = indent;
+            lines++;
+            empty = 1;
+        }
+        if (!empty)
+            fputc(' ', p->out);
+        put(p->out, s, len);
+        at += w + !empty;
+        empty = 0;
+        s += len;
+        s += strspn(s, " ");
+    }
+    tone_off(p, tone);
+    fputc('\n', p->out);
+}
+
+void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n)
+{
+    tone_on(p, tone);
+    for (int i = 0; i < n; i++) {
+        const char *s = cell[i] ? cell[i] : "";
+        size_t len = strlen(s);
+        int room = abs(width[i]), w = width_of(s, len), last = i == n - 1;
+        while (i == 0 && w > room && len > 0)
+            w = width_of(s, --len);
+        while (len < strlen(s) && ((unsigned char)s[len] & 0xc0) == 0x80)
+            len--; /* do not cut a character in two */
+        w = width_of(s, len);
+        int pad = room > w ? room - w : 0;
+        if (width[i] > 0)
+            fprintf(p->out, "%*s", pad, "");
+        put(p->out, s, len);
+        if (width[i] < 0 && !last)
+            fprintf(p->out, "%*s", pad, "");
+    }
+    tone_off(p, tone);
+    fputc('\n', p->out);
+}

@@ -1,0 +1,28 @@
+/* base/page.h: a terminal page of a given width: headings, wrapped text and aligned columns, coloured or
+ * not. Colour only repeats what the words say. Our own words are ASCII; names from the run are printed as
+ * they are, control characters replaced. */
+#ifndef PP_BASE_PAGE_H
+#define PP_BASE_PAGE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct pp_page {
+    FILE *out;
+    int columns, color;
+};
+
+enum pp_tone { PP_TONE_PLAIN, PP_TONE_STRONG, PP_TONE_GOOD, PP_TONE_BAD };
+
+void pp_page_heading(const struct pp_page *p, const char *text);
+/* Text from column `indent` on, wrapped at the page's width; lead stands before it on the first line.
+ * max_lines 0: all; else the rest is "...". Where fewer than 20 columns would be left for it, the text begins
+ * below its lead. */
+void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines,
+                  const char *text);
+
+/* Column i is width[i] wide, negative: to the left; too long a first cell is cut. */
+void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell,
+                 int n);
+
+#endif

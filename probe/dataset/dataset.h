@@ -1,0 +1,146 @@
+/* dataset/dataset.h: where samples come from. One interface, a table of functions per back end (folder,
+ * shards, tokens, synthetic), told apart by what is found at the path.
+ *
+ *   open (lists, indexes; start-up, may take seconds, reports progress) -> read(index) from any worker
+ *     -> close
+ *
+ * A dataset is immutable after open: every call below except open/close may be made by any thread at once. */
+#ifndef PP_DATASET_DATASET_H
+#define PP_DATASET_DATASET_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pp_dataset_kind {
+    PP_DATASET_FOLDER,
+    PP_DATASET_SHARDS,
+    PP_DATASET_TOKENS,
+    PP_DATASET_SYNTHETIC,
+    PP_DATASET_KIND_COUNT
+};
+const char *pp_dataset_kind_name(
+    enum pp_dataset_kind kind); /* "image-folder", "webdataset", "tokens", "synthetic" */
+
+/* What a sample's bytes are, so that the loader knows what to do with them. */
+enum pp_content { PP_CONTENT_IMAGE, PP_CONTENT_TOKENS };
+
+struct pp_dataset_opts {
+    /* Directory of class directories with images, or of images (no labels), or of .tar shards; .tar paths:
+     * one, a brace range shard-{000000..000009}.tar, a glob, or several with commas; .bin/.npy. For synthetic
+     * the SPEC text: key=value,... of n=10k,size=500x375 (or
+     * 100x100..1000x800),unique=64,quality=90,format=jpeg|png,read=2ms,jitter=0.5,classes=1000,seed=0 */
+    const char *spec;
+    int synthetic; /* spec is a synthetic SPEC, not a path */
+    /* token files */
+    uint64_t window; /* tokens per sample; 0: 1025 (1024 + the next token). Windows begin every window - 1
+                      * tokens: neighbours share one, so that each token but the first is a target once; a
+                      * tail shorter than a window is left out */
+    int token_bytes; /* 2 or 4 for .bin; 0: 2; .npy says its own (uint16, uint32, int32) */
+    /* shards */
+    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard (SHARD.ppidx), falling back
+                            * to $XDG_CACHE_HOME/pipeprobe or
+                            * ~/.cache/pipeprobe, falling back to memory */
+    int no_index;          /* streaming only: do not build an index at open; length is then unknown (0) */
+    /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop
+     * (PP_E_INTERRUPTED) */
+    int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);
+    void *progress_ctx;
+};
+
+struct pp_dataset;
+
+/* Clear errors: no such path, empty directory, directory without images (says what was found), unreadable
+ * directory, a missing shard of a range (names it), token file of 0 bytes or whose header claims more than
+ * the file holds, odd trailing bytes. */
+pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err);
+void pp_dataset_close(struct pp_dataset *d); /* NULL is fine */
+
+enum pp_dataset_kind pp_dataset_kind(const struct pp_dataset *d);
+enum pp_content pp_dataset_content(const struct pp_dataset *d);
+uint64_t pp_dataset_len(const struct pp_dataset *d);     /* samples; 0: unknown (streaming without index) */
+uint64_t pp_dataset_classes(const struct pp_dataset *d); /* 0: none known */
+const char *pp_dataset_class_name(const struct pp_dataset *d, uint64_t cls);
+/* One line for people: "image folder, 1,281,167 files in 1,000 classes". */
+void pp_dataset_describe(const struct pp_dataset *d, char *buf, size_t size);
+/* Defects found while opening that did not stop it ("shard-000003.tar ends in the middle: 812 of its samples
+ * are usable"); i from 0; NULL when there are no more. */
+const char *pp_dataset_warning(const struct pp_dataset *d, size_t i);
+uint64_t pp_dataset_footprint(
+    const struct pp_dataset *d); /* bytes of memory held, mappings of files not counted */
+
+/* One sample's bytes. The buffer belongs to the reader (one per worker) and is reused and grown
+ * geometrically: zero-initialise, then hand the same struct to every call; free with pp_sample_free. data may
+ * instead point into a mapping (tokens): then it is borrowed until the dataset closes. */
+struct pp_sample {
+    const uint8_t *data;
+    size_t size;
+    int64_t label;  /* class index, value of .cls, or -1 */
+    uint64_t index; /* dataset index; in streaming mode the running number in stream order before shuffling */
+    /* how the bytes came; feeds the read span */
+    int cache_known;
+    size_t cache_hit_bytes;
+    /* owned buffer */
+    uint8_t *buf;
+    size_t cap;
+    uint64_t grown; /* times buf was reallocated (allocations are counted) */
+};
+void pp_sample_free(struct pp_sample *s);
+
+/* PP_E_TRANSIENT for failures that may pass (EIO, ESTALE): the caller retries.
+ * PP_E_CORRUPT/_ACCESS/_NOT_FOUND/_EMPTY else. */
+pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+                          struct pp_err *err);
+/* The name a person knows the sample by: path, "shard.tar:key", "file.bin@offset", "synthetic:17". Returns
+ * buf. */
+const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
+
+/* Order of the samples' bytes on the medium, for the access layer: 1 when reading by rising index is
+ * sequential. */
+int pp_dataset_sequential(const struct pp_dataset *d);
+
+/* ---- streaming (shards only): in shard order, one reader thread, shuffle buffer ---- */
+
+/* A place in the stream from which to go on: everything not yet handed out lies at or behind it. */
+struct pp_stream_cursor {
+    uint64_t shard;     /* position in this epoch's shard order (all ranks' shards counted) */
+    uint64_t offset;    /* byte offset in that shard where reading goes on */
+    uint64_t delivered; /* samples handed out so far in this (epoch, rank) */
+    uint64_t number;    /* pp_sample.index of the first sample to be read there; 0 when it was not kept:
+                           numbering starts anew */
+};
+
+struct pp_stream_opts {
+    uint64_t seed, epoch;
+    int shuffle_shards;      /* shard order is a permutation keyed by (seed, epoch) */
+    uint64_t shuffle_buffer; /* samples held back; 0: none */
+    uint64_t rank,
+        world_size; /* shards are dealt round-robin to ranks after shuffling; world_size 0 counts as 1 */
+    uint64_t skip;  /* resume: samples of this (epoch, rank) already delivered, to be gone through again */
+    struct pp_stream_cursor from; /* resume: start here instead of at the epoch's start; all zero: at the
+                                     start. Not together with skip */
+};
+
+struct pp_stream;
+
+/* Guarantee: the order is a function of (shards, seed, epoch, rank, world_size, shuffle_buffer) alone. A
+ * resume that replays with skip = delivered continues the exact order (exactly once, at the price of reading
+ * and discarding from the epoch's start); a resume from the cursor re-reads nothing before it but repeats up
+ * to shuffle_buffer samples, those that had overtaken the oldest one held back (none without a buffer): at
+ * least once, in an order of its own. */
+pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts,
+                         struct pp_stream **out, struct pp_err *err);
+/* Next sample; one thread at a time. PP_END after the epoch's last. s as for pp_dataset_read (its buffer is
+ * exchanged for the one the sample was read into: do not keep pointers to it); path, when not NULL, gets the
+ * name, or after a failure the shard's. Any other failure is about one place, and the next call goes on:
+ * after PP_E_TRANSIENT at the same place (8 times, then the shard is given up with PP_E_IO), after others
+ * behind it (the rest of a damaged shard is left out). Page-cache bytes are estimated from the last block
+ * read. */
+pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
+                         struct pp_err *err);
+void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);
+uint64_t pp_stream_footprint(const struct pp_stream *st); /* bytes of memory held; by the reading thread */
+void pp_stream_close(struct pp_stream *st);
+
+#endif

@@ -1,0 +1,77 @@
+/* dataset/shard_index.h: which samples a tar shard holds and where: built by one walk, kept as a file, read
+ * back in one piece.
+ *
+ * A sample is a run of members with the same key (see pp_tar_split) of which one is an image; its label is
+ * that of its .cls member. The index is held as the bytes of its file: a header, an entry per sample in the
+ * shard's order, then the keys. It belongs to a shard of one size and modification time and is made anew when
+ * these differ. Immutable once made: any thread may read it. */
+#ifndef PP_DATASET_SHARD_INDEX_H
+#define PP_DATASET_SHARD_INDEX_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pp_shard_defect {
+    PP_SHARD_SOUND,
+    PP_SHARD_TRUNCATED, /* a member's bytes go beyond the end of the file */
+    PP_SHARD_DAMAGED,   /* a header does not check out: nothing behind it can be found */
+    PP_SHARD_NO_END,    /* ends between two members, without the end-of-archive blocks */
+    PP_SHARD_NO_BYTES,  /* 0 bytes */
+    PP_SHARD_DEFECTS
+};
+
+struct pp_shard_entry {
+    uint64_t offset; /* of the image's bytes in the shard */
+    uint32_t size;
+    uint32_t key;  /* offset of the zero-terminated key in keys */
+    int64_t label; /* -1: no .cls, or not a number */
+};
+
+/* The file, in the byte order of the machine that wrote it. */
+struct pp_shard_header {
+    char magic[8];     /* "ppshard" and the version, see shard_index.c */
+    uint64_t checksum; /* XXH3 of all that follows this field */
+    uint64_t shard_size;
+    int64_t shard_mtime_ns;
+    uint64_t entries, key_bytes;
+    uint64_t defect_at; /* byte offset in the shard */
+    uint32_t defect;    /* enum pp_shard_defect */
+    uint32_t left_out;  /* keys without an image, or with one of 4 GiB and more */
+    char example[48]; /* name of a member that is neither image nor label, for the sentence when no sample is
+                         found */
+};
+
+struct pp_shard_index {
+    uint8_t *bytes; /* owned */
+    size_t size;
+    const struct pp_shard_header *header; /* these three point into bytes */
+    const struct pp_shard_entry *entry;
+    const char *keys;
+};
+
+struct pp_shard_id {
+    uint64_t size;
+    int64_t mtime_ns;
+};
+
+/* Walks the shard. Defects are noted in the header, not failures; fails on I/O, lack of memory, and
+ * compressed shards. */
+pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id,
+                               struct pp_shard_index *out, struct pp_err *err);
+
+/* Takes bytes (malloc'd) over when they are a sound index of that shard: every offset, key and label within
+ * bounds. 0, or -1 and bytes stay the caller's. Safe on any bytes. */
+int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
+                         struct pp_shard_index *out);
+
+/* The kept index when there is a sound one, else a new one, which is kept when a place can be written: dir,
+ * or without dir beside the shard or in the user's cache directory. Failing to keep it is no failure; *kept
+ * says whether it was. */
+pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir,
+                             struct pp_shard_index *out, int *kept, struct pp_err *err);
+
+void pp_shard_index_free(struct pp_shard_index *index);
+
+#endif

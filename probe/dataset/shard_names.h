@@ -1,0 +1,27 @@
+/* dataset/shard_names.h: from what a user writes to the list of shards: brace ranges as WebDataset's
+ * braceexpand and the shell have them (shard-{000000..000009}.tar, {train,val}-{0..3}.tar), globs,
+ * comma-separated lists of these, and directories that hold .tar files. */
+#ifndef PP_DATASET_SHARD_NAMES_H
+#define PP_DATASET_SHARD_NAMES_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
+struct pp_shard_names {
+    char **path;
+    size_t n, cap;
+};
+
+/* 1 when spec can only mean shards: braces, a list, a glob, or the ending of a tar file, compressed or not.
+ */
+int pp_is_shard_spec(const char *spec);
+
+/* Order: as written; within a glob or a directory by bytes. A spec that names an existing file is taken
+ * literally. Does not look whether the files exist, except through globs and directories. PP_E_USAGE for
+ * broken braces or more than 2^20 shards, PP_E_NOT_FOUND for a glob or directory without .tar files. Free
+ * with pp_shard_names_free, also after a failure. */
+pp_status pp_shard_names(const char *spec, struct pp_shard_names *out, struct pp_err *err);
+void pp_shard_names_free(struct pp_shard_names *names);
+
+#endif

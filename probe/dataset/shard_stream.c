@@ -1,0 +1,269 @@
+/* Streaming: the shards of one rank in their order, each read from front to back, through a shuffle buffer.
+ *
+ * The buffer holds B samples; the next one out is drawn at random, then one is read in its place. Left to
+ * itself a draw can leave a sample behind for any length of time, and a resume from the oldest sample held
+ * back would repeat everything read since. So the oldest goes next once B younger ones have overtaken it: a
+ * resume from the cursor repeats at most B samples, and the ledger below needs no more than 2 B entries. */
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/shard_reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_SHUFFLE = 1 << 20 };
+enum { SHARD_ORDER_STREAM = 11, SHUFFLE_STREAM = 12 }; /* of pp_rng_key */
+
+/* A sample that was read and not yet handed out. Its buffer changes hands with the caller's on delivery:
+ * nothing is copied. */
+struct held {
+    struct pp_shard_sample sample;
+    uint64_t number; /* in the order read */
+};
+
+/* Where a sample was read, by its number. */
+struct ledger_entry {
+    struct pp_shard_place place;
+    size_t slot; /* in held; DELIVERED when it is no longer there */
+};
+#define DELIVERED SIZE_MAX
+
+struct pp_stream {
+    const struct pp_dataset *dataset;
+    struct pp_stream_opts opts;
+    uint64_t *order; /* shard by position in this epoch's order */
+    struct pp_rng rng;
+    struct pp_shard_reader reader;
+    struct held *held; /* capacity of them, the first n_held in use */
+    size_t capacity, n_held;
+    struct ledger_entry *ledger; /* ring of 2 * capacity + 1, by number */
+    uint64_t oldest, next_number;
+    uint64_t delivered, to_skip;
+    int said_empty;
+};
+
+/* ---- the shuffle buffer ---- */
+
+static struct ledger_entry *ledger_of(struct pp_stream *st, uint64_t number)
+{
+    return &st->ledger[number % (2 * st->capacity + 1)];
+}
+
+static pp_status fill(struct pp_stream *st, struct pp_err *err)
+{
+    while (st->n_held < st->capacity) {
+        struct pp_shard_place place;
+        struct held *h = &st->held[st->n_held];
+        pp_status s = pp_shard_reader_next(&st->reader, &h->sample, &place, err);
+        if (s != PP_OK)
+            return s;
+        h->number = st->next_number;
+        *ledger_of(st, st->next_number++) = (struct ledger_entry){.place = place, .slot = st->n_held++};
+    }
+    return PP_OK;
+}
+
+static size_t draw(struct pp_stream *st)
+{
+    uint64_t overtaken_by = st->next_number - st->oldest - st->n_held;
+    size_t drawn = (size_t)pp_rng_below(&st->rng, st->n_held);
+    return overtaken_by >= st->capacity ? ledger_of(st, st->oldest)->slot : drawn;
+}
+
+/* Takes slot out of the buffer; what it held stands at held[n_held] afterwards, until the next fill. */
+static struct held *release(struct pp_stream *st, size_t slot)
+{
+    struct held out = st->held[slot];
+    size_t last = --st->n_held;
+    st->held[slot] = st->held[last];
+    st->held[last] = out;
+    ledger_of(st, st->held[slot].number)->slot = slot;
+    ledger_of(st, out.number)->slot = DELIVERED;
+    while (st->oldest < st->next_number && ledger_of(st, st->oldest)->slot == DELIVERED)
+        st->oldest++;
+    st->delivered++;
+    return &st->held[last];
+}
+
+static pp_status next_held(struct pp_stream *st, struct held **out, struct pp_err *err)
+{
+    pp_status s = fill(st, err);
+    if (s != PP_OK && s != PP_END)
+        return s;
+    if (st->n_held == 0)
+        return PP_END;
+    *out = release(st, draw(st));
+    return PP_OK;
+}
+
+/* ---- the interface ---- */
+
+/* Fisher and Yates, keyed by (seed, epoch) alone so that all ranks agree. */
+static void shuffle_shards(struct pp_stream *st)
+{
+    struct pp_rng rng = pp_rng_key(st->opts.seed, st->opts.epoch, 0, SHARD_ORDER_STREAM);
+    for (uint64_t i = st->reader.shards; i > 1; i--) {
+        uint64_t k = pp_rng_below(&rng, i), kept = st->order[i - 1];
+        st->order[i - 1] = st->order[k];
+        st->order[k] = kept;
+    }
+}
+
+static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
+{
+    if (pp_dataset_kind(d) != PP_DATASET_SHARDS)
+        return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
+                       pp_dataset_kind_name(pp_dataset_kind(d)));
+    if (o->rank >= o->world_size)
+        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu",
+                       (unsigned long long)o->rank, (unsigned long long)o->world_size);
+    if (o->rank >= pp_shards_count(d))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards",
+            (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size,
+            (unsigned long long)o->rank);
+    if (o->shuffle_buffer > MAX_SHUFFLE)
+        return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d",
+                       (unsigned long long)o->shuffle_buffer, MAX_SHUFFLE);
+    if (o->from.shard % o->world_size != (o->from.shard || o->from.offset ? o->rank : 0))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
+            (unsigned long long)o->from.shard, (unsigned long long)o->rank,
+            (unsigned long long)o->world_size);
+    return PP_OK;
+}
+
+pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts,
+                         struct pp_stream **out, struct pp_err *err)
+{
+    struct pp_stream_opts o = *opts;
+    *out = NULL;
+    if (o.world_size == 0)
+        o.world_size = 1;
+    pp_status s = check_opts(d, &o, err);
+    if (s != PP_OK)
+        return s;
+    struct pp_stream *st = calloc(1, sizeof(*st));
+    if (!st)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stream");
+    uint64_t shards = pp_shards_count(d);
+    st->dataset = d;
+    st->opts = o;
+    st->capacity = o.shuffle_buffer > 0 ? o.shuffle_buffer : 1;
+    st->reader.fd = -1;
+    st->order = malloc(shards * sizeof(*st->order));
+    st->held = calloc(st->capacity, sizeof(*st->held));
+    st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
+    if (!st->order || !st->held || !st->ledger) {
+        pp_stream_close(st);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a shuffle buffer of %zu samples", st->capacity);
+    }
+    for (uint64_t i = 0; i < shards; i++)
+        st->order[i] = i;
+    int resumed = o.from.shard || o.from.offset;
+    st->reader = (struct pp_shard_reader){
+        .dataset = d,
+        .order = st->order,
+        .shards = shards,
+        .step = o.world_size,
+        .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
+        .fd = -1,
+    };
+    if (o.shuffle_shards)
+        shuffle_shards(st);
+    st->rng = pp_rng_key(o.seed, o.epoch, o.rank, SHUFFLE_STREAM + (resumed ? o.from.delivered : 0));
+    st->delivered = o.from.delivered;
+    st->oldest = st->next_number = o.from.number;
+    st->to_skip = o.skip;
+    *out = st;
+    return PP_OK;
+}
+
+/* Goes through what was delivered before. Defects met again were reported then. */
+static pp_status skip(struct pp_stream *st, struct pp_err *err)
+{
+    struct held *h;
+    while (st->to_skip > 0) {
+        pp_status s = next_held(st, &h, err);
+        if (s == PP_OK)
+            st->to_skip--;
+        else if (s == PP_END || s == PP_E_TRANSIENT || s == PP_E_NO_MEMORY)
+            return s;
+    }
+    return PP_OK;
+}
+
+static void hand_over(struct pp_stream *st, struct held *h, struct pp_sample *s, char *path, size_t path_size)
+{
+    uint64_t grown = s->grown + h->sample.bytes.grown;
+    struct pp_sample given = {.buf = s->buf, .cap = s->cap};
+    *s = h->sample.bytes;
+    s->data = s->buf;
+    s->index = h->number;
+    s->grown = grown;
+    h->sample.bytes = given;
+    if (path && path_size > 0)
+        snprintf(path, path_size, "%s:%s", pp_shards_path(st->dataset, h->sample.shard), h->sample.key);
+}
+
+pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
+                         struct pp_err *err)
+{
+    struct held *h;
+    s->size = 0;
+    pp_status status = skip(st, err);
+    if (status == PP_OK)
+        status = next_held(st, &h, err);
+    if (status == PP_END && st->reader.samples == 0 && st->reader.troubles == 0 &&
+        st->opts.from.delivered == 0 && !st->said_empty) {
+        st->said_empty = 1;
+        return pp_fail(err, PP_E_EMPTY,
+                       "no sample in the shards of this rank: none of their members is a .jpg .jpeg or .png");
+    }
+    if (status != PP_OK && status != PP_END && path && path_size > 0)
+        snprintf(path, path_size, "%s", pp_shards_path(st->dataset, st->reader.troubled));
+    if (status != PP_OK)
+        return status;
+    hand_over(st, h, s, path, path_size);
+    if (s->size == 0)
+        return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", h->sample.key,
+                       pp_shards_path(st->dataset, h->sample.shard));
+    return PP_OK;
+}
+
+void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
+{
+    const struct ledger_entry *e = &st->ledger[st->oldest % (2 * st->capacity + 1)];
+    const struct pp_shard_place *place = st->oldest == st->next_number ? &st->reader.at : &e->place;
+    *out = (struct pp_stream_cursor){.shard = place->position,
+                                     .offset = place->offset,
+                                     .delivered = st->delivered,
+                                     .number = st->oldest};
+}
+
+uint64_t pp_stream_footprint(const struct pp_stream *st)
+{
+    uint64_t bytes = sizeof(*st) + st->reader.shards * sizeof(*st->order) +
+                     (2 * st->capacity + 1) * sizeof(*st->ledger) + st->capacity * sizeof(*st->held);
+    for (size_t i = 0; i < st->capacity; i++)
+        bytes += st->held[i].sample.bytes.cap + st->held[i].sample.key_cap;
+    return bytes + (st->reader.tar ? PP_SHARD_READER_BLOCK : 0);
+}
+
+void pp_stream_close(struct pp_stream *st)
+{
+    if (!st)
+        return;
+    pp_shard_reader_close(&st->reader);
+    for (size_t i = 0; st->held && i < st->capacity; i++) {
+        pp_sample_free(&st->held[i].sample.bytes);
+        free(st->held[i].sample.key);
+    }
+    free(st->held);
+    free(st->ledger);
+    free(st->order);
+    free(st);
+}

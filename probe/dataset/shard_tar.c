@@ -1,0 +1,264 @@
+#include "probe/dataset/shard_tar.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct pp_tar {
+    struct archive *archive;
+    int fd;
+    char *path;
+    uint64_t file_size, start, at; /* at: where the next block is read */
+    uint64_t last_end;             /* where the header after the last member is due */
+    int read_errno;
+    struct pp_io_cached cached;
+    size_t block, block_got;
+    uint8_t *buf;
+};
+
+/* ---- what libarchive calls ---- */
+
+static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
+{
+    struct pp_tar *t = ctx;
+    ssize_t n = pp_io_pread_cached(t->fd, t->buf, t->block, (off_t)t->at, &t->cached);
+    if (n < 0) {
+        t->read_errno = errno;
+        archive_set_error(a, errno, "read failed");
+        return -1;
+    }
+    t->at += (uint64_t)n;
+    t->block_got = (size_t)n;
+    *out = t->buf;
+    return n;
+}
+
+/* Never beyond the end of the file: what is missing there must be missed by the next read, not passed over.
+ */
+static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t request)
+{
+    struct pp_tar *t = ctx;
+    uint64_t left = t->at < t->file_size ? t->file_size - t->at : 0;
+    uint64_t step = (uint64_t)request < left ? (uint64_t)request : left;
+    t->at += step;
+    return (la_int64_t)step;
+}
+
+/* ---- the walk ---- */
+
+static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err *err)
+{
+    if (t->read_errno) {
+        int e = t->read_errno;
+        t->read_errno = 0;
+        return pp_fail_errno(err, e, "cannot read %s at byte %llu", t->path, (unsigned long long)t->at);
+    }
+    if (archive_errno(t->archive) == ENOMEM)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
+    const char *why = archive_error_string(t->archive);
+    return pp_fail(err, PP_E_CORRUPT, "%s %s: %s", t->path, what, why ? why : "no reason given");
+}
+
+static pp_status refuse_compressed(const struct pp_tar *t, const uint8_t *head, size_t n, struct pp_err *err)
+{
+    static const struct {
+        const char *name, *tool;
+        const char magic[7];
+        size_t size;
+    } formats[] = {
+        {"gzip", "gunzip", "\x1f\x8b", 2},
+        {"zstd", "unzstd", "\x28\xb5\x2f\xfd", 4},
+        {"xz", "unxz",
+         "\xfd"
+         "7zXZ",
+         5},
+        {"bzip2", "bunzip2", "BZh", 3},
+    };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
+            return pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "%s is compressed (%s), which random access and resuming cannot work with: unpack it first (%s), images gain nothing by it",
+                t->path, formats[i].name, formats[i].tool);
+    return PP_OK;
+}
+
+static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
+{
+    t->archive = archive_read_new();
+    if (!t->archive)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
+    archive_read_support_format_tar(t->archive);
+    archive_read_set_read_callback(t->archive, read_block);
+    archive_read_set_skip_callback(t->archive, skip_bytes);
+    archive_read_set_callback_data(t->archive, t);
+    if (archive_read_open1(t->archive) != ARCHIVE_OK)
+        return fail_archive(t, "is not a tar archive", err);
+    return PP_OK;
+}
+
+pp_status pp_tar_open(int fd, const char *path, uint64_t file_size, uint64_t start, size_t block,
+                      struct pp_tar **out, struct pp_err *err)
+{
+    uint8_t head[8];
+    pp_status st;
+    struct pp_tar *t = calloc(1, sizeof(*t));
+    *out = NULL;
+    if (!t || !(t->path = strdup(path)) || !(t->buf = malloc(block))) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+        goto out;
+    }
+    t->fd = fd;
+    t->file_size = file_size;
+    t->start = t->at = t->last_end = start;
+    t->block = block;
+    ssize_t n = pp_io_pread_full(fd, head, sizeof(head), 0);
+    if (n < 0)
+        st = pp_fail_errno(err, errno, "cannot read %s", path);
+    else if (n == 0)
+        st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", path);
+    else
+        st = refuse_compressed(t, head, (size_t)n, err);
+    if (st == PP_OK && start < file_size) /* at the very end there is nothing to open, and nothing wrong */
+        st = start_archive(t, err);
+out:
+    if (st != PP_OK)
+        pp_tar_close(t);
+    else
+        *out = t;
+    return st;
+}
+
+static void describe_member(const struct pp_tar *t, struct archive_entry *e, struct pp_tar_member *m)
+{
+    /* The raw name first: the conversion to UTF-8 depends on the process's locale, the raw bytes do not. */
+    const char *name = archive_entry_pathname(e);
+    if (!name)
+        name = archive_entry_pathname_utf8(e);
+    int64_t size = archive_entry_size(e);
+    m->name = name ? name : "";
+    m->header_offset = t->start + (uint64_t)archive_read_header_position(t->archive);
+    m->data_offset = t->start + (uint64_t)archive_filter_bytes(t->archive, 0);
+    m->size = size > 0 ? (uint64_t)size : 0;
+    m->regular = archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e) &&
+                 archive_entry_sparse_count(e) == 0;
+    /* Of others the size is not that of their bytes here: a sparse one has fewer, a hard link none. */
+    m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
+}
+
+pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
+{
+    struct archive_entry *e;
+    if (!t->archive)
+        return PP_END;
+    int r = archive_read_next_header(t->archive, &e);
+    if (r == ARCHIVE_EOF)
+        return PP_END;
+    /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after
+     * which libarchive would look for the next block that resembles a header, inside of whatever data that
+     * is. */
+    if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+        return fail_archive(t, "is damaged", err);
+    describe_member(t, e, m);
+    t->last_end = pp_tar_after(m);
+    return PP_OK;
+}
+
+pp_status pp_tar_data(struct pp_tar *t, void *buf, size_t n, size_t *got, struct pp_err *err)
+{
+    la_ssize_t r = archive_read_data(t->archive, buf, n);
+    *got = r > 0 ? (size_t)r : 0;
+    return r < 0 ? fail_archive(t, "ends in the middle", err) : PP_OK;
+}
+
+uint64_t pp_tar_after(const struct pp_tar_member *m)
+{
+    uint64_t blocks = m->size / 512 + (m->size % 512 != 0);
+    return m->data_offset + (m->regular ? blocks * 512 : 0);
+}
+
+double pp_tar_cached_share(const struct pp_tar *t)
+{
+    if (!t->cached.known || t->block_got == 0)
+        return -1;
+    return (double)t->cached.hit_bytes / (double)t->block_got;
+}
+
+int pp_tar_lacks_end(const struct pp_tar *t)
+{
+    return t->last_end >= t->file_size;
+}
+
+void pp_tar_close(struct pp_tar *t)
+{
+    if (!t)
+        return;
+    if (t->archive)
+        archive_read_free(t->archive);
+    free(t->buf);
+    free(t->path);
+    free(t);
+}
+
+/* ---- names ---- */
+
+const char *pp_tar_split(const char *name, size_t *key_size)
+{
+    const char *base = strrchr(name, '/');
+    base = base ? base + 1 : name;
+    const char *dot = strchr(base, '.');
+    if (!dot || dot == base)
+        return NULL;
+    *key_size = (size_t)(dot - name);
+    return dot + 1;
+}
+
+enum pp_tar_role pp_tar_role(const char *extension)
+{
+    static const struct {
+        const char *extension;
+        enum pp_tar_role role;
+    } roles[] = {{"jpg", PP_TAR_IMAGE}, {"jpeg", PP_TAR_IMAGE}, {"png", PP_TAR_IMAGE}, {"cls", PP_TAR_LABEL}};
+    for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+        if (strcasecmp(extension, roles[i].extension) == 0)
+            return roles[i].role;
+    return PP_TAR_OTHER;
+}
+
+enum { LABEL_MAX = 32 }; /* bytes of a .cls member that can be a label */
+
+pp_status pp_tar_label(struct pp_tar *t, const struct pp_tar_member *m, int64_t *label, struct pp_err *err)
+{
+    uint8_t text[LABEL_MAX];
+    size_t n;
+    *label = -1;
+    if (m->size > sizeof(text))
+        return PP_OK;
+    pp_status st = pp_tar_data(t, text, m->size, &n, err);
+    if (st == PP_OK)
+        *label = pp_tar_parse_label(text, n);
+    return st;
+}
+
+int64_t pp_tar_parse_label(const uint8_t *text, size_t size)
+{
+    char digits[LABEL_MAX + 1], *end;
+    if (size > LABEL_MAX)
+        return -1;
+    memcpy(digits, text, size);
+    digits[size] = '\0';
+    errno = 0;
+    long long value = strtoll(digits, &end, 10);
+    if (end == digits || errno || value < 0)
+        return -1;
+    while (isspace((unsigned char)*end))
+        end++;
+    return *end ? -1 : value;
+}

@@ -1,0 +1,25 @@
+/* dataset/synthetic_image.h: makes one encoded image in memory: smooth fields in four octaves and fine grain,
+ * about as hard to decode as a photograph (3 to 4 bits per pixel at quality 90). The bytes are a function of
+ * the arguments and the encoder's version. */
+#ifndef PP_DATASET_SYNTHETIC_IMAGE_H
+#define PP_DATASET_SYNTHETIC_IMAGE_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pp_synthetic_format { PP_SYNTHETIC_JPEG, PP_SYNTHETIC_PNG };
+
+struct pp_synthetic_spec {
+    int width, height; /* 1..16384 each */
+    enum pp_synthetic_format format;
+    int quality; /* JPEG: 1..100; chroma is subsampled 4:2:0 */
+    uint64_t seed;
+};
+
+/* *data is the caller's to free. Any thread. */
+pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **data, size_t *size,
+                             struct pp_err *err);
+
+#endif

@@ -1,0 +1,63 @@
+#include "probe/decode/image_codec.h"
+
+#define TAG_ORIENTATION 0x0112u
+#define TYPE_SHORT 3u
+#define TYPE_LONG 4u
+#define ENTRY_BYTES 12u
+
+struct tiff {
+    const uint8_t *data;
+    size_t size;
+    int big_endian;
+};
+
+/* Reads beyond the end give 0, which no caller takes for a valid offset, count or orientation. */
+static uint32_t read_u16(const struct tiff *t, size_t at)
+{
+    if (t->size < 2 || at > t->size - 2)
+        return 0;
+    const uint8_t *p = t->data + at;
+    return t->big_endian ? (uint32_t)p[0] << 8 | p[1] : (uint32_t)p[1] << 8 | p[0];
+}
+
+static uint32_t read_u32(const struct tiff *t, size_t at)
+{
+    uint32_t first = read_u16(t, at), second = read_u16(t, at + 2);
+    return t->big_endian ? first << 16 | second : second << 16 | first;
+}
+
+static int entry_orientation(const struct tiff *t, size_t entry)
+{
+    uint32_t type = read_u16(t, entry + 2), count = read_u32(t, entry + 4);
+    if (count != 1)
+        return 0;
+    uint32_t value = type == TYPE_SHORT  ? read_u16(t, entry + 8)
+                     : type == TYPE_LONG ? read_u32(t, entry + 8)
+                                         : 0;
+    return value >= 1 && value <= 8 ? (int)value : 0;
+}
+
+int pp_exif_orientation(const uint8_t *data, size_t size)
+{
+    struct tiff t = {.data = data, .size = size};
+    if (size < 8)
+        return 1;
+    t.big_endian = data[0] == 'M';
+    if (data[0] != data[1] || (data[0] != 'M' && data[0] != 'I') || read_u16(&t, 2) != 42)
+        return 1;
+
+    size_t ifd = read_u32(&t, 4);
+    uint32_t entries = read_u16(&t, ifd);
+    int orientation = 1;
+    /* A tag given twice counts by its last entry, as in PIL. */
+    for (uint32_t i = 0; i < entries; i++) {
+        size_t entry = ifd + 2 + (size_t)i * ENTRY_BYTES;
+        if (entry + ENTRY_BYTES > size)
+            break;
+        if (read_u16(&t, entry) == TAG_ORIENTATION) {
+            int value = entry_orientation(&t, entry);
+            orientation = value ? value : 1;
+        }
+    }
+    return orientation;
+}

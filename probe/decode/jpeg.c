@@ -1,0 +1,362 @@
+/* The JPEG half of image.h, through the libjpeg API of libjpeg-turbo.
+ *
+ * Region decode: every bit before the crop's last row still has to be entropy-decoded, but inverse DCT,
+ * upsampling and colour conversion run only on the MCU columns and rows that are asked for. Fancy upsampling
+ * looks one chroma sample to each side, so one MCU of margin left and right makes the result identical to the
+ * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
+#include "probe/base/err.h"
+#include "probe/decode/image_codec.h"
+#include "probe/decode/jpeg_memory.h"
+
+#include <jerror.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A hostile progressive file can carry thousands of nearly empty scans, each a pass over the whole image.
+ * Encoders write about ten. */
+#define MAX_SCANS 500
+/* Above this a file must hold at least a bit per block of its smallest component before we allocate for it;
+ * below, it is decoded as PIL does, however little is there. */
+#define TRUSTED_PIXELS ((uint64_t)1 << 24)
+/* Row pointers per call; any small number does. */
+#define ROWS_PER_CALL 16
+
+struct pp_jpeg {
+    struct jpeg_decompress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    struct pp_jpeg_memory memory;
+    jmp_buf on_error;
+    pp_status status; /* of the error that jumped */
+    char reason[JMSG_LENGTH_MAX];
+    const uint8_t *data;
+    size_t size;
+    int started; /* decoding has begun, so another region begins again with the header */
+};
+
+static struct pp_jpeg *of(j_common_ptr cinfo)
+{
+    return (struct pp_jpeg *)cinfo; /* cinfo is the first member */
+}
+
+static pp_status status_of_message(int code)
+{
+    switch (code) {
+    case JERR_OUT_OF_MEMORY: return PP_E_NO_MEMORY;
+    case JERR_ARITH_NOTIMPL:
+    case JERR_BAD_PRECISION:
+    case JERR_CCIR601_NOTIMPL:
+    case JERR_COMPONENT_COUNT:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_IMAGE_TOO_BIG:
+    case JERR_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_SOF_UNSUPPORTED: return PP_E_UNSUPPORTED;
+    default: return PP_E_CORRUPT;
+    }
+}
+
+static _Noreturn void give_up(struct pp_jpeg *j, pp_status status)
+{
+    j->status = status;
+    longjmp(j->on_error, 1);
+}
+
+static void error_exit(j_common_ptr cinfo)
+{
+    cinfo->err->format_message(cinfo, of(cinfo)->reason);
+    give_up(of(cinfo), status_of_message(cinfo->err->msg_code));
+}
+
+/* Warnings (extraneous bytes, a scan that ends early but properly) are accepted, as PIL does; nothing is ever
+ * printed. */
+static void emit_message(j_common_ptr cinfo, int level)
+{
+    if (level < 0)
+        cinfo->err->num_warnings++;
+}
+
+static void output_message(j_common_ptr cinfo)
+{
+}
+
+static void source_noop(j_decompress_ptr cinfo)
+{
+}
+
+/* libjpeg's memory source would invent an end-of-image marker here and let the rest be grey; PIL calls the
+ * file truncated. */
+static boolean source_ended(j_decompress_ptr cinfo)
+{
+    struct pp_jpeg *j = of((j_common_ptr)cinfo);
+    strcpy(j->reason, "the file is truncated: its data ends before the image does");
+    give_up(j, PP_E_CORRUPT);
+}
+
+static void source_skip(j_decompress_ptr cinfo, long bytes)
+{
+    struct jpeg_source_mgr *src = cinfo->src;
+    if (bytes <= 0)
+        return;
+    if ((size_t)bytes > src->bytes_in_buffer)
+        source_ended(cinfo);
+    src->next_input_byte += bytes;
+    src->bytes_in_buffer -= (size_t)bytes;
+}
+
+static void limit_scans(j_common_ptr cinfo)
+{
+    struct pp_jpeg *j = of(cinfo);
+    if (j->cinfo.input_scan_number > MAX_SCANS) {
+        strcpy(j->reason, "it has more than 500 scans, which only a file made to waste time has");
+        give_up(j, PP_E_UNSUPPORTED);
+    }
+}
+
+pp_status pp_jpeg_create(struct pp_image_arena *arena, struct pp_jpeg **out, struct pp_err *err)
+{
+    struct pp_jpeg *j = calloc(1, sizeof(*j));
+    if (!j)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a JPEG decoder (%zu bytes)", sizeof(*j));
+    j->cinfo.err = jpeg_std_error(&j->errors);
+    j->errors.error_exit = error_exit;
+    j->errors.emit_message = emit_message;
+    j->errors.output_message = output_message;
+    j->memory.arena = arena;
+    if (setjmp(j->on_error)) {
+        pp_status status = pp_fail(err, j->status, "cannot set up libjpeg: %s", j->reason);
+        pp_jpeg_destroy(j);
+        return status;
+    }
+    jpeg_create_decompress(&j->cinfo);
+    j->cinfo.client_data = &j->memory;
+    pp_jpeg_memory_install(&j->memory, &j->cinfo);
+    j->source = (struct jpeg_source_mgr){
+        .init_source = source_noop,
+        .fill_input_buffer = source_ended,
+        .skip_input_data = source_skip,
+        .resync_to_restart = jpeg_resync_to_restart,
+        .term_source = source_noop,
+    };
+    j->cinfo.src = &j->source;
+    j->progress.progress_monitor = limit_scans;
+    j->cinfo.progress = &j->progress;
+    jpeg_save_markers(&j->cinfo, JPEG_APP0 + 1, 0xffff);
+    *out = j;
+    return PP_OK;
+}
+
+void pp_jpeg_destroy(struct pp_jpeg *j)
+{
+    if (!j)
+        return;
+    jpeg_destroy_decompress(&j->cinfo); /* takes a half-created one as well */
+    free(j);
+}
+
+void pp_jpeg_abort(struct pp_jpeg *j)
+{
+    jpeg_abort_decompress(&j->cinfo);
+    j->started = 0;
+}
+
+static void read_header(struct pp_jpeg *j)
+{
+    pp_jpeg_abort(j);
+    j->source.next_input_byte = j->data;
+    j->source.bytes_in_buffer = j->size;
+    jpeg_read_header(&j->cinfo, TRUE);
+}
+
+static int orientation_of(const struct jpeg_decompress_struct *cinfo)
+{
+    static const uint8_t signature[6] = "Exif\0";
+    for (jpeg_saved_marker_ptr m = cinfo->marker_list; m; m = m->next) {
+        /* The first such marker counts, with five bytes of signature, as in PIL. */
+        if (m->marker == JPEG_APP0 + 1 && m->data_length >= 5 && memcmp(m->data, signature, 5) == 0)
+            return m->data_length > 6 ? pp_exif_orientation(m->data + 6, m->data_length - 6) : 1;
+    }
+    return 1;
+}
+
+/* Blocks of the component that has fewest. */
+static uint64_t fewest_blocks(const struct jpeg_decompress_struct *cinfo)
+{
+    uint64_t fewest = UINT64_MAX;
+    for (int i = 0; i < cinfo->num_components; i++) {
+        const jpeg_component_info *c = &cinfo->comp_info[i];
+        uint64_t blocks = (uint64_t)c->width_in_blocks * c->height_in_blocks;
+        if (blocks < fewest)
+            fewest = blocks;
+    }
+    return fewest;
+}
+
+static pp_status check_header(const struct pp_jpeg *j, struct pp_err *err)
+{
+    const struct jpeg_decompress_struct *c = &j->cinfo;
+    pp_status status = pp_image_check_size(c->image_width, c->image_height, err);
+    if (status != PP_OK)
+        return status;
+    if (c->num_components != 1 && c->num_components != 3 && c->num_components != 4)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "a JPEG with %d components; grey (1), colour (3) and CMYK (4) are decoded",
+                       c->num_components);
+    if ((uint64_t)c->image_width * c->image_height > TRUSTED_PIXELS && !c->arith_code &&
+        fewest_blocks(c) / 8 > j->size)
+        return pp_fail(err, PP_E_CORRUPT, "the JPEG claims %ux%u pixels, but its %zu bytes cannot hold them",
+                       c->image_width, c->image_height, j->size);
+    return PP_OK;
+}
+
+pp_status pp_jpeg_open(struct pp_jpeg *j, const uint8_t *data, size_t size, struct pp_image_info *info,
+                       struct pp_err *err)
+{
+    j->data = data;
+    j->size = size;
+    if (setjmp(j->on_error))
+        return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
+    read_header(j);
+    *info = (struct pp_image_info){
+        .kind = PP_IMAGE_JPEG,
+        .width = (int)j->cinfo.image_width,
+        .height = (int)j->cinfo.image_height,
+        .channels = j->cinfo.num_components,
+        .progressive = j->cinfo.progressive_mode,
+        .orientation = orientation_of(&j->cinfo),
+    };
+    return check_header(j, err);
+}
+
+/* Entropy decoding stops at any marker, so a file that has an end-of-image marker ahead cannot run out of
+ * data. Without one, only decoding to the last row tells whether something is missing. Looks from the end: a
+ * sound file has it there. */
+static int has_end_marker(const struct jpeg_source_mgr *src)
+{
+    const uint8_t *start = src->next_input_byte;
+    size_t size = src->bytes_in_buffer;
+    while (size >= 2) {
+        const uint8_t *p = memrchr(start + 1, JPEG_EOI, size - 1);
+        if (!p)
+            return 0;
+        if (p[-1] == 0xff)
+            return 1;
+        size = (size_t)(p - start);
+    }
+    return 0;
+}
+
+/* A progressive image whose later scans are missing: libjpeg smooths its blocks by their neighbours', and
+ * does so differently at the edge of a region (libjpeg-turbo 2.1.5). */
+static int smooths_blocks(const struct jpeg_decompress_struct *c)
+{
+    for (int i = 0; c->progressive_mode && c->coef_bits && i < c->num_components; i++) {
+        for (int k = 0; k < DCTSIZE2; k++) {
+            if (c->coef_bits[i][k] != 0)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* Columns to decode for the crop: whole iMCUs with one more on each side. */
+static void columns_with_margin(const struct jpeg_decompress_struct *c, struct pp_rect crop, JDIMENSION *x,
+                                JDIMENSION *width)
+{
+    if (smooths_blocks(c)) {
+        *x = 0;
+        *width = c->output_width;
+        return;
+    }
+    JDIMENSION mcu = DCTSIZE * (JDIMENSION)(c->num_components == 1 ? 1 : c->max_h_samp_factor);
+    JDIMENSION first = (JDIMENSION)crop.x / mcu, last = (JDIMENSION)(crop.x + crop.width - 1) / mcu;
+    JDIMENSION begin = (first ? first - 1 : 0) * mcu, end = (last + 2) * mcu;
+    *x = begin;
+    *width = (end < c->output_width ? end : c->output_width) - begin;
+}
+
+static void read_rows(struct pp_jpeg *j, uint8_t *to, size_t stride, JDIMENSION rows)
+{
+    JSAMPROW row[ROWS_PER_CALL];
+    for (JDIMENSION done = 0; done < rows;) {
+        JDIMENSION want = rows - done < ROWS_PER_CALL ? rows - done : ROWS_PER_CALL;
+        for (JDIMENSION i = 0; i < want; i++)
+            row[i] = to + (done + i) * stride;
+        done += jpeg_read_scanlines(&j->cinfo, row, want);
+    }
+}
+
+/* Reads what is below the crop only to learn whether it is there. */
+static void read_to_end(struct pp_jpeg *j, uint8_t *spare_row)
+{
+    while (j->cinfo.output_scanline < j->cinfo.output_height)
+        jpeg_read_scanlines(&j->cinfo, &spare_row, 1);
+}
+
+/* a * b / 255 rounded, as PIL's MULDIV255. */
+static unsigned mul_div_255(unsigned a, unsigned b)
+{
+    unsigned t = a * b + 128;
+    return (t + (t >> 8)) >> 8;
+}
+
+/* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel = (255
+ * - K) - C * (255 - K) / 255, where inverted values v' = 255 - v make 255 - K the byte as stored. */
+static void cmyk_to_rgbx(uint8_t *pixel, size_t count)
+{
+    for (size_t i = 0; i < count; i++, pixel += 4) {
+        unsigned white = pixel[3];
+        for (int c = 0; c < 3; c++)
+            pixel[c] = (uint8_t)(white - mul_div_255(255u - pixel[c], white));
+    }
+}
+
+static pp_status reserve(struct pp_buffer *buf, size_t stride, size_t rows, struct pp_err *err)
+{
+    if (pp_buffer_reserve(buf, stride * rows) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the decoded region (%zu bytes)", stride * rows);
+    return PP_OK;
+}
+
+pp_status pp_jpeg_region(struct pp_jpeg *j, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                         struct pp_err *err)
+{
+    struct jpeg_decompress_struct *c = &j->cinfo;
+    if (setjmp(j->on_error))
+        return pp_fail(err, j->status, "cannot decode the JPEG: %s", j->reason);
+    if (j->started)
+        read_header(j);
+    j->started = 1;
+    c->out_color_space = c->num_components == 4 ? JCS_CMYK : JCS_EXT_RGBX;
+    c->dct_method = JDCT_ISLOW;
+    jpeg_start_decompress(c);
+
+    int complete = jpeg_input_complete(c) || has_end_marker(&j->source);
+    JDIMENSION x, width;
+    columns_with_margin(c, crop, &x, &width);
+    jpeg_crop_scanline(c, &x, &width);
+    size_t stride = ((size_t)width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    pp_status status = reserve(buf, stride, (size_t)crop.height + 1, err);
+    if (status != PP_OK)
+        return status;
+    if (crop.y > 0)
+        jpeg_skip_scanlines(c, (JDIMENSION)crop.y);
+    read_rows(j, buf->data, stride, (JDIMENSION)crop.height);
+    if (!complete)
+        read_to_end(j, buf->data + stride * (size_t)crop.height);
+
+    if (c->num_components == 4) {
+        for (int y = 0; y < crop.height; y++)
+            cmyk_to_rgbx(buf->data + (size_t)y * stride, width);
+    }
+    *out = (struct pp_pixels){
+        .data = buf->data + ((size_t)crop.x - x) * 4,
+        .width = crop.width,
+        .height = crop.height,
+        .stride = stride,
+    };
+    return PP_OK;
+}

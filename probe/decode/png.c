@@ -1,0 +1,262 @@
+/* The PNG half of image.h, through libpng.
+ *
+ * The whole image is decoded whatever the crop: rows depend on one another through the filters and the
+ * deflate stream, and a file that is damaged below the crop is an error for every crop, not for some epochs.
+ * Colours follow PIL's convert("RGB"): alpha and transparent colours are dropped, not blended; 16-bit colour
+ * keeps its high byte; 16-bit grey is *clipped* to 255, not scaled (PIL reads it as mode I); a palette index
+ * beyond the palette is that shade of grey. Where we differ: PIL does not look at the checksum of the image
+ * data nor miss it when the file ends right before it; here both are errors. */
+#include "probe/base/err.h"
+#include "probe/decode/image_codec.h"
+
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* deflate expands at most 1032:1 (zlib's own bound). */
+#define DEFLATE_MAX_RATIO 1032u
+#define SIGNATURE_BYTES 8
+#define CHUNK_OVERHEAD 12 /* length, type, checksum */
+
+struct reader {
+    jmp_buf on_error;
+    pp_status status;
+    char reason[160];
+    struct pp_image_arena *arena;
+    const uint8_t *data;
+    size_t size, at;
+    png_structp png;
+    png_infop info;
+    uint8_t palette[256][4]; /* RGBX */
+};
+
+static _Noreturn void on_error(png_structp png, png_const_charp message)
+{
+    struct reader *r = png_get_error_ptr(png);
+    snprintf(r->reason, sizeof(r->reason), "%s", message);
+    longjmp(r->on_error, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+}
+
+static void on_read(png_structp png, png_bytep to, size_t n)
+{
+    struct reader *r = png_get_io_ptr(png);
+    if (n > r->size - r->at)
+        png_error(png, "the file is truncated: its data ends before the image does");
+    memcpy(to, r->data + r->at, n);
+    r->at += n;
+}
+
+static png_voidp on_alloc(png_structp png, png_alloc_size_t size)
+{
+    struct reader *r = png_get_mem_ptr(png);
+    void *p = pp_image_arena_alloc(r->arena, size);
+    if (!p)
+        r->status = PP_E_NO_MEMORY;
+    return p;
+}
+
+/* The arena takes everything back at once. What libpng allocates per image is bounded by the row size and the
+ * few chunks that are read. */
+static void on_free(png_structp png, png_voidp p)
+{
+}
+
+/* Creates the reader; errors, here and later, jump to r->on_error. */
+static void reader_begin(struct reader *r, const struct pp_png *p)
+{
+    r->status = PP_E_CORRUPT;
+    r->arena = p->arena;
+    r->data = p->data;
+    r->size = p->size;
+    r->at = 0;
+    r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, r, on_error, on_warning, r, on_alloc, on_free);
+    r->info = r->png ? png_create_info_struct(r->png) : NULL;
+    if (!r->info) {
+        snprintf(r->reason, sizeof(r->reason), "libpng could not be set up");
+        r->status = PP_E_NO_MEMORY;
+        longjmp(r->on_error, 1);
+    }
+    png_set_read_fn(r->png, r, on_read);
+    /* Nothing beside the pixels matters here, and text chunks are where hostile files are large. */
+    png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    /* The limits are ours to check, so that the sentence names them. */
+    png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+}
+
+static uint32_t big_endian_32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The eXIf chunk, found without libpng so that it is bounded by the file alone. */
+static int orientation_of(const uint8_t *data, size_t size)
+{
+    size_t at = SIGNATURE_BYTES;
+    while (size - at >= CHUNK_OVERHEAD) {
+        size_t length = big_endian_32(data + at);
+        if (length > size - at - CHUNK_OVERHEAD)
+            break;
+        if (memcmp(data + at + 4, "eXIf", 4) == 0)
+            return pp_exif_orientation(data + at + 8, length);
+        at += length + CHUNK_OVERHEAD;
+    }
+    return 1;
+}
+
+static pp_status check_header(const struct reader *r, struct pp_err *err)
+{
+    uint64_t width = png_get_image_width(r->png, r->info), height = png_get_image_height(r->png, r->info);
+    pp_status status = pp_image_check_size(width, height, err);
+    if (status != PP_OK)
+        return status;
+    if (png_get_rowbytes(r->png, r->info) * height / DEFLATE_MAX_RATIO > r->size)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
+                       (unsigned long long)width, (unsigned long long)height, r->size);
+    return PP_OK;
+}
+
+static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_image_info *info,
+                           struct pp_err *err)
+{
+    if (setjmp(r->on_error))
+        return pp_fail(err, r->status, "cannot read the PNG header: %s", r->reason);
+    reader_begin(r, p);
+    png_read_info(r->png, r->info);
+    *info = (struct pp_image_info){
+        .kind = PP_IMAGE_PNG,
+        .width = (int)png_get_image_width(r->png, r->info),
+        .height = (int)png_get_image_height(r->png, r->info),
+        .channels = png_get_channels(r->png, r->info),
+        .orientation = orientation_of(p->data, p->size),
+    };
+    return check_header(r, err);
+}
+
+pp_status pp_png_open(struct pp_png *p, const uint8_t *data, size_t size, struct pp_image_info *info,
+                      struct pp_err *err)
+{
+    struct reader r;
+    p->data = data;
+    p->size = size;
+    return open_with(&r, p, info, err);
+}
+
+/* PIL starts a palette as a grey ramp and fills in what the file has. */
+static void load_palette(struct reader *r)
+{
+    png_colorp colours;
+    int n = 0;
+    for (int i = 0; i < 256; i++)
+        memset(r->palette[i], i, 3);
+    if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_PALETTE ||
+        !png_get_PLTE(r->png, r->info, &colours, &n))
+        return;
+    for (int i = 0; i < n && i < 256; i++) {
+        r->palette[i][0] = colours[i].red;
+        r->palette[i][1] = colours[i].green;
+        r->palette[i][2] = colours[i].blue;
+    }
+}
+
+/* How one row of libpng's becomes RGBX. bytes: of one source pixel; row: its first wanted pixel. */
+typedef void convert_row(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width);
+
+static void convert_colour(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
+{
+    for (int x = 0; x < width; x++, row += bytes, to += 4)
+        memcpy(to, row, 3);
+}
+
+static void convert_indexed(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
+{
+    for (int x = 0; x < width; x++, row += bytes, to += 4)
+        memcpy(to, r->palette[*row], 4);
+}
+
+static void convert_grey_16(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
+{
+    for (int x = 0; x < width; x++, row += bytes, to += 4)
+        memset(to, row[0] ? 255 : row[1], 4);
+}
+
+/* Asks libpng for bytes (16-bit grey apart, which is clipped and not scaled) and says how to read them. Grey
+ * of 8 bits goes through the grey ramp of the palette. */
+static convert_row *choose_conversion(struct reader *r)
+{
+    int colour = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
+    if (colour == PNG_COLOR_TYPE_GRAY && depth == 16)
+        return convert_grey_16;
+    if (depth == 16)
+        png_set_strip_16(r->png);
+    if (colour == PNG_COLOR_TYPE_GRAY && depth < 8)
+        png_set_expand_gray_1_2_4_to_8(r->png);
+    if (colour == PNG_COLOR_TYPE_PALETTE)
+        png_set_packing(r->png);
+    return colour & PNG_COLOR_MASK_COLOR && colour != PNG_COLOR_TYPE_PALETTE ? convert_colour
+                                                                             : convert_indexed;
+}
+
+/* Room for the region's RGBX rows, then for libpng's own: one row, or all of them when they come interlaced.
+ */
+static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows,
+                        size_t source_bytes)
+{
+    if (pp_buffer_reserve(buf, stride * rows + source_bytes) != 0) {
+        r->status = PP_E_NO_MEMORY;
+        png_error(r->png, "no memory for the decoded region");
+    }
+    return buf->data + stride * rows;
+}
+
+static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer *buf, size_t stride)
+{
+    png_read_info(r->png, r->info);
+    load_palette(r);
+    convert_row *convert = choose_conversion(r);
+    int passes = png_set_interlace_handling(r->png);
+    png_read_update_info(r->png, r->info);
+
+    int height = (int)png_get_image_height(r->png, r->info);
+    size_t row_bytes = png_get_rowbytes(r->png, r->info),
+           pixel_bytes = row_bytes / png_get_image_width(r->png, r->info);
+    size_t kept_rows = passes > 1 ? (size_t)height : 1;
+    uint8_t *rows = reserve(r, buf, stride, (size_t)crop.height, row_bytes * kept_rows);
+    for (int pass = 0; pass < passes; pass++) {
+        for (int y = 0; y < height; y++) {
+            uint8_t *row = rows + (passes > 1 ? (size_t)y * row_bytes : 0);
+            png_read_row(r->png, row, NULL);
+            if (pass == passes - 1 && y >= crop.y && y < crop.y + crop.height)
+                convert(r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
+                        buf->data + (size_t)(y - crop.y) * stride, crop.width);
+        }
+    }
+}
+
+static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf,
+                             struct pp_pixels *out, struct pp_err *err)
+{
+    size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    pp_image_arena_reset(p->arena);
+    if (setjmp(r->on_error))
+        return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
+    reader_begin(r, p);
+    read_pixels(r, crop, buf, stride);
+    *out = (struct pp_pixels){.data = buf->data,
+                              .width = crop.width,
+                              .height = crop.height,
+                              .stride = stride};
+    return PP_OK;
+}
+
+pp_status pp_png_region(struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                        struct pp_err *err)
+{
+    struct reader r;
+    return region_with(&r, p, crop, buf, out, err);
+}

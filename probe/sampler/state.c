@@ -1,0 +1,305 @@
+/* The saved state of a run: one small JSON object.
+ *
+ *   {"schema": "pipeprobe.state/1", "sampler": "random", "seed": "42", "drop_last": false, "epoch": 3,
+ *     "consumed": 1280, "n": 50000,
+ *    "rank": 0, "world_size": 8, "weights_digest": "0", "stream": {"shard": 4, "offset": 1048576,
+ *      "number": 9000,
+ *    "shuffle_buffer": 1000, "shards": 100, "shuffle_shards": 1}}
+ *
+ * "stream" is there for streaming runs alone. seed and weights_digest use all 64 bits, more than a JSON
+ * number holds safely, so they are strings of decimal digits. */
+#include "probe/sampler/sampler.h"
+
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define SCHEMA "pipeprobe.state/"
+#define VERSION "1"
+
+enum field_type { COUNT, DIGITS };
+
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset;
+};
+
+#define FIELD(name, type) \
+    { \
+#name, type, offsetof(struct pp_loader_state, name) \
+    }
+
+static const struct field run_fields[] = {
+    FIELD(seed, DIGITS), FIELD(epoch, COUNT),      FIELD(consumed, COUNT),        FIELD(n, COUNT),
+    FIELD(rank, COUNT),  FIELD(world_size, COUNT), FIELD(weights_digest, DIGITS), {NULL, 0, 0},
+};
+
+static const struct field stream_fields[] = {
+    FIELD(shard, COUNT),  FIELD(offset, COUNT),         FIELD(number, COUNT), FIELD(shuffle_buffer, COUNT),
+    FIELD(shards, COUNT), FIELD(shuffle_shards, COUNT), {NULL, 0, 0},
+};
+
+static uint64_t *field_of(struct pp_loader_state *st, const struct field *f)
+{
+    return (uint64_t *)((char *)st + f->offset);
+}
+
+static uint64_t weights_digest(const struct pp_sampler_opts *opts)
+{
+    if (opts->kind != PP_SAMPLER_WEIGHTED || !opts->weights)
+        return 0;
+    return XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights),
+                                opts->draws ? opts->draws : opts->n);
+}
+
+void pp_state_init(struct pp_loader_state *st, const struct pp_sampler_opts *opts)
+{
+    *st = (struct pp_loader_state){
+        .kind = opts->kind,
+        .n = opts->n,
+        .seed = opts->seed,
+        .rank = opts->rank,
+        .world_size = opts->world_size ? opts->world_size : 1,
+        .drop_last = opts->drop_last != 0,
+        .weights_digest = weights_digest(opts),
+    };
+}
+
+/* ---- save ---- */
+
+static void write_fields(struct pp_json *j, struct pp_loader_state *st, const struct field *f)
+{
+    for (; f->name; f++) {
+        uint64_t value = *field_of(st, f);
+        pp_json_key(j, f->name);
+        if (f->type == DIGITS) {
+            char digits[24];
+            snprintf(digits, sizeof(digits), "%" PRIu64, value);
+            pp_json_str(j, digits);
+        } else {
+            pp_json_uint(j, value);
+        }
+    }
+}
+
+static int write_state(FILE *out, struct pp_loader_state *st)
+{
+    struct pp_json j;
+    pp_json_begin(&j, out, 2);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema");
+    pp_json_str(&j, SCHEMA VERSION);
+    pp_json_key(&j, "sampler");
+    pp_json_str(&j, pp_sampler_kind_name(st->kind));
+    pp_json_key(&j, "drop_last");
+    pp_json_bool(&j, st->drop_last);
+    write_fields(&j, st, run_fields);
+    if (st->streaming) {
+        pp_json_key(&j, "stream");
+        pp_json_object(&j);
+        write_fields(&j, st, stream_fields);
+        pp_json_object_end(&j);
+    }
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+pp_status pp_state_save(const char *path, const struct pp_loader_state *st, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    struct pp_loader_state copy = *st;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    int failed = !out || write_state(out, &copy) != 0;
+
+    if (out && fclose(out) != 0)
+        failed = 1;
+    if (failed)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to write the state %s", path);
+    else
+        status = pp_io_write_atomic(path, text, size, err);
+    free(text);
+    return status;
+}
+
+/* ---- load ---- */
+
+static int parse_digits(const char *text, uint64_t *out)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return 0;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return *end == '\0' && errno == 0;
+}
+
+static pp_status read_fields(json_t *object, const char *path, const struct field *f,
+                             struct pp_loader_state *st, struct pp_err *err)
+{
+    for (; f->name; f++) {
+        json_t *value = json_object_get(object, f->name);
+        uint64_t *into = field_of(st, f);
+        if (!value)
+            return pp_fail(err, PP_E_CORRUPT,
+                           "the state %s has no \"%s\": it is not whole; start without --resume", path,
+                           f->name);
+        if (f->type == DIGITS ? !json_is_string(value) || !parse_digits(json_string_value(value), into)
+                              : !json_is_integer(value) || json_integer_value(value) < 0)
+            return pp_fail(err, PP_E_CORRUPT,
+                           "the state %s has a \"%s\" that is not a count; start without --resume", path,
+                           f->name);
+        if (f->type == COUNT)
+            *into = (uint64_t)json_integer_value(value);
+    }
+    return PP_OK;
+}
+
+static pp_status check_schema(json_t *root, const char *path, struct pp_err *err)
+{
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA "...\")",
+                       path);
+    if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
+        return pp_fail(err, PP_E_VERSION,
+                       "the state %s is written as \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
+                       "\": resume with the version that wrote it",
+                       path, schema);
+    return PP_OK;
+}
+
+static pp_status read_kind(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
+{
+    const char *name = json_string_value(json_object_get(root, "sampler"));
+    int kind = 0;
+    while (kind < PP_SAMPLER_KIND_COUNT &&
+           (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
+        kind++;
+    if (kind == PP_SAMPLER_KIND_COUNT)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state %s names the sampler \"%.40s\", which is unknown; start without --resume",
+                       path, name ? name : "");
+    st->kind = (enum pp_sampler_kind)kind;
+    return PP_OK;
+}
+
+static pp_status read_state(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
+{
+    json_t *stream = json_object_get(root, "stream"), *drop_last = json_object_get(root, "drop_last");
+    pp_status status = check_schema(root, path, err);
+    if (status == PP_OK)
+        status = read_kind(root, path, st, err);
+    if (status == PP_OK && !json_is_boolean(drop_last))
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "the state %s has no \"drop_last\" of true or false; start without --resume", path);
+    if (status == PP_OK)
+        status = read_fields(root, path, run_fields, st, err);
+    if (status == PP_OK && stream)
+        status = read_fields(stream, path, stream_fields, st, err);
+    st->drop_last = json_is_true(drop_last);
+    st->streaming = stream != NULL;
+    return status;
+}
+
+pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err)
+{
+    pp_status status;
+    uint8_t *text = NULL;
+    size_t cap = 0, size = 0;
+    struct pp_io_cached cached;
+    json_t *root = NULL;
+    json_error_t why;
+    struct pp_loader_state loaded = {0};
+
+    status = pp_io_read_file(AT_FDCWD, path, &text, &cap, &size, &cached, err);
+    if (status != PP_OK)
+        goto out;
+    if (size == 0) {
+        status = pp_fail(err, PP_E_CORRUPT, "the state %s is empty; start without --resume", path);
+        goto out;
+    }
+    root = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
+    if (!root) {
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "the state %s is cut short or is not JSON (line %d: %s); start without --resume",
+                         path, why.line, why.text);
+        goto out;
+    }
+    status = read_state(root, path, &loaded, err);
+    if (status == PP_OK)
+        *st = loaded;
+out:
+    json_decref(root);
+    free(text);
+    return status;
+}
+
+/* ---- match ---- */
+
+static pp_status differs(struct pp_err *err, const char *what, const char *saved, const char *asked)
+{
+    return pp_fail(
+        err, PP_E_USAGE,
+        "the saved run had %s %s and this one has %s, which gives another order: resume with %s, or start without --resume",
+        what, saved, asked, saved);
+}
+
+static pp_status compare(struct pp_err *err, const char *what, uint64_t saved, uint64_t asked)
+{
+    char a[24], b[24];
+    if (saved == asked)
+        return PP_OK;
+    snprintf(a, sizeof(a), "%" PRIu64, saved);
+    snprintf(b, sizeof(b), "%" PRIu64, asked);
+    return differs(err, what, a, b);
+}
+
+pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts,
+                           struct pp_err *err)
+{
+    struct pp_loader_state now;
+    pp_state_init(&now, opts);
+    if (st->kind != now.kind)
+        return differs(err, "the sampler", pp_sampler_kind_name(st->kind), pp_sampler_kind_name(now.kind));
+    if (st->weights_digest && st->weights_digest != now.weights_digest)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "the saved run drew by other weights (digest %016" PRIx64 ", now %016" PRIx64
+            "), which gives another order: resume with the same weights and draws, or start without --resume",
+            st->weights_digest, now.weights_digest);
+    if (!st->drop_last != !now.drop_last)
+        return differs(err, "drop-last", st->drop_last ? "on" : "off", now.drop_last ? "on" : "off");
+    const struct {
+        const char *what;
+        uint64_t saved, asked;
+    } counts[] = {
+        {"a dataset length of", st->n, now.n},
+        {"seed", st->seed, now.seed},
+        {"rank", st->rank, now.rank},
+        {"world size", st->world_size ? st->world_size : 1, now.world_size},
+    };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        pp_status status = compare(err, counts[i].what, counts[i].saved, counts[i].asked);
+        if (status != PP_OK)
+            return status;
+    }
+    if (!st->streaming && st->consumed > pp_sampler_len_of(opts))
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state says that %" PRIu64 " samples of epoch %" PRIu64
+                       " were consumed, but an epoch of this rank has %" PRIu64 "; start without --resume",
+                       st->consumed, st->epoch, pp_sampler_len_of(opts));
+    return PP_OK;
+}

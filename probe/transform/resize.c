@@ -1,0 +1,169 @@
+#include "probe/transform/resize.h"
+
+#include <math.h>
+#include <string.h>
+
+static double triangle(double x)
+{
+    x = fabs(x);
+    return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+struct filter {
+    double scale, stretch, support; /* stretch: PIL's filterscale */
+    int in;
+};
+
+static struct filter filter_of(int in, int out)
+{
+    struct filter f = {.scale = (double)in / out, .in = in};
+    f.stretch = f.scale < 1.0 ? 1.0 : f.scale;
+    f.support = f.stretch; /* times the triangle's own, which is 1 */
+    return f;
+}
+
+static double centre_of(const struct filter *f, int output)
+{
+    return (output + 0.5) * f->scale;
+}
+
+static int begin_of(const struct filter *f, double centre)
+{
+    int begin = (int)(centre - f->support + 0.5);
+    return begin < 0 ? 0 : begin;
+}
+
+static int end_of(const struct filter *f, double centre)
+{
+    int end = (int)(centre + f->support + 0.5);
+    return end > f->in ? f->in : end;
+}
+
+void pp_axis_span(int in, int out, int first, int count, int *begin, int *end)
+{
+    struct filter f = filter_of(in, out);
+    *begin = begin_of(&f, centre_of(&f, first));
+    *end = end_of(&f, centre_of(&f, first + count - 1));
+}
+
+int pp_axis_max_taps(int in, int out)
+{
+    struct filter f = filter_of(in, out);
+    return (int)ceil(f.support) * 2 + 2; /* PIL's ksize, made even */
+}
+
+size_t pp_axis_bytes(int in, int out, int count)
+{
+    size_t taps = (size_t)pp_axis_max_taps(in, out);
+    size_t per_output = sizeof(double) + sizeof(int32_t) + sizeof(struct pp_weight_pair) / 2;
+    return (size_t)count * (per_output * taps + sizeof(int)) + taps * sizeof(double) + 64;
+}
+
+/* The largest number of taps that any of the outputs has. */
+static int count_taps(const struct filter *f, int first, int count)
+{
+    int taps = 1;
+    for (int i = first; i < first + count; i++) {
+        double centre = centre_of(f, i);
+        int n = end_of(f, centre) - begin_of(f, centre);
+        if (n > taps)
+            taps = n;
+    }
+    return taps;
+}
+
+/* One output's weights into row[0..n); returns n. sum and shares are in double as PIL's, or the last bit
+ * would differ. */
+static int weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
+{
+    int n = end_of(f, centre) - begin;
+    double sum = 0.0, inverse = 1.0 / f->stretch;
+    for (int i = 0; i < n; i++) {
+        share[i] = triangle((i + begin - centre + 0.5) * inverse);
+        sum += share[i];
+    }
+    for (int i = 0; i < n; i++) {
+        double w = sum != 0.0 ? share[i] / sum : share[i];
+        row[i] = (int32_t)(0.5 + w * (1 << PP_WEIGHT_BITS));
+    }
+    return n;
+}
+
+static void split(struct pp_axis *a)
+{
+    for (int i = 0; i < a->count * a->taps / 2; i++) {
+        for (int k = 0; k < 2; k++) {
+            int32_t w = a->weight[i * 2 + k];
+            a->pair[i].high[k] = (int16_t)(w >> PP_WEIGHT_LOW_BITS);
+            a->pair[i].low[k] = (int16_t)(w & ((1 << PP_WEIGHT_LOW_BITS) - 1));
+        }
+    }
+}
+
+void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length,
+                  void *memory)
+{
+    struct filter f = filter_of(in, out);
+    int taps = count_taps(&f, first, count);
+    if (taps % 2 && taps < length)
+        taps++;
+
+    double *share = memory;
+    a->count = count;
+    a->taps = taps;
+    a->pair = (struct pp_weight_pair *)(share + pp_axis_max_taps(in, out));
+    a->weight = (int32_t *)(a->pair + (size_t)count * (size_t)(taps / 2));
+    a->start = a->weight + (size_t)count * (size_t)taps;
+    memset(a->weight, 0, (size_t)count * (size_t)taps * sizeof(*a->weight));
+    for (int i = 0; i < count; i++) {
+        double centre = centre_of(&f, first + i);
+        int source = begin_of(&f, centre), start = source - begin;
+        /* At the region's end the padding goes in front, so that no tap lies outside. */
+        if (start > length - taps)
+            start = length - taps;
+        weigh(&f, centre, source, share, a->weight + (size_t)i * (size_t)taps + (source - begin - start));
+        a->start[i] = start;
+    }
+    if (taps % 2 == 0)
+        split(a);
+}
+
+static uint8_t to_sample(int32_t sum)
+{
+    int32_t v = sum >> PP_WEIGHT_BITS;
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+#define HALF (1 << (PP_WEIGHT_BITS - 1))
+
+void pp_resize_rows_portable(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4])
+{
+    for (int r = 0; r < 4; r++) {
+        const int32_t *w = axis->weight;
+        for (int x = 0; x < axis->count; x++, w += axis->taps) {
+            const uint8_t *p = from[r] + (size_t)axis->start[x] * 4;
+            int32_t red = HALF, green = HALF, blue = HALF;
+            for (int k = 0; k < axis->taps; k++, p += 4) {
+                red += w[k] * p[0];
+                green += w[k] * p[1];
+                blue += w[k] * p[2];
+            }
+            uint8_t *out = to[r] + (size_t)x * 3;
+            out[0] = to_sample(red);
+            out[1] = to_sample(green);
+            out[2] = to_sample(blue);
+        }
+    }
+}
+
+void pp_resize_column_portable(const struct pp_axis *axis, int output, const uint8_t *const *rows,
+                               uint8_t *to, size_t bytes)
+{
+    const int32_t *w = axis->weight + (size_t)output * (size_t)axis->taps;
+    for (size_t i = 0; i < bytes; i++) {
+        int32_t sum = HALF;
+        for (int k = 0; k < axis->taps; k++)
+            sum += w[k] * rows[k][i];
+        to[i] = to_sample(sum);
+    }
+}

@@ -1,0 +1,212 @@
+#include "probe/base/err.h"
+#include "probe/decode/image_memory.h"
+#include "probe/transform/resize.h"
+#include "probe/transform/transform_internal.h"
+#include "probe/transform/transform_store.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_AT_ONCE 4
+
+struct pp_scratch {
+    struct pp_buffer buffer;
+};
+
+/* One application: the tables, and the rows already resized horizontally, in a ring of as many as a column
+ * needs. */
+struct work {
+    const struct pp_transform *t;
+    const struct pp_pixels *pixels;
+    struct pp_axis x, y;
+    pp_resize_rows_fn *resize_rows;
+    pp_resize_column_fn *resize_column;
+    uint8_t *ring;
+    size_t row_stride;
+    int ring_rows, rows_done;
+    const uint8_t **taps; /* the rows of one output row */
+    uint8_t *row;         /* one finished row, RGB */
+    int top;              /* rows of padding above the picture */
+    struct pp_store store;
+};
+
+const char *pp_dtype_name(enum pp_dtype t)
+{
+    static const char *const names[] = {[PP_DTYPE_F32] = "f32", [PP_DTYPE_F16] = "f16", [PP_DTYPE_U8] = "u8"};
+    return (unsigned)t < sizeof(names) / sizeof(names[0]) ? names[t] : "unknown";
+}
+
+size_t pp_dtype_size(enum pp_dtype t)
+{
+    return t == PP_DTYPE_F32 ? 4 : t == PP_DTYPE_F16 ? 2 : 1;
+}
+
+int pp_transform_height(const struct pp_transform *t)
+{
+    return t->height;
+}
+
+int pp_transform_width(const struct pp_transform *t)
+{
+    return t->width;
+}
+
+size_t pp_transform_bytes(const struct pp_transform *t)
+{
+    return (size_t)t->height * (size_t)t->width * 3 * pp_dtype_size(t->dtype);
+}
+
+const char *pp_transform_text(const struct pp_transform *t)
+{
+    return t->text;
+}
+
+/* -1: not chosen yet. Relaxed: every thread that chooses, chooses the same. */
+static atomic_int use_portable = -1;
+
+static int portable(void)
+{
+    int v = atomic_load_explicit(&use_portable, memory_order_relaxed);
+    if (v < 0) {
+        const char *env = getenv("PIPEPROBE_SIMD");
+        v = (env && strcmp(env, "portable") == 0) || !pp_resize_has_avx2();
+        atomic_store_explicit(&use_portable, v, memory_order_relaxed);
+    }
+    return v;
+}
+
+const char *pp_transform_simd(void)
+{
+    return portable() ? "portable" : "avx2";
+}
+
+void pp_transform_force_portable(int on)
+{
+    atomic_store_explicit(&use_portable, on ? 1 : -1, memory_order_relaxed);
+}
+
+pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err)
+{
+    *out = calloc(1, sizeof(**out));
+    return *out ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for a transform's scratch space");
+}
+
+void pp_scratch_destroy(struct pp_scratch *s)
+{
+    if (s)
+        pp_buffer_free(&s->buffer);
+    free(s);
+}
+
+uint64_t pp_scratch_grown(const struct pp_scratch *s)
+{
+    return s->buffer.grown;
+}
+
+static uint8_t *ring_row(const struct work *w, int row)
+{
+    return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
+}
+
+/* Resizes the next rows of the source horizontally; at the end a row is simply done more than once. */
+static void advance_rows(struct work *w)
+{
+    const uint8_t *from[ROWS_AT_ONCE];
+    uint8_t *to[ROWS_AT_ONCE];
+    int last = w->pixels->height - 1;
+    for (int i = 0; i < ROWS_AT_ONCE; i++) {
+        int row = w->rows_done + i < last ? w->rows_done + i : last;
+        from[i] = w->pixels->data + (size_t)row * w->pixels->stride;
+        to[i] = ring_row(w, row);
+    }
+    w->resize_rows(&w->x, from, to);
+    w->rows_done += ROWS_AT_ONCE;
+}
+
+static void run(struct work *w)
+{
+    if (w->x.count < w->t->width || w->y.count < w->t->height)
+        pp_store_padding(&w->store);
+    for (int y = 0; y < w->y.count; y++) {
+        int first = w->y.start[y];
+        while (w->rows_done < first + w->y.taps)
+            advance_rows(w);
+        for (int k = 0; k < w->y.taps; k++)
+            w->taps[k] = ring_row(w, first + k);
+        w->resize_column(&w->y, y, w->taps, w->row, (size_t)w->x.count * 3);
+        pp_store_row(&w->store, w->row, w->x.count, w->top + y);
+    }
+}
+
+struct visible {
+    int first, count; /* outputs of the resized picture */
+};
+
+static struct visible visible_of(int out, int offset, int window)
+{
+    int first = offset > 0 ? offset : 0, end = offset + window < out ? offset + window : out;
+    return (struct visible){.first = first, .count = end - first};
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+}
+
+/* Lays the tables, the ring, the tap pointers and one row out in the scratch buffer. */
+static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
+                        struct pp_err *err)
+{
+    struct visible x = visible_of(plan->out_w, plan->off_x, w->t->width),
+                   y = visible_of(plan->out_h, plan->off_y, w->t->height);
+    int in_x = (int)plan->w, in_y = (int)plan->h, taps_y = pp_axis_max_taps(in_y, plan->out_h);
+    if (taps_y > w->pixels->height + 1)
+        taps_y = w->pixels->height + 1;
+    w->ring_rows = taps_y + 2 * ROWS_AT_ONCE;
+    w->row_stride = aligned((size_t)x.count * 3 + PP_STORE_OVERREAD);
+    size_t x_bytes = aligned(pp_axis_bytes(in_x, plan->out_w, x.count)),
+           y_bytes = aligned(pp_axis_bytes(in_y, plan->out_h, y.count));
+    size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)),
+           ring_bytes = w->row_stride * (size_t)w->ring_rows;
+    size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
+
+    pp_buffer_trim(&scratch->buffer);
+    if (pp_buffer_reserve(&scratch->buffer, size) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
+    uint8_t *at = scratch->buffer.data;
+    pp_axis_fill(&w->x, in_x, plan->out_w, x.first, x.count, (int)-plan->x0, w->pixels->width, at);
+    pp_axis_fill(&w->y, in_y, plan->out_h, y.first, y.count, (int)-plan->y0, w->pixels->height,
+                 at += x_bytes);
+    w->taps = (const uint8_t **)(void *)(at += y_bytes);
+    w->ring = at += taps_bytes;
+    w->row = at + ring_bytes;
+    return PP_OK;
+}
+
+pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
+                             const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out,
+                             struct pp_err *err)
+{
+    struct work w = {
+        .t = t,
+        .pixels = pixels,
+        .top = plan->off_y < 0 ? -plan->off_y : 0,
+        .store = {.t = t,
+                  .out = out,
+                  .left = plan->off_x < 0 ? -plan->off_x : 0,
+                  .flip = plan->flip,
+                  .portable = portable()},
+    };
+    if (pixels->width != plan->crop.width || pixels->height != plan->crop.height)
+        return pp_fail(err, PP_E_USAGE, "the transform was drawn for a region of %dx%d and got one of %dx%d",
+                       plan->crop.width, plan->crop.height, pixels->width, pixels->height);
+    pp_status status = set_up(&w, plan, scratch, err);
+    if (status != PP_OK)
+        return status;
+    /* An odd number of taps is left only where the source is narrower than the filter. */
+    w.resize_rows = portable() || w.x.taps % 2 ? pp_resize_rows_portable : pp_resize_rows_avx2;
+    w.resize_column = portable() || w.y.taps % 2 ? pp_resize_column_portable : pp_resize_column_avx2;
+    run(&w);
+    return PP_OK;
+}

@@ -1,0 +1,33 @@
+/* transform/transform_internal.h: a parsed transform, shared by transform_parse.c, transform_draw.c and
+ * transform.c. Inside the room only. */
+#ifndef PP_TRANSFORM_TRANSFORM_INTERNAL_H
+#define PP_TRANSFORM_TRANSFORM_INTERNAL_H
+
+#include "probe/transform/transform.h"
+
+#define PP_TRANSFORM_MAX_SIZE \
+    8192 /* times PP_IMAGE_MAX_SIDE still fits an int, which the resized longer side has to */
+
+enum pp_resize_kind { PP_RESIZE_NONE, PP_RESIZE_RANDOM_CROP, PP_RESIZE_SHORTER, PP_RESIZE_EXACT };
+enum pp_normalize_kind { PP_NORMALIZE_NONE, PP_NORMALIZE_IMAGENET, PP_NORMALIZE_CUSTOM };
+
+struct pp_transform {
+    enum pp_dtype dtype;
+    enum pp_resize_kind resize;
+    int resize_width, resize_height; /* equal for PP_RESIZE_SHORTER */
+    double scale[2], ratio[2];       /* of the random crop */
+    int has_center, center_width, center_height;
+    int has_flip, flip_before_center;
+    double flip_p;
+    enum pp_normalize_kind normalize;
+    double mean[3], std[3];
+    int width, height; /* of the result */
+    char text[512];
+    /* What sample value v of channel c becomes: 256 values are all there are, so torchvision's float
+     * arithmetic is done once. */
+    float value_f32[3][256];
+    uint16_t value_f16[3][256];
+    int simd_is_exact; /* pp_store_simd_is_exact */
+};
+
+#endif

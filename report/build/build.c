@@ -1,0 +1,462 @@
+#include "report/build/build.h"
+
+#include "probe/base/err.h"
+#include "probe/base/arena.h"
+#include "report/measure/attribute.h"
+#include "report/build/diagnose.h"
+#include "report/findings/findings.h"
+#include "report/gpu/gpu.h"
+#include "report/source/proof.h"
+#include "report/source/rows.h"
+#include "report/verdict/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The report and what it points to share one arena; the caller sees the report. */
+struct owned {
+    struct pp_report report;
+    struct pp_arena arena;
+};
+
+/* What the parts below are computed from. */
+struct build {
+    const struct pp_source *source;
+    struct pp_report *r;
+    struct pp_arena *arena;
+    struct pp_timeline timeline;
+    struct pp_gathered got;
+    double usable_cpus; /* NAN: unknown */
+    uint64_t counted_errors;
+    double loss_share;
+};
+
+static double meta_num(const struct build *b, const char *section, const char *key)
+{
+    double v;
+    return b->source->meta_num(b->source->ctx, section, key, &v) ? v : NAN;
+}
+
+static uint64_t result_or(const struct build *b, const char *key, uint64_t counted)
+{
+    double v = meta_num(b, "result", key);
+    return v >= 0 ? (uint64_t)v : counted;
+}
+
+static const struct pp_report_pair *config(const struct build *b, const char *key)
+{
+    return pp_rows_find(b->r->config, b->r->n_config, key);
+}
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* ---- phases, workers ---- */
+
+static void add_phase(struct build *b, pp_lane lane, unsigned phase)
+{
+    const struct pp_tally_phase *t = b->got.tally.phase[lane][phase];
+    if (!t || t->hist.count == 0)
+        return;
+    struct pp_report_phase *p = pp_arena_push(b->arena, (void **)&b->r->phases, &b->r->n_phases, sizeof(*p));
+    if (!p)
+        return;
+    double lane_ns = b->r->window_s * 1e9 * (double)b->got.tally.lane_threads[lane];
+    *p = (struct pp_report_phase){
+        .phase = (pp_phase)phase,
+        .lane = lane,
+        .count = t->hist.count,
+        .total_ns = t->hist.sum,
+        .mean_ns = pp_hist_mean(&t->hist),
+        .p50_ns = pp_hist_quantile(&t->hist, 0.50),
+        .p95_ns = pp_hist_quantile(&t->hist, 0.95),
+        .p99_ns = pp_hist_quantile(&t->hist, 0.99),
+        .max_ns = t->hist.max,
+        .bytes = t->bytes,
+        .share = lane_ns > 0 ? t->inside.total_ns / lane_ns : NAN,
+        .cpu_share = pp_split_cpu(&t->whole),
+        .run_delay_share = pp_split_run_delay(&t->whole),
+        .blocked_share = pp_split_blocked(&t->whole),
+    };
+}
+
+static void add_phases(struct build *b)
+{
+    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER,
+                                    PP_LANE_MAIN};
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+        for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
+            add_phase(b, order[i], phase);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const struct pp_thread_row *)a)->id, y = ((const struct pp_thread_row *)b)->id;
+    return x < y ? -1 : x > y;
+}
+
+/* rows come in the order of their ids. */
+static const char *thread_name(struct pp_arena *arena, const struct pp_thread_row *rows, size_t n,
+                               uint32_t id)
+{
+    const struct pp_thread_row key = {.id = id}, *row = n ? bsearch(&key, rows, n, sizeof(key), by_id) : NULL;
+    return row && row->name ? pp_arena_copy(arena, row->name) : "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strverscmp(((const struct pp_report_worker *)a)->name, ((const struct pp_report_worker *)b)->name);
+}
+
+static void add_workers(struct build *b)
+{
+    double window_ns = b->r->window_s * 1e9;
+    const struct pp_thread_row *rows;
+    size_t n_rows = b->source->threads(b->source->ctx, &rows);
+    for (size_t i = 0; i < b->got.tally.n_threads; i++) {
+        const struct pp_tally_thread *t = &b->got.tally.threads[i];
+        if (t->lane != PP_LANE_WORKER)
+            continue;
+        struct pp_report_worker *w = pp_arena_push(b->arena, (void **)&b->r->workers, &b->r->n_workers,
+                                                   sizeof(*w));
+        if (!w)
+            return;
+        int measured = t->inside.measured_ns > 0;
+        *w = (struct pp_report_worker){
+            .thread = t->id,
+            .name = thread_name(b->arena, rows, n_rows, t->id),
+            .samples = t->samples,
+            .errors = t->errors,
+            .retries = t->retries,
+            .bytes = t->bytes,
+            .busy_share = window_ns > 0 ? t->busy_ns / window_ns : NAN,
+            .wait_share = window_ns > 0 ? t->wait_ns / window_ns : NAN,
+            .cpu_share = measured && window_ns > 0 ? t->inside.cpu_ns / window_ns : NAN,
+            .run_delay_share = measured && window_ns > 0 ? t->inside.run_delay_ns / window_ns : NAN,
+            .samples_per_s = window_ns > 0 ? (double)t->samples / b->r->window_s : NAN,
+        };
+    }
+    if (b->r->n_workers && !pp_arena_failed(b->arena))
+        qsort(b->r->workers, b->r->n_workers, sizeof(*b->r->workers),
+              by_name); /* threads are numbered as they happened to start */
+}
+
+/* ---- losses, overhead ---- */
+
+static void add_losses(struct build *b)
+{
+    const struct pp_thread_row *rows;
+    size_t n = b->source->threads(b->source->ctx, &rows);
+    uint64_t dropped = 0, told = 0, told_spans = 0;
+    const char *recovery = b->source->meta(b->source->ctx, "run", "recovery");
+    if (recovery)
+        pp_rows_add_loss(b->arena, b->r, "recovery", 0, recovery);
+    for (size_t i = 0; i < b->r->n_losses; i++) {
+        told += b->r->losses[i].count;
+        if (b->r->losses[i].what && strcmp(b->r->losses[i].what, "spans") == 0)
+            told_spans += b->r->losses[i].count; /* full rings, which the threads count too, and spans over
+                                                    the file's limit */
+    }
+    for (size_t i = 0; i < n; i++)
+        dropped += rows[i].dropped;
+    if (dropped && !told) /* a killed run could not say so itself */
+        pp_rows_add_loss(b->arena, b->r, "spans", dropped, "the rings were full");
+    if (b->timeline.bad_chunks)
+        pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks,
+                         "their checksum does not match: the file is damaged");
+    if (b->got.tally.unknown_phase)
+        pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase,
+                         "their phase is not known to this version");
+    double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
+    double lost = (double)(dropped > told_spans ? dropped : told_spans) +
+                  (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
+    b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
+}
+
+/* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to
+ * cost. */
+static void set_overhead(struct build *b)
+{
+    double drain_ns = meta_num(b, "result", "recorder_cpu_ns"),
+           span_ns = meta_num(b, "result", "span_cost_ns");
+    double cpu_s = (drain_ns + (isnan(span_ns) ? 0 : span_ns * (double)b->timeline.spans)) / 1e9;
+    b->r->overhead_cpu_s = cpu_s;
+    b->r->overhead_share = b->r->duration_s > 0 ? cpu_s / (b->r->duration_s * b->usable_cpus) : NAN;
+}
+
+/* ---- totals ---- */
+
+static void set_times(struct build *b)
+{
+    const struct pp_timeline *t = &b->timeline;
+    double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
+    uint64_t first = started >= 0 ? (uint64_t)started
+                     : t->spans   ? t->first_ns
+                                  : 0,
+             last = ended >= 0 ? (uint64_t)ended : t->last_ns;
+    const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
+    b->r->outcome = outcome ? pp_arena_copy(b->arena, outcome) : "unfinished";
+    b->r->session = pp_arena_copy(b->arena, b->source->meta(b->source->ctx, "run", "session_id"));
+    b->r->duration_s = seconds(first, last);
+    b->r->window_s = seconds(t->start_ns, t->end_ns);
+    b->r->startup_s = t->startup_end_ns ? seconds(t->startup_start_ns, t->startup_end_ns) : NAN;
+    b->r->first_batch_s = t->first_batch_ns ? seconds(first, t->first_batch_ns) : NAN;
+    b->r->has_steady_state = t->has_steady_state;
+    b->r->boundary_s = (double)t->boundary_ns / 1e9;
+}
+
+static uint64_t sum_of_workers(const struct pp_tally *t, size_t offset)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->n_threads; i++)
+        if (t->threads[i].lane == PP_LANE_WORKER || t->threads[i].lane == PP_LANE_READER)
+            sum += *(const uint64_t *)((const char *)&t->threads[i] + offset);
+    return sum;
+}
+
+static void set_totals(struct build *b)
+{
+    const struct pp_timeline *t = &b->timeline;
+    struct pp_report *r = b->r;
+    r->window_samples = t->window_samples
+                            ? t->window_samples
+                            : sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, samples));
+    r->window_batches = t->window_batches;
+    r->spans = t->spans;
+    r->epochs = t->epochs;
+    r->samples = result_or(b, "samples", t->samples ? t->samples : r->window_samples);
+    r->batches = result_or(b, "batches", t->batches);
+    r->errors = result_or(b, "errors", b->counted_errors);
+    r->retries = result_or(b, "retries",
+                           sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, retries)));
+}
+
+static void set_rates(struct build *b)
+{
+    const struct pp_timeline *t = &b->timeline;
+    struct pp_report *r = b->r;
+    const struct pp_report_pair *step = config(b, "step");
+    uint64_t bytes = 0, cached = 0, cached_of = 0;
+    int reads = 0;
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++) {
+        const struct pp_tally_phase *read = b->got.tally.phase[lane][PP_PHASE_READ];
+        reads |= read != NULL;
+        bytes += read ? read->bytes : 0;
+        cached += read ? read->cached_bytes : 0;
+        cached_of += read ? read->cached_of_bytes : 0;
+    }
+    int timed = r->window_s > 0;
+    r->has_step = !(step && strcmp(step->value, "none") == 0) && t->has_step;
+    int counted = r->window_samples > 0 ||
+                  r->window_batches == 0; /* a foreign program's ranges carry no sample counts */
+    r->samples_per_s = timed && counted ? (double)r->window_samples / r->window_s : NAN;
+    r->batches_per_s = timed ? (double)r->window_batches / r->window_s : NAN;
+    r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
+    r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
+    r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
+    r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
+    r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
+}
+
+/* The rate without this much of the window; NAN where there is no step, or nothing would be left. */
+static double rate_without(const struct pp_report *r, double s)
+{
+    int counted = r->window_samples > 0 || r->window_batches == 0;
+    return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
+}
+
+/* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
+ * a CPU. */
+static void set_headroom(struct build *b, double starved_ns)
+{
+    const struct pp_timeline *t = &b->timeline;
+    struct pp_report *r = b->r;
+    double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9, exposed_s;
+    r->starved_s = starved_ns / 1e9;
+    exposed_s = wait_s + r->starved_s;
+    r->headroom_if = r->collective_share > r->data_wait_share ? "nobody were waited for"
+                     : r->starved_s > 0                       ? "data and CPUs were always there"
+                                                              : "data were always there";
+    r->without_waits_samples_per_s = rate_without(r, wait_s);
+    r->headroom_samples_per_s = rate_without(r, exposed_s);
+    r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
+}
+
+/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the
+ * workers too. */
+static double cpu_saturation(const struct build *b)
+{
+    double cpu_ns = 0;
+    int measured = 0;
+    for (size_t i = 0; i < b->got.tally.n_threads; i++) {
+        cpu_ns += b->got.tally.threads[i].inside.cpu_ns;
+        measured |= b->got.tally.threads[i].inside.measured_ns > 0;
+    }
+    return measured && b->r->window_s > 0 ? cpu_ns / (b->r->window_s * 1e9 * b->usable_cpus) : NAN;
+}
+
+static double is_pageable(const struct build *b)
+{
+    const struct pp_report_pair *p = config(b, "pageable");
+    return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
+}
+
+/* At epoch boundaries, without the checkpoints. */
+static double epoch_s(const struct build *b)
+{
+    const struct pp_tally_phase *checkpoint = b->got.tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
+}
+
+/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while
+ * it is whatever the while made it. */
+static int ended_by_itself(const struct build *b)
+{
+    const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
+    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
+}
+
+static void judge(struct build *b)
+{
+    const struct pp_timeline *t = &b->timeline;
+    struct pp_owner owner;
+    pp_attribute(t, &b->got.tally, &owner);
+    const struct pp_report_pair *batch_size = config(b, "batch_size");
+    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any
+     * other. */
+    int has_step = b->r->has_step;
+    struct pp_facts f = {
+        .data_wait_se = pp_timeline_wait_share_se(t),
+        .has_step = has_step,
+        .has_steady_state = t->has_steady_state,
+        .failed = strcmp(b->r->outcome, "failed") == 0,
+        .only_first_batches = t->has_steady_state && t->judged_batches == 0,
+        .owner_known = owner.known,
+        .owner = owner.phase,
+        .law_where = {b->got.checks.laws.where[PP_LAW_UTILISATION], b->got.checks.laws.where[PP_LAW_SERVICE],
+                      b->got.checks.laws.where[PP_LAW_LITTLE]},
+        .bound = b->got.checks.laws.bound,
+        .metric =
+            {
+                [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
+                [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
+                [PP_METRIC_COLLECTIVE] = b->r->collective_share,
+                [PP_METRIC_LAST_RANK] = b->got.checks.ranks.meetings ? b->got.checks.ranks.last_rank : NAN,
+                [PP_METRIC_LAST_SHARE] = b->got.checks.ranks.last_share,
+                [PP_METRIC_OWNER_SHARE] = owner.share,
+                [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
+                [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
+                [PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split),
+                [PP_METRIC_SATURATION] = cpu_saturation(b),
+                [PP_METRIC_WORKER_IDLE] = owner.worker_idle,
+                [PP_METRIC_COPY_BUSY] = owner.copy_busy,
+                [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
+                [PP_METRIC_LOSS] = b->loss_share,
+                [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches
+                                                                       : (double)t->window_batches,
+                [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
+                [PP_METRIC_WORKERS] = (double)b->got.tally.lane_threads[PP_LANE_WORKER],
+                [PP_METRIC_CPUS] = b->usable_cpus,
+                [PP_METRIC_PAGEABLE] = is_pageable(b),
+                [PP_METRIC_RATE] = b->r->samples_per_s,
+                [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
+                [PP_METRIC_WORKERS_PER_CPU] = (double)b->got.tally.lane_threads[PP_LANE_WORKER] /
+                                              b->usable_cpus,
+                [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
+                [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
+                [PP_METRIC_LAW_UTILISATION] = b->got.checks.laws.off[PP_LAW_UTILISATION],
+                [PP_METRIC_LAW_SERVICE] = b->got.checks.laws.off[PP_LAW_SERVICE],
+                [PP_METRIC_LAW_LITTLE] = b->got.checks.laws.off[PP_LAW_LITTLE],
+                [PP_METRIC_BOUND] = b->got.checks.laws.bound_share,
+                [PP_METRIC_BATCH_SIZE] = batch_size
+                                             ? atof(batch_size->value)
+                                             : (double)b->r->window_samples / (double)b->r->window_batches,
+            },
+    };
+    struct pp_diagnosis d;
+    pp_diagnose(&b->got, t, &f, &d);
+    set_headroom(b, d.starved_ns);
+    pp_gpu_facts(b->r->gpu, t, &f);
+    pp_verdict_judge(&f, b->arena, &b->r->verdict);
+    pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    if (d.replayed && b->r->has_step && !b->source->glance)
+        pp_series_curve(&b->got.costs, b->arena, b->r);
+}
+
+static void compute(struct build *b)
+{
+    b->usable_cpus = meta_num(b, "environment", "usable_cpus");
+    set_times(b);
+    set_totals(b);
+    set_rates(b);
+    add_phases(b);
+    add_workers(b);
+    add_losses(b);
+    set_overhead(b);
+    judge(b);
+    pp_findings_add(&b->timeline, &b->got.checks, ended_by_itself(b), b->arena, b->r);
+}
+
+pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)
+{
+    struct owned *o = calloc(1, sizeof(*o));
+    *out = NULL;
+    if (!o)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
+    struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
+    o->report.path = pp_arena_copy(&o->arena, source->path);
+    pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
+    if (status == PP_OK)
+        status = pp_proof_read(source, &o->arena, &o->report, err);
+    if (status == PP_OK && pp_arena_failed(&o->arena))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the rows of %s", source->path);
+    if (status == PP_OK)
+        status = pp_timeline_build(source, &b.timeline, err);
+    if (status == PP_OK)
+        status = pp_gather(source, &b.timeline, b.arena, b.r, &b.got, err);
+    if (status == PP_OK)
+        status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
+    if (status == PP_OK)
+        compute(&b);
+    if (status == PP_OK && b.r->n_slices)
+        status = pp_series_choose(source, &b.timeline, &b.got.tally, &b.got.targets, err);
+    if (status == PP_OK && b.r->n_slices)
+        status = pp_series_follow(source, &b.got.targets, b.arena, b.r, err);
+    if (status == PP_OK && pp_arena_failed(&o->arena))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
+    pp_gathered_free(&b.got);
+    pp_timeline_free(&b.timeline);
+    if (status == PP_OK)
+        *out = &o->report;
+    else
+        pp_report_free(&o->report);
+    return status;
+}
+
+pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
+{
+    struct pp_source source;
+    pp_status status = pp_source_open(path, &source, err);
+    if (status == PP_OK)
+        status = pp_report_from(&source, out, err);
+    pp_source_close(&source);
+    return status;
+}
+
+void pp_report_free(struct pp_report *r)
+{
+    if (!r)
+        return;
+    struct owned *o = (struct owned *)r; /* its first member */
+    pp_arena_free(&o->arena);
+    free(o);
+}
+
+int pp_report_exit_code(const struct pp_report *r)
+{
+    int inconclusive = r->verdict.l0 && strcmp(r->verdict.l0, "inconclusive") == 0;
+    return inconclusive && !r->verdict.ceiling ? pp_status_exit_code(PP_E_INCONCLUSIVE) : 0;
+}

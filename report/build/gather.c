@@ -1,0 +1,56 @@
+#include "report/build/gather.h"
+
+#include "probe/base/err.h"
+
+#include <string.h>
+
+struct pass {
+    struct pp_tally_pass *tally;
+    struct pp_checks_pass *checks;
+    struct pp_costs_pass *costs;   /* NULL: there is no steady state */
+    struct pp_series_pass *series; /* NULL: a glance draws no pictures */
+    int no_memory;
+};
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    p->no_memory = pp_tally_chunk(p->tally, thread, spans, n) ||
+                   pp_checks_chunk(p->checks, thread, spans, n) ||
+                   (p->costs && pp_costs_chunk(p->costs, thread, spans, n)) ||
+                   (p->series && pp_series_chunk(p->series, thread, spans, n));
+    return p->no_memory;
+}
+
+pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl, struct pp_arena *arena,
+                    struct pp_report *r, struct pp_gathered *out, struct pp_err *err)
+{
+    int replays = tl->has_steady_state, draws = !source->glance;
+    memset(out, 0, sizeof(*out));
+    struct pass p = {
+        .tally = pp_tally_begin(source, tl, &out->tally),
+        .checks = pp_checks_begin(source, tl),
+        .costs = replays ? pp_costs_begin(source, tl, &out->costs) : NULL,
+        .series = draws ? pp_series_begin(source, tl) : NULL,
+    };
+    p.no_memory = !p.tally || !p.checks || (replays && !p.costs) || (draws && !p.series);
+    pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
+    if (p.no_memory)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for what is gathered from %s", source->path);
+    pp_tally_end(p.tally);
+    pp_status checked = pp_checks_end(p.checks, &out->tally, r, arena, &out->checks,
+                                      status == PP_OK ? err : NULL);
+    if (status == PP_OK)
+        status = checked;
+    out->costs_status = replays ? pp_costs_end(p.costs, source, &out->why_no_costs) : PP_E_INCONCLUSIVE;
+    pp_status drawn = draws ? pp_series_end(p.series, source, &out->tally, arena, r, &out->targets,
+                                            status == PP_OK ? err : NULL)
+                            : PP_OK;
+    return status == PP_OK ? drawn : status;
+}
+
+void pp_gathered_free(struct pp_gathered *g)
+{
+    pp_tally_free(&g->tally);
+    pp_costs_free(&g->costs);
+}

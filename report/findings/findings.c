@@ -1,0 +1,357 @@
+#include "report/findings/findings.h"
+
+#include "probe/base/text.h"
+#include "report/verdict/verdict_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CELL = 40 };
+
+#define LONG_START_S 10.0   /* of any run: longer than people wait without asking */
+#define LEAST_WINDOW_S 1.0  /* as the verdict asks for: several scheduler and cgroup quota periods */
+#define BOUNDARY_SHARE 0.05 /* the smallest share that counts */
+
+static struct pp_report_finding *add(struct pp_report *r, struct pp_arena *arena, const char *kind,
+                                     enum pp_finding_state state, const char *sentence)
+{
+    static const char *const names[] = {"found", "not-found", "not-measured"};
+    static struct pp_report_finding nowhere; /* without memory: the arena remembers */
+    struct pp_report_finding *f = pp_arena_push(arena, (void **)&r->findings, &r->n_findings, sizeof(*f));
+    if (!f)
+        f = &nowhere;
+    *f = (struct pp_report_finding){.kind = kind,
+                                    .state = state,
+                                    .state_name = names[state],
+                                    .sentence = sentence};
+    return f;
+}
+
+static void add_number(struct pp_report_finding *f, const char *name, double value)
+{
+    if (f->numbers < PP_FINDING_NUMBERS) {
+        f->number[f->numbers].name = name;
+        f->number[f->numbers++].value = value;
+    }
+}
+
+/* ---- stalls at a fixed interval ---- */
+
+/* What to look at, by what takes the time in the stalls. The first row that fits. */
+static const struct {
+    pp_phase phase; /* PP_PHASE_NONE: any */
+    int io;         /* 1: and tasks waited for I/O (PSI) */
+    const char *next_step;
+} periodic_causes[] = {
+    {PP_PHASE_CHECKPOINT, 0, "Save checkpoints in the background or less often, or on faster storage."},
+    {PP_PHASE_EPOCH_BOUNDARY, 0,
+     "Prefetch across the epoch boundary, and keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
+    {PP_PHASE_STARTUP, 0,
+     "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
+    {PP_PHASE_NONE, 1,
+     "Look for what writes or reads at that interval: a flush, a snapshot, logging, another job on the same storage; a deeper --prefetch bridges short ones."},
+    {PP_PHASE_READ, 0,
+     "Look for what uses the storage at that interval: a flush, a snapshot, another job; a deeper --prefetch bridges short ones."},
+    {PP_PHASE_RETRY, 0, "Reads fail at that interval: the errors below name the files."},
+    {PP_PHASE_STEP, 0,
+     "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval."},
+    {PP_PHASE_DEVICE_SYNC, 0,
+     "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item())."},
+    {PP_PHASE_COLLECTIVE, 0, "Another rank is late at that interval: look into its recording."},
+    {PP_PHASE_NONE, 0,
+     "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation."},
+};
+
+static const char *periodic_next_step(const struct pp_periodic *p)
+{
+    size_t i = 0;
+    while ((periodic_causes[i].phase != PP_PHASE_NONE && periodic_causes[i].phase != p->phase) ||
+           (periodic_causes[i].io && !(p->psi_io_share >= 0.5)))
+        i++;
+    return periodic_causes[i].next_step;
+}
+
+static const char *coincides(const struct pp_periodic *p, struct pp_arena *arena)
+{
+    const struct pp_phase_info *phase = pp_phase_info(p->phase);
+    const char *io = p->psi_io_share >= 0.5 ? ", while tasks waited for I/O (PSI)" : "";
+    if (p->phase == PP_PHASE_NONE)
+        return p->psi_io_share >= 0.5
+                   ? "coincides with no recorded span, but with tasks that waited for I/O (PSI)"
+                   : "coincides with nothing that was recorded";
+    if (p->phase == PP_PHASE_CHECKPOINT || p->phase == PP_PHASE_EPOCH_BOUNDARY)
+        return pp_arena_printf(arena, "coincides with %s spans%s", phase->name, io);
+    return pp_arena_printf(arena, "coincides with longer %s of the %s%s", phase->name,
+                           p->in_trainer ? "trainer" : "workers", io);
+}
+
+static void add_periodic(const struct pp_timeline *tl, const struct pp_periodic *p, struct pp_arena *arena,
+                         struct pp_report *r)
+{
+    char every[CELL], long_[CELL], share[CELL], batches[CELL];
+    static const char kind[] = "periodic-stalls";
+    if (!p->measured) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "fewer than 20 batches in steady state");
+        return;
+    }
+    if (!p->found) {
+        add(r, arena, kind, PP_FINDING_NOT_FOUND,
+            pp_arena_printf(arena, "no interval at which stalls come again, among %s batches",
+                            pp_text_count(batches, CELL, (double)tl->n_cycles)));
+        return;
+    }
+    struct pp_report_finding *f = add(
+        r, arena, kind, PP_FINDING_FOUND,
+        pp_arena_printf(arena, "every %s (%s batches) a stall of %s, %zu times, %s of the time: %s",
+                        pp_text_duration(every, CELL, p->period_ns),
+                        pp_text_count(batches, CELL, round(p->period_batches)),
+                        pp_text_duration(long_, CELL, p->stall_ns), p->stalls,
+                        pp_text_percent(share, CELL, p->share), coincides(p, arena)));
+    f->next_step = periodic_next_step(p);
+    add_number(f, "period_s", p->period_ns / 1e9);
+    add_number(f, "stall_s", p->stall_ns / 1e9);
+    add_number(f, "stalls", (double)p->stalls);
+    add_number(f, "expected_stalls", (double)p->expected);
+    add_number(f, "time_share", p->share);
+    add_number(f, "phase_share", p->phase_share);
+    add_number(f, "psi_io_share", p->psi_io_share);
+    add_number(f, "p_value", p->p);
+}
+
+/* ---- the first batch ---- */
+
+static void add_first_batch(const struct pp_timeline *tl, int given_length, struct pp_arena *arena,
+                            struct pp_report *r)
+{
+    static const char kind[] = "first-batch";
+    char first[CELL], share_text[CELL], part_text[CELL];
+    if (isnan(r->first_batch_s)) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "the trainer's wait for a batch was not recorded");
+        return;
+    }
+    double opening = (double)(tl->startup_ns[PP_LANE_MAIN] + tl->startup_ns[PP_LANE_TRAINER]) / 1e9,
+           share = r->duration_s > 0 ? r->first_batch_s / r->duration_s : NAN;
+    double workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER]) / 1e9,
+           gather = (double)tl->gather_ns / 1e9;
+    double rest = fmax(r->first_batch_s - opening - workers - gather, 0);
+    const struct {
+        double s;
+        const char *what, *next_step;
+    } parts[] = {
+        {opening, "opening the data set",
+         "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file."},
+        {workers, "starting the workers",
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each."},
+        {gather, "waiting for the other ranks to begin",
+         "Start all ranks together; of those that begin late, see what they open and how long that takes."},
+        {rest, "making the first batch",
+         "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller."},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
+        most = parts[i].s > parts[most].s ? i : most;
+    int found = (given_length && r->window_s >= LEAST_WINDOW_S &&
+                 share >= pp_conditions[PP_IF_STARTUP].at_least) ||
+                r->first_batch_s >= LONG_START_S;
+    struct pp_report_finding *f = add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena, "the first batch came after %s, %s of the run; %s of it %s",
+                        pp_text_duration(first, CELL, r->first_batch_s * 1e9),
+                        pp_text_percent(share_text, CELL, share),
+                        pp_text_duration(part_text, CELL, parts[most].s * 1e9), parts[most].what));
+    f->next_step = found ? parts[most].next_step : NULL;
+    add_number(f, "first_batch_s", r->first_batch_s);
+    add_number(f, "run_share", share);
+    add_number(f, "opening_s", opening);
+    add_number(f, "workers_s", workers);
+    add_number(f, "rest_s", rest);
+}
+
+/* ---- epoch boundaries ---- */
+
+static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "epoch-boundaries";
+    char each[CELL], usual[CELL], count[CELL], share_text[CELL];
+    if (!tl->boundaries || !(r->window_s >= LEAST_WINDOW_S)) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED,
+            tl->boundaries ? "the steady state was shorter than 1 s" : "no epoch began in the steady state");
+        return;
+    }
+    double n = (double)tl->boundaries,
+           wait = tl->judged_batches ? (double)pp_timeline_exposed_ns(tl) / (double)tl->judged_batches : 0,
+           mean = (double)tl->epoch_ns / n;
+    double beyond = fmax(mean - wait, 0), share = beyond * n / (r->window_s * 1e9),
+           restart = tl->restarts ? (double)tl->restart_ns / (double)tl->restarts : 0;
+    int found = share >= BOUNDARY_SHARE, restarts = restart > beyond / 2;
+    struct pp_report_finding *f = add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena, "%s at each of %s, where other batches wait %s: %s of the time%s",
+                        pp_text_duration(each, CELL, mean),
+                        pp_text_counted(count, CELL, n, "epoch boundary", "epoch boundaries"),
+                        pp_text_duration(usual, CELL, wait), pp_text_percent(share_text, CELL, share),
+                        found && restarts ? "; the workers start again for every epoch" : ""));
+    if (found)
+        f->next_step =
+            restarts
+                ? "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."
+                : "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.";
+    add_number(f, "boundaries", n);
+    add_number(f, "wait_s", mean / 1e9);
+    add_number(f, "usual_wait_s", wait / 1e9);
+    add_number(f, "time_share", share);
+    add_number(f, "worker_restart_s", tl->restarts ? restart / 1e9 : NAN);
+}
+
+/* ---- orders and samples ---- */
+
+static void add_order(const struct pp_visits *v, struct pp_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "epoch-order";
+    char pairs[CELL], same[CELL];
+    if (v->order_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->order_unknown);
+        return;
+    }
+    pp_text_counted(pairs, CELL, (double)v->pairs, "pair of neighbouring epochs",
+                    "pairs of neighbouring epochs");
+    struct pp_report_finding *f;
+    if (v->repeated) {
+        f = add(
+            r, arena, kind, PP_FINDING_FOUND,
+            pp_arena_printf(
+                arena,
+                "epoch %u reads its samples in the order of epoch %u (%s the same), as %llu of %s do, though not by their numbers: a shuffle that is not told the epoch",
+                v->repeated_epoch, v->repeated_epoch - 1u,
+                pp_text_counted(same, CELL, (double)v->same_batches, "batch", "batches"),
+                (unsigned long long)v->repeated, pairs));
+        f->next_step =
+            "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.";
+    } else {
+        f = add(r, arena, kind, PP_FINDING_NOT_FOUND,
+                pp_arena_printf(
+                    arena,
+                    v->by_number
+                        ? "samples are read in order of their numbers: there is no shuffle to repeat (%s)"
+                        : "%s, each with an order of its own",
+                    pairs));
+    }
+    add_number(f, "compared_epochs", (double)v->pairs);
+    add_number(f, "repeated_epochs", (double)v->repeated);
+    add_number(f, "same_batches", (double)v->same_batches);
+}
+
+/* ": sample 17 of epoch 0, ..." */
+static const char *name_examples(const struct pp_visits_example *e, size_t n, struct pp_arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; i < n && text; i++)
+        text = pp_arena_printf(arena, "%s%s%llu of epoch %u", text, i ? ", " : ": sample ",
+                               (unsigned long long)e[i].sample, e[i].epoch);
+    return text ? text : "";
+}
+
+static void add_repeats(const struct pp_visits *v, struct pp_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "samples-repeated";
+    char count[CELL], of[CELL], epochs[CELL];
+    if (v->repeats_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->repeats_unknown);
+        return;
+    }
+    pp_text_counted(of, CELL, v->visits, "visit", "visits");
+    int found = v->repeats > 0;
+    struct pp_report_finding *f = add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        !found ? pp_arena_printf(arena, "%s, no sample twice in an epoch%s", of,
+                                 v->scale > 1 ? " (of the samples that were watched)" : "")
+               : pp_arena_printf(arena, "%s%s of %s came to a sample that the epoch had had already, in %s%s",
+                                 v->scale > 1 ? "about " : "", pp_text_count(count, CELL, v->repeats), of,
+                                 pp_text_counted(epochs, CELL, (double)v->repeat_epochs, "epoch", "epochs"),
+                                 name_examples(v->again, v->n_again, arena)));
+    f->next_step =
+        found
+            ? "Look at how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that begins an epoch again."
+            : NULL;
+    add_number(f, "visits", v->visits);
+    add_number(f, "repeated_visits", v->repeats);
+    add_number(f, "epochs", (double)v->repeat_epochs);
+    add_number(f, "visits_per_counted", v->scale);
+}
+
+static void add_skips(const struct pp_visits *v, struct pp_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "samples-skipped";
+    char count[CELL], of[CELL], epochs[CELL], whole[CELL];
+    if (v->skips_unknown) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->skips_unknown);
+        return;
+    }
+    int found = v->skip_epochs > 0;
+    pp_text_counted(whole, CELL, (double)v->whole_epochs, "whole epoch", "whole epochs");
+    pp_text_counted(of, CELL, v->expected, "sample", "samples");
+    struct pp_report_finding *f = add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        !found ? pp_arena_printf(arena, "%s of %s%s, none left out", whole, v->scale > 1 ? "about " : "", of)
+               : pp_arena_printf(arena, "%s%s left out of %s, of %s of %s%s", v->scale > 1 ? "about " : "",
+                                 pp_text_counted(count, CELL, v->skips, "sample was", "samples were"),
+                                 pp_text_counted(epochs, CELL, (double)v->skip_epochs, "epoch", "epochs"),
+                                 whole, of, name_examples(v->missing, v->n_missing, arena)));
+    f->next_step =
+        found
+            ? "Look at what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume past its place."
+            : NULL;
+    add_number(f, "expected_samples", v->expected);
+    add_number(f, "skipped_samples", v->skips);
+    add_number(f, "epochs", (double)v->skip_epochs);
+    add_number(f, "whole_epochs", (double)v->whole_epochs);
+    add_number(f, "samples_per_counted", v->scale);
+}
+
+/* ---- the ranks of a run ---- */
+
+static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k, struct pp_arena *arena,
+                          struct pp_report *r)
+{
+    static const char kind[] = "late-rank";
+    char steps[CELL], last[CELL], wait[CELL];
+    double share = pp_timeline_collective_share(tl);
+    if (!k->meetings) {
+        add(r, arena, kind, PP_FINDING_NOT_MEASURED,
+            tl->collective_ns ? "which rank came last to the collective steps was not recorded"
+                              : "the run met no other ranks (--collective)");
+        return;
+    }
+    int own = k->rank == k->last_rank, found = k->last_share >= pp_conditions[PP_IF_ONE_LAST].at_least;
+    struct pp_report_finding *f = add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena,
+                        "%srank %u came last to %s of %s%s; this one waited %s of its step time for others",
+                        found ? "" : "no rank is the slowest throughout: most often ", k->last_rank,
+                        pp_text_percent(last, CELL, k->last_share),
+                        pp_text_counted(steps, CELL, (double)k->meetings, "collective step",
+                                        "collective steps"),
+                        own ? ": it is this one" : "", pp_text_percent(wait, CELL, share)));
+    if (found)
+        f->next_step =
+            own ? "All other ranks go at this one's pace: what holds it up, its verdict above says."
+                : "Look into that rank's own recording: its verdict says what holds it up, and all others with it.";
+    add_number(f, "last_rank", k->last_rank);
+    add_number(f, "last_share", k->last_share);
+    add_number(f, "own_rank", k->rank);
+    add_number(f, "own_last_share", k->own_share);
+    add_number(f, "collective_steps", (double)k->meetings);
+    add_number(f, "time_share", share);
+}
+
+void pp_findings_add(const struct pp_timeline *tl, const struct pp_checks *checks, int given_length,
+                     struct pp_arena *arena, struct pp_report *r)
+{
+    add_periodic(tl, &checks->periodic, arena, r);
+    add_first_batch(tl, given_length, arena, r);
+    add_boundaries(tl, arena, r);
+    add_order(&checks->visits, arena, r);
+    add_repeats(&checks->visits, arena, r);
+    add_skips(&checks->visits, arena, r);
+    add_late_rank(tl, &checks->ranks, arena, r);
+}

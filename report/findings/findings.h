@@ -1,0 +1,26 @@
+/* report/findings/findings.h: what is looked for in every run beside the wait of its steady state, as rows of
+ * the model: each found, not found, or not measured.
+ *
+ *   periodic-stalls    stalls at a fixed interval (periodic.h)
+ *   first-batch        15 % or more of a run of given length passes before its first batch, or 10 s of any
+ *                      run
+ *   epoch-boundaries   5 % or more of the steady state passes at the first batches of epochs, beyond what
+ *                      other batches wait
+ *   epoch-order        an epoch reads its samples in the order of the one before, and not by number
+ *                      (visits.h)
+ *   samples-repeated   a sample came again in an epoch
+ *   samples-skipped    a whole epoch left samples out
+ *
+ * A finding does not change the verdict; thresholds are the verdict's own where it has them
+ * (verdict_rules.h). */
+#ifndef PP_REPORT_FINDINGS_FINDINGS_H
+#define PP_REPORT_FINDINGS_FINDINGS_H
+
+#include "report/findings/checks.h"
+
+/* Appends them to r, whose times are set. given_length: the run ended by itself, so that its start is a part
+ * of what it takes. */
+void pp_findings_add(const struct pp_timeline *timeline, const struct pp_checks *checks, int given_length,
+                     struct pp_arena *arena, struct pp_report *r);
+
+#endif

@@ -1,0 +1,322 @@
+#include "report/findings/laws.h"
+
+#include "report/source/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One thread's account. Spans come in order of their ends. */
+struct account {
+    pp_lane lane;
+    const char *name;
+    uint64_t last_start_ns, last_end_ns;
+    double twice_ns;        /* under two spans that do not nest */
+    double all_ns, used_ns; /* of its measured spans: length; CPU time and run-queue delay */
+    double cpu_ns;
+    int nested, merged, rolled_up; /* spans that stand for several, of a batch or of any, at a lower detail */
+};
+
+/* What a queue's spans say: when batches came (in) and went (out). */
+struct passage {
+    double in_sum, out_sum; /* of moments, in ns since the trainer began */
+    uint64_t in, out;
+};
+
+struct pp_laws_pass {
+    const struct pp_timeline *tl;
+    struct account *accounts;
+    const struct pp_thread_row *threads;
+    size_t n_threads;
+    uint64_t begun_ns, ended_ns;
+    uint64_t *finished_ns; /* by batch: end of its collate; 0: not seen */
+    size_t batches, room;
+    struct passage ready, device;
+};
+
+#define MOST_BATCHES (UINT32_C(1) << 24) /* 128 MiB of moments; beyond, the ready queue is not checked */
+#define ALLOWED 0.05
+
+/* ---- adding spans ---- */
+
+struct pp_laws_pass *pp_laws_begin(const struct pp_source *source, const struct pp_timeline *tl)
+{
+    struct pp_laws_pass *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    p->tl = tl;
+    p->begun_ns = UINT64_MAX;
+    p->n_threads = source->threads(source->ctx, &p->threads);
+    p->accounts = calloc(p->n_threads + 1, sizeof(*p->accounts));
+    if (!p->accounts) {
+        free(p);
+        return NULL;
+    }
+    for (size_t i = 0; i < p->n_threads; i++) {
+        p->accounts[i].lane = p->threads[i].lane;
+        p->accounts[i].name = p->threads[i].name ? p->threads[i].name : "";
+    }
+    return p;
+}
+
+static void add_to_account(struct account *a, const struct pp_timeline *tl, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    if (s->start_ns < tl->start_ns || end > tl->end_ns)
+        return;
+    if (a->last_end_ns > s->start_ns) {
+        int inside = s->start_ns >= a->last_start_ns && end <= a->last_end_ns,
+            around = s->start_ns <= a->last_start_ns && end >= a->last_end_ns;
+        a->nested |= inside || around;
+        if (!inside && !around && s->start_ns > a->last_start_ns)
+            a->twice_ns += (double)(a->last_end_ns - s->start_ns);
+    }
+    if (end >= a->last_end_ns) {
+        a->last_start_ns = s->start_ns;
+        a->last_end_ns = end;
+    }
+    a->cpu_ns += (s->flags & PP_SPAN_HAS_CPU) ? (double)s->cpu_ns : 0;
+    if ((s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) == (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) {
+        a->all_ns += (double)s->dur_ns;
+        a->used_ns += (double)(s->cpu_ns + s->run_delay_ns);
+    }
+}
+
+static int keep_finished(struct pp_laws_pass *p, uint32_t batch, uint64_t end)
+{
+    if (batch >= MOST_BATCHES)
+        return 1;
+    if (batch >= p->room) {
+        size_t room = p->room ? p->room : 1024;
+        while (room <= batch)
+            room *= 2;
+        uint64_t *grown = realloc(p->finished_ns, room * sizeof(*grown));
+        if (!grown)
+            return 0;
+        memset(grown + p->room, 0, (room - p->room) * sizeof(*grown));
+        p->finished_ns = grown;
+        p->room = room;
+    }
+    p->finished_ns[batch] = end;
+    p->batches = batch >= p->batches ? (size_t)batch + 1 : p->batches;
+    return 1;
+}
+
+static void note(double *sum, uint64_t *n, uint64_t t)
+{
+    *sum += (double)t;
+    ++*n;
+}
+
+static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    p->ended_ns = end > p->ended_ns ? end : p->ended_ns;
+    if (lane == PP_LANE_TRAINER && s->phase != PP_PHASE_STARTUP && s->start_ns < p->begun_ns)
+        p->begun_ns = s->start_ns;
+    if (s->batch == PP_NO_BATCH)
+        return 1;
+    if (lane == PP_LANE_WORKER && s->phase == PP_PHASE_COLLATE)
+        return keep_finished(p, s->batch, end);
+    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_GET_WAIT)
+        note(&p->ready.out_sum, &p->ready.out, end);
+    if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D &&
+        end <= p->tl->end_ns) /* when the trainer has gone its queue takes no more */
+        note(&p->device.in_sum, &p->device.in, end);
+    if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY))
+        note(&p->device.out_sum, &p->device.out, end);
+    return 1;
+}
+
+int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    size_t at = 0;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    if (at == p->n_threads)
+        return 0;
+    struct account *a = &p->accounts[at];
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED))
+            continue;
+        a->merged |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->phase >= PP_PHASE_READ &&
+                     s->phase <= PP_PHASE_TRANSFORM;
+        a->rolled_up |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH;
+        add_to_account(a, p->tl, s);
+        if (!add_to_queues(p, a->lane, s))
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- utilisation ---- */
+
+static void say(struct pp_laws *out, enum pp_law law, double off, const char *where)
+{
+    if (isnan(out->off[law]) || off > out->off[law]) {
+        out->off[law] = fmax(off, 0);
+        out->where[law] = where ? where : "";
+    }
+}
+
+static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, struct pp_arena *arena,
+                              struct pp_laws *out)
+{
+    double window_ns = (double)(p->tl->end_ns - p->tl->start_ns), cpu_ns = 0;
+    int nested = 0, seen = 0;
+    for (size_t i = 0; i < p->n_threads && window_ns > 0; i++) {
+        const struct account *a = &p->accounts[i];
+        nested |= a->nested;
+        cpu_ns += a->cpu_ns;
+        if (a->lane == PP_LANE_MAIN || a->merged || a->rolled_up || !a->last_end_ns)
+            continue;
+        seen = 1;
+        say(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
+            pp_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
+        say(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
+            pp_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time", a->name));
+    }
+    if (seen && !nested && usable_cpus > 0)
+        say(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
+            pp_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable", cpu_ns / window_ns,
+                            usable_cpus));
+}
+
+/* ---- service rate ---- */
+
+static double number(const struct pp_report *r, const char *key)
+{
+    const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, key);
+    return pair && pair->value && pair->value[0] ? atof(pair->value) : NAN;
+}
+
+/* Samples that can be between the workers' first touch and the trainer: slots (loader.h) and device buffers.
+ * NAN: a loader whose prefetch is not known. */
+static double most_in_flight(const struct pp_report *r)
+{
+    double buffers = number(r, "copy_buffers");
+    return (number(r, "workers") * number(r, "prefetch") + 1 + (isnan(buffers) ? 2 : buffers)) *
+           number(r, "batch_size");
+}
+
+static void bound(struct pp_laws *out, const char *who, double share)
+{
+    if (share > 0 && !(share <= out->bound_share)) {
+        out->bound_share = share;
+        out->bound = who;
+    }
+}
+
+static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r,
+                          struct pp_arena *arena, struct pp_laws *out)
+{
+    double got = (double)p->tl->window_samples, in_flight = most_in_flight(r), made = 0, busy_ns = 0,
+           window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    int rolled_up = 0;
+    for (size_t i = 0; i < p->n_threads; i++)
+        rolled_up |= p->accounts[i].lane == PP_LANE_WORKER && p->accounts[i].rolled_up;
+    for (size_t i = 0; i < t->n_threads; i++)
+        if (t->threads[i].lane == PP_LANE_WORKER) {
+            made += (double)t->threads[i].samples;
+            busy_ns += t->threads[i].busy_ns;
+        }
+    double trainer = (double)(p->tl->step_ns + p->tl->sync_ns) / (double)p->tl->judged_batches *
+                     (double)p->tl->window_batches / window_ns;
+    const struct pp_tally_phase *h2d = t->phase[PP_LANE_COPY][PP_PHASE_H2D];
+    if (!p->tl->has_steady_state || rolled_up)
+        return; /* which samples were made in the window is not known */
+    bound(out, "the trainer's step", trainer);
+    if (pp_timeline_collective_share(p->tl) >=
+        ALLOWED) /* its own steps and the wait for another's: what the slowest rank takes */
+        bound(out, "the slowest rank",
+              trainer + (double)p->tl->collective_ns / (double)p->tl->judged_batches *
+                            (double)p->tl->window_batches / window_ns);
+    bound(out, "the copy lane",
+          h2d && t->lane_threads[PP_LANE_COPY]
+              ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY]
+              : NAN);
+    bound(out, "the workers",
+          made > 0 && got > 0 ? got / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns)
+                              : NAN);
+    if (!(made > 0) || !(got > 0) || isnan(in_flight))
+        return;
+    say(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
+        pp_arena_printf(arena,
+                        "the workers made %.0f samples and the trainer got %.0f, with %.0f at most in flight",
+                        made, got, in_flight));
+    say(out, PP_LAW_SERVICE,
+        (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
+        pp_arena_printf(arena,
+                        "the trainer got more samples than %zu workers can make at the cost they recorded",
+                        t->lane_threads[PP_LANE_WORKER]));
+}
+
+/* ---- Little ---- */
+
+/* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no
+ * more: what a slow read still holds up then never comes. */
+static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
+{
+    struct passage q = p->ready;
+    uint64_t latest = 0;
+    for (size_t b = 0; b < p->batches; b++) {
+        uint64_t t = p->finished_ns[b];
+        latest = t > latest ? t : latest;
+        uint64_t came = in_order ? latest : t;
+        if (t && came <= p->tl->end_ns)
+            note(&q.in_sum, &q.in, came);
+    }
+    return q;
+}
+
+static void check_queue(const struct pp_laws_pass *p, const struct pp_report_queue *measured,
+                        const struct passage *q, struct pp_arena *arena, struct pp_laws *out)
+{
+    double time_ns = (double)(p->ended_ns - p->begun_ns), gets = (double)measured->gets,
+           left = (double)q->in - (double)q->out;
+    if (gets < 20 || fabs((double)q->out - gets) > ALLOWED * gets ||
+        fabs(left - ((double)measured->puts - gets)) > ALLOWED * gets)
+        return; /* not every batch's passage was recorded */
+    double depth = (q->out_sum - q->in_sum + left * (double)p->ended_ns) / time_ns;
+    /* of fewer than one batch, hand-over times are what is seen: they are taken as parts of one */
+    double off = fabs(depth - measured->mean_depth) / fmax(fmax(depth, measured->mean_depth), 1);
+    say(out, PP_LAW_LITTLE, off,
+        pp_arena_printf(arena, "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g",
+                        measured->name, measured->mean_depth, depth));
+}
+
+static void check_little(const struct pp_laws_pass *p, const struct pp_report *r, struct pp_arena *arena,
+                         struct pp_laws *out)
+{
+    const struct pp_report_pair *order = pp_rows_find(r->config, r->n_config, "out_of_order");
+    int in_order = !(order && order->value && strcmp(order->value, "true") == 0);
+    if (p->begun_ns >= p->ended_ns)
+        return;
+    struct passage ready = ready_passage(p, in_order);
+    for (size_t i = 0; i < r->n_queues; i++) {
+        if (strcmp(r->queues[i].name, "ready") == 0)
+            check_queue(p, &r->queues[i], &ready, arena, out);
+        if (strcmp(r->queues[i].name, "device") == 0)
+            check_queue(p, &r->queues[i], &p->device, arena, out);
+    }
+}
+
+void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const struct pp_report *r,
+                 struct pp_arena *arena, struct pp_laws *out)
+{
+    *out = (struct pp_laws){.bound_share = NAN};
+    for (int i = 0; i < PP_LAWS; i++) {
+        out->off[i] = NAN;
+        out->where[i] = "";
+    }
+    if (!p)
+        return;
+    const struct pp_report_pair *cpus = pp_rows_find(r->environment, r->n_environment, "usable_cpus");
+    check_utilisation(p, cpus && cpus->value ? atof(cpus->value) : NAN, arena, out);
+    check_service(p, tally, r, arena, out);
+    check_little(p, r, arena, out);
+    free(p->finished_ns);
+    free(p->accounts);
+    free(p);
+}

@@ -1,0 +1,365 @@
+#include "report/findings/visits.h"
+
+#include "probe/base/rng.h"
+#include "report/findings/watch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BATCHES (UINT32_C(1) << 21)
+#define SAME_PART \
+    0.9 /* of the batches two epochs both have: the last ones may have been on their way when the run ended \
+         */
+#define CHANCE 13.8155106 /* ln(1e6) */
+enum { AHEAD = 32 };      /* spans: a few hundred ns */
+#define MOST_REPEATS 0.5  /* of the visits: beyond, epochs are not told, or each worker reads everything */
+
+struct batch {
+    uint64_t hash, least, most;
+    uint32_t n;
+    uint16_t epoch;
+};
+
+struct thread {
+    uint64_t sample;
+    uint32_t batch;
+    uint16_t epoch;
+    int any, failed; /* failed: what it had in hand could not be used, so what comes next may stand for it */
+};
+
+struct pp_visits_pass {
+    const struct pp_timeline *tl;
+    const struct pp_thread_row *threads;
+    size_t n_threads, n_batches, room;
+    struct thread *hands;
+    struct batch *batches;
+    struct pp_watch watch;
+    pp_phase phase; /* whose spans are visits; PP_PHASE_NONE: none name samples */
+    int merged, substitutes, with_replacement, cached, resumed;
+    double per_epoch, slack; /* samples of a whole epoch, and how many fewer are fine; NAN: not known */
+    double visits, repeats;
+    uint8_t repeat_epoch[(UINT16_MAX + 1) / 8];
+    struct pp_visits_example again[PP_VISITS_EXAMPLES];
+    size_t n_again;
+    uint16_t last_epoch;
+};
+
+/* ---- what the recording says of itself ---- */
+
+static int is(const struct pp_source *s, const char *key, const char *value)
+{
+    const char *text = s->meta(s->ctx, "config", key);
+    return text && strcmp(text, value) == 0;
+}
+
+static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
+{
+    const char *resume = s->meta(s->ctx, "config", "resume");
+    double samples = pp_source_number(s, "config", "dataset_samples", NAN),
+           ranks = pp_source_number(s, "config", "world_size", 1);
+    p->resumed = resume && resume[0];
+    p->substitutes = is(s, "on_error", "substitute");
+    p->with_replacement = is(s, "sampler", "weighted");
+    p->cached = is(s, "cached_batches", "true");
+    p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
+    p->slack = is(s, "drop_last", "true") ? pp_source_number(s, "config", "batch_size", 1) - 1 : 0;
+}
+
+struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *tl)
+{
+    static const pp_phase order[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM};
+    struct pp_visits_pass *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    p->tl = tl;
+    p->n_threads = source->threads(source->ctx, &p->threads);
+    p->hands = calloc(p->n_threads + 1, sizeof(*p->hands));
+    if (!p->hands) {
+        free(p);
+        return NULL;
+    }
+    for (size_t i = 0; i < 3 && p->phase == PP_PHASE_NONE; i++)
+        if (tl->sample_phases >> order[i] & 1)
+            p->phase = order[i];
+    p->merged = tl->merged_samples;
+    read_config(p, source);
+    return p;
+}
+
+/* ---- adding spans ---- */
+
+static int note_batch(struct pp_visits_pass *p, uint32_t batch, uint16_t epoch, uint64_t sample)
+{
+    if (batch >= MOST_BATCHES)
+        return 1;
+    if (batch >= p->room) {
+        size_t room = p->room ? p->room : 1024;
+        while (room <= batch)
+            room *= 2;
+        struct batch *grown = realloc(p->batches, room * sizeof(*grown));
+        if (!grown)
+            return 0;
+        memset(grown + p->room, 0, (room - p->room) * sizeof(*grown));
+        p->batches = grown;
+        p->room = room;
+    }
+    struct batch *b = &p->batches[batch];
+    b->least = b->n && b->least < sample ? b->least : sample;
+    b->most = b->n && b->most > sample ? b->most : sample;
+    b->hash += pp_mix64(sample + 0xd1342543de82ef95u);
+    b->n++;
+    b->epoch = epoch;
+    p->n_batches = batch >= p->n_batches ? (size_t)batch + 1 : p->n_batches;
+    return 1;
+}
+
+static int visit(struct pp_visits_pass *p, const struct pp_span *s)
+{
+    enum pp_watch_answer seen = pp_watch_see(&p->watch, s->sample, s->epoch);
+    p->visits++;
+    p->last_epoch = s->epoch > p->last_epoch ? s->epoch : p->last_epoch;
+    if (seen == PP_WATCH_AGAIN) {
+        p->repeats += pp_watch_scale(&p->watch);
+        p->repeat_epoch[s->epoch / 8] |= (uint8_t)(1u << s->epoch % 8);
+        if (p->n_again < PP_VISITS_EXAMPLES)
+            p->again[p->n_again++] = (struct pp_visits_example){s->sample, s->epoch};
+    }
+    return seen != PP_WATCH_NO_MEMORY &&
+           (s->batch == PP_NO_BATCH || note_batch(p, s->batch, s->epoch, s->sample));
+}
+
+static int add_span(struct pp_visits_pass *p, struct thread *t, const struct pp_span *s)
+{
+    int named = s->sample != PP_NO_SAMPLE && !(s->flags & (PP_SPAN_COUNT | PP_SPAN_UNFINISHED)), ok = 1;
+    if (s->phase != p->phase || !named || (s->flags & PP_SPAN_RETRY)) {
+        t->failed |= named && (s->flags & PP_SPAN_ERROR) && s->phase != PP_PHASE_COUNTER;
+        return 1;
+    }
+    int same = t->any && t->sample == s->sample && t->batch == s->batch &&
+               t->epoch == s->epoch; /* read in several parts */
+    int substitute = p->substitutes && t->failed && t->batch == s->batch;
+    if (!same && !substitute)
+        ok = visit(p, s);
+    *t = (struct thread){.sample = s->sample,
+                         .batch = s->batch,
+                         .epoch = s->epoch,
+                         .any = 1,
+                         .failed = (s->flags & PP_SPAN_ERROR) != 0};
+    return ok;
+}
+
+int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    size_t at = 0;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    if (at == p->n_threads || p->phase == PP_PHASE_NONE ||
+        (p->threads[at].lane != PP_LANE_WORKER && p->threads[at].lane != PP_LANE_READER))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n && spans[i + AHEAD].phase == p->phase)
+            pp_watch_expect(&p->watch, spans[i + AHEAD].sample);
+        if (!add_span(p, &p->hands[at], &spans[i]))
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- order ---- */
+
+/* Two neighbouring epochs, batch by batch. */
+struct comparison {
+    uint64_t compared, same;
+    double chance;              /* -ln of what shuffles agree with */
+    double ranges, least, most; /* ranges: of sample numbers, of each batch, summed up */
+    uint64_t rising;            /* batches that begin behind the one before */
+};
+
+static uint32_t first_batch(const struct pp_timeline *tl, size_t epoch)
+{
+    return epoch < tl->n_epoch_first ? tl->epoch_first[epoch] : UINT32_MAX;
+}
+
+static const struct batch *batch_of(const struct pp_visits_pass *p, uint64_t number, size_t epoch)
+{
+    const struct batch *b = number < p->n_batches && number <= p->tl->last_batch ? &p->batches[number] : NULL;
+    return b && b->n && b->epoch == epoch ? b : NULL;
+}
+
+static struct comparison compare(const struct pp_visits_pass *p, size_t epoch)
+{
+    struct comparison c = {.least = INFINITY};
+    uint32_t now = first_batch(p->tl, epoch), before = first_batch(p->tl, epoch - 1);
+    const struct batch *a, *b, *last = NULL;
+    double samples = 0;
+    if (now == UINT32_MAX || before == UINT32_MAX || before >= now)
+        return c;
+    for (uint64_t i = 0;
+         before + i < now && (a = batch_of(p, before + i, epoch - 1)) && (b = batch_of(p, now + i, epoch));
+         i++) {
+        int same = a->n == b->n && a->hash == b->hash;
+        c.compared++;
+        c.same += (uint64_t)same;
+        samples += same ? b->n : 0;
+        c.chance -= same ? lgamma(b->n + 1.0) : 0;
+        c.ranges += (double)(b->most - b->least);
+        c.least = fmin(c.least, (double)b->least);
+        c.most = fmax(c.most, (double)b->most);
+        c.rising += last && b->least > last->least;
+        last = b;
+    }
+    c.chance += lgamma(samples + 1);
+    return c;
+}
+
+/* Batches that span few numbers, in rising order. */
+static int is_by_number(const struct comparison *c)
+{
+    return c->compared >= 2 && c->ranges <= 1.05 * (c->most - c->least) &&
+           (double)c->rising >= SAME_PART * (double)(c->compared - 1);
+}
+
+static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
+{
+    int possible = 0, by_number = 0;
+    for (size_t e = 1; e < p->tl->n_epoch_first; e++) {
+        struct comparison c = compare(p, e);
+        if (c.compared == 0)
+            continue;
+        possible = 1;
+        if (c.compared < 2)
+            continue; /* an epoch of one batch has but one order that can be told */
+        out->pairs++;
+        if (is_by_number(&c)) {
+            by_number++;
+            continue;
+        }
+        if ((double)c.same >= SAME_PART * (double)c.compared && c.chance >= CHANCE && out->repeated++ == 0) {
+            out->repeated_epoch = (uint16_t)e;
+            out->same_batches = c.same;
+        }
+    }
+    out->by_number = by_number > 0;
+    if (out->pairs == 0)
+        out->order_unknown =
+            possible
+                ? "the epochs have one batch in common, or are of one batch"
+                : "only one epoch was read far enough to be compared, or its spans carry no batch numbers";
+}
+
+/* ---- samples ---- */
+
+static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
+{
+    out->visits = p->visits;
+    out->repeats = p->repeats;
+    out->n_again = p->n_again;
+    memcpy(out->again, p->again, sizeof(p->again));
+    for (size_t e = 0; e <= UINT16_MAX; e++)
+        out->repeat_epochs += p->repeat_epoch[e / 8] >> e % 8 & 1;
+    if (p->with_replacement)
+        out->repeats_unknown = "the sampler draws with replacement, so samples come again on purpose";
+    else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
+        out->repeats_unknown =
+            "most samples came more than once and all spans name epoch 0: either the epoch is not told (pp_lap.epoch), or each worker reads the whole data set";
+}
+
+/* An epoch that began and ended in the recording. */
+static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
+{
+    uint32_t first = first_batch(p->tl, epoch);
+    int begun = first != UINT32_MAX &&
+                (first == 0 ? !p->resumed : epoch > 0 && first_batch(p->tl, (size_t)epoch - 1) != UINT32_MAX);
+    return begun && first_batch(p->tl, (size_t)epoch + 1) != UINT32_MAX;
+}
+
+/* Watched samples seen in each epoch from `from` on. */
+static void count_seen(const struct pp_visits_pass *p, uint16_t from, double seen[PP_WATCH_EPOCHS])
+{
+    memset(seen, 0, PP_WATCH_EPOCHS * sizeof(*seen));
+    for (size_t i = 0; i < p->watch.room; i++) {
+        const struct pp_watch_entry *w = &p->watch.entries[i];
+        for (uint32_t bits = w->used ? w->seen : 0; bits; bits &= bits - 1) {
+            int epoch = w->newest - __builtin_ctz(bits);
+            if (epoch >= from)
+                seen[epoch - from]++;
+        }
+    }
+}
+
+/* The smallest sample numbers that the reference epoch had and this one has not. */
+static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_t reference,
+                         struct pp_visits *out)
+{
+    for (size_t i = 0; i < p->watch.room; i++) {
+        const struct pp_watch_entry *w = &p->watch.entries[i];
+        if (!w->used || pp_watch_was_seen(w, epoch) || !pp_watch_was_seen(w, reference))
+            continue;
+        size_t at = out->n_missing < PP_VISITS_EXAMPLES ? out->n_missing++ : PP_VISITS_EXAMPLES - 1;
+        if (at == PP_VISITS_EXAMPLES - 1 && out->missing[at].sample && w->sample > out->missing[at].sample)
+            continue;
+        for (; at > 0 && out->missing[at - 1].sample > w->sample; at--)
+            out->missing[at] = out->missing[at - 1];
+        out->missing[at] = (struct pp_visits_example){w->sample, epoch};
+    }
+}
+
+static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visits *out)
+{
+    double seen[PP_WATCH_EPOCHS], scale = pp_watch_scale(&p->watch), largest = 0;
+    uint16_t from = p->last_epoch >= PP_WATCH_EPOCHS ? (uint16_t)(p->last_epoch - PP_WATCH_EPOCHS + 1) : 0,
+             best = from;
+    count_seen(p, from, seen);
+    for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
+        seen[e - from] = is_whole(p, e) ? seen[e - from] : NAN;
+        out->whole_epochs += !isnan(seen[e - from]);
+        if (seen[e - from] > largest)
+            largest = seen[e - from], best = e;
+    }
+    out->expected = isnan(p->per_epoch) ? largest * scale : p->per_epoch;
+    double fewest = scale > 1 ? largest * scale
+                              : out->expected - p->slack; /* an estimate is held against the largest epoch's,
+                                                             of the same watched samples */
+    for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
+        double missing = fewest - seen[e - from] * scale;
+        if (!(missing > 0))
+            continue;
+        out->skips += missing;
+        if (out->skip_epochs++ == 0)
+            name_missing(p, e, best, out);
+    }
+    if (p->with_replacement)
+        out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out on purpose";
+    else if (p->cached)
+        out->skips_unknown = "batches were delivered again without being read (--cached-batches)";
+    else if (lost || p->merged)
+        out->skips_unknown = lost ? "spans are missing from the recording"
+                                  : "a part of the samples was recorded as sums (--detail)";
+    else if (out->whole_epochs == 0)
+        out->skips_unknown = "no epoch was read from its first batch to its last";
+    else if (isnan(p->per_epoch) && out->whole_epochs < 2)
+        out->skips_unknown =
+            "one whole epoch, and the recording does not say how many samples it should have";
+}
+
+void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
+{
+    *out = (struct pp_visits){.scale = 1};
+    if (!p)
+        return;
+    out->scale = pp_watch_scale(&p->watch);
+    if (p->phase == PP_PHASE_NONE)
+        out->order_unknown = out->repeats_unknown = out->skips_unknown =
+            p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
+                      : "no span of the workers names a sample";
+    else {
+        judge_order(p, out);
+        judge_repeats(p, out);
+        judge_skips(p, lost, out);
+    }
+    pp_watch_free(&p->watch);
+    free(p->batches);
+    free(p->hands);
+    free(p);
+}

@@ -1,0 +1,292 @@
+#include "report/gpu/gpu.h"
+
+#include "report/gpu/gpu_counters.h"
+#include "report/gpu/gpu_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DROPPED \
+    0.01 /* of the records, as of spans: a fifth of the smallest share that decides (5 %) \
+          */
+
+struct split {
+    const struct pp_gpu_rows *rows;
+    uint64_t from_ns, to_ns; /* the window */
+    double idle_ns[PP_GPU_IDLES], busy_ns;
+    size_t next_sync, next_blocking; /* what is before them ended before the stretch in hand */
+};
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static double length(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) : 0;
+}
+
+/* ---- one idle stretch ---- */
+
+/* Of [from, to], the part in which that thread blocked in a synchronising call. A thread makes one call at a
+ * time, so parts do not overlap. */
+static double synchronised(const struct split *s, uint32_t thread, uint64_t from, uint64_t to)
+{
+    double ns = 0;
+    for (size_t i = s->next_sync; i < s->rows->n_syncs && s->rows->syncs[i].start_ns < to; i++)
+        if (s->rows->syncs[i].thread == thread)
+            ns += length(later(from, s->rows->syncs[i].start_ns), earlier(to, s->rows->syncs[i].end_ns));
+    return ns;
+}
+
+/* A part of a stretch before the launch, less what of it was synchronisation. */
+static void add_part(struct split *s, enum pp_gpu_idle kind, uint32_t thread, uint64_t from, uint64_t to)
+{
+    double ns = length(from, to), sync = synchronised(s, thread, from, to);
+    s->idle_ns[PP_GPU_IDLE_SYNC] += sync;
+    s->idle_ns[kind] += ns - sync;
+}
+
+/* Launched, and not begun. */
+static void add_launched(struct split *s, uint64_t from, uint64_t to)
+{
+    double copying = 0;
+    for (size_t i = s->next_blocking; i < s->rows->n_blocking && s->rows->blocking[i].start_ns < to; i++)
+        copying += length(later(from, s->rows->blocking[i].start_ns),
+                          earlier(to, s->rows->blocking[i].end_ns));
+    s->idle_ns[PP_GPU_IDLE_COPY] += copying;
+    s->idle_ns[PP_GPU_IDLE_LAUNCH] += length(from, to) - copying;
+}
+
+/* [from, to] before kernel k of the trainer (NULL: none came). */
+static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_gpu_kernel *k)
+{
+    uint64_t copy_from = 0, copy_to = 0;
+    if (!k || !k->launch_ns) {
+        s->idle_ns[PP_GPU_IDLE_OTHER] += length(from, to);
+        return;
+    }
+    /* A call that began after the launch waits for this kernel, and delays nothing. */
+    uint64_t launch = earlier(later(k->launch_ns, from), to);
+    if (!pp_gpu_copy_of(s->rows, k->batch, &copy_from, &copy_to)) {
+        add_part(s, PP_GPU_IDLE_OTHER, k->thread, from, launch);
+        add_launched(s, launch, to);
+        return;
+    }
+    copy_from = earlier(later(copy_from, from), to);
+    copy_to = earlier(later(copy_to, copy_from), to);
+    launch = later(launch,
+                   copy_to); /* a launch before its data is there is one that waits for it in its stream */
+    add_part(s, PP_GPU_IDLE_DATA, k->thread, from, copy_from);
+    s->idle_ns[PP_GPU_IDLE_COPY] += length(copy_from, copy_to);
+    add_part(s, PP_GPU_IDLE_LAUNCH, k->thread, copy_to, launch);
+    add_launched(s, launch, to);
+}
+
+/* ---- the window ---- */
+
+/* The trainer's first kernel from t on; *cursor moves on with t. */
+static const struct pp_gpu_kernel *awaited(const struct pp_gpu_rows *rows, size_t *cursor, uint64_t t)
+{
+    while (*cursor < rows->n_kernels &&
+           (!rows->kernels[*cursor].trainer || rows->kernels[*cursor].start_ns < t))
+        ++*cursor;
+    return *cursor < rows->n_kernels ? &rows->kernels[*cursor] : NULL;
+}
+
+static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cursor)
+{
+    if (from >= to)
+        return;
+    while (s->next_sync < s->rows->n_syncs && s->rows->syncs[s->next_sync].end_ns <= from)
+        s->next_sync++;
+    while (s->next_blocking < s->rows->n_blocking && s->rows->blocking[s->next_blocking].end_ns <= from)
+        s->next_blocking++;
+    divide(s, from, to, awaited(s->rows, cursor, to));
+}
+
+/* Busy is the union of all kernels; what lies between is idle. */
+static void split_window(struct split *s)
+{
+    uint64_t at = s->from_ns;
+    size_t cursor = 0;
+    for (size_t i = 0; i < s->rows->n_kernels && at < s->to_ns; i++) {
+        const struct pp_gpu_kernel *k = &s->rows->kernels[i];
+        uint64_t start = earlier(k->start_ns, s->to_ns), end = earlier(k->end_ns, s->to_ns);
+        idle_stretch(s, at, start, &cursor);
+        s->busy_ns += length(later(at, start), end);
+        at = later(at, end);
+    }
+    idle_stretch(s, at, s->to_ns, &cursor);
+}
+
+/* ---- copies, calls ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pp_gpu_copy *x = a, *y = b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* Of n copies (by start), the time in which a kernel ran as well: kernels and copies both go forward. */
+static double overlapped(const struct pp_gpu_rows *rows, const struct pp_gpu_copy *copies, size_t n)
+{
+    double ns = 0;
+    size_t first = 0;
+    for (size_t i = 0; i < n; i++) {
+        while (first < rows->n_kernels && rows->kernels[first].end_ns <= copies[i].start_ns)
+            first++;
+        for (size_t k = first; k < rows->n_kernels && rows->kernels[k].start_ns < copies[i].end_ns; k++)
+            ns += length(later(copies[i].start_ns, rows->kernels[k].start_ns),
+                         earlier(copies[i].end_ns, rows->kernels[k].end_ns));
+    }
+    return ns;
+}
+
+static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct pp_report_gpu *g)
+{
+    double ns = 0, pageable = 0, blocking = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < s->rows->n_copies; i++)
+        if (s->rows->copies[i].start_ns >= s->from_ns && s->rows->copies[i].start_ns < s->to_ns)
+            copies[n++] = s->rows->copies[i];
+    qsort(copies, n, sizeof(*copies), by_start);
+    for (size_t i = 0; i < n; i++) {
+        ns += length(copies[i].start_ns, copies[i].end_ns);
+        g->copied_bytes += copies[i].bytes;
+        pageable += copies[i].pageable ? (double)copies[i].bytes : 0;
+        blocking += copies[i].blocking;
+    }
+    g->copies = n;
+    double under = fmin(overlapped(s->rows, copies, n), ns), window = length(s->from_ns, s->to_ns),
+           hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
+    g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;
+    g->overlap_share = ns > 0 ? under / ns : NAN;
+    g->overlap_gain = hidden < window ? window / (window - hidden) - 1 : NAN;
+    g->pageable_share = g->copied_bytes ? pageable / (double)g->copied_bytes : NAN;
+    g->blocking_share = n ? blocking / (double)n : NAN;
+}
+
+static int launches(const struct pp_gpu_rows *rows, uint32_t thread)
+{
+    for (size_t i = 0; i < rows->n_kernels; i++)
+        if (rows->kernels[i].trainer && rows->kernels[i].thread == thread)
+            return 1;
+    return 0;
+}
+
+static void sum_steps(const struct split *s, struct pp_report_gpu *g)
+{
+    uint32_t batch = UINT32_MAX, waiter = UINT32_MAX;
+    uint64_t steps = 0, syncs = 0;
+    double ns = 0;
+    int waits = 0;
+    for (size_t i = 0; i < s->rows->n_kernels; i++) {
+        const struct pp_gpu_kernel *k = &s->rows->kernels[i];
+        if (!k->trainer || k->start_ns < s->from_ns || k->start_ns >= s->to_ns)
+            continue;
+        steps += steps == 0 || k->batch != batch || batch == UINT32_MAX;
+        batch = k->batch;
+        ns += length(k->start_ns, k->end_ns);
+        g->kernels++;
+    }
+    for (size_t i = 0; i < s->rows->n_syncs; i++) {
+        const struct pp_gpu_sync *y = &s->rows->syncs[i];
+        if (!y->whole || y->thread == UINT32_MAX || y->start_ns < s->from_ns || y->start_ns >= s->to_ns)
+            continue;
+        if (y->thread != waiter) {
+            waiter = y->thread;
+            waits = launches(s->rows, waiter);
+        }
+        syncs += waits != 0;
+    }
+    g->kernel_ns = steps ? ns / (double)steps : NAN;
+    g->syncs_per_step = steps ? (double)syncs / (double)steps : NAN;
+}
+
+/* ---- the model ---- */
+
+static double meta_num(const struct pp_source *source, const char *key)
+{
+    double v;
+    return source->meta_num(source->ctx, "gpu", key, &v) ? v : NAN;
+}
+
+static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl,
+                           const struct pp_gpu_rows *rows, const char *activity, struct pp_arena *arena)
+{
+    double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
+    size_t kernels = 0;
+    for (size_t i = 0; i < rows->n_kernels; i++)
+        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns &&
+                   rows->kernels[i].start_ns < tl->end_ns;
+    if (!activity)
+        return "the recording does not say whether the GPU was looked at";
+    if (strncmp(activity, "not recorded", 12) == 0)
+        return activity;
+    if (dropped > MOST_DROPPED * (kept + dropped))
+        return pp_arena_printf(
+            arena, "%.0f of %.0f records were dropped, more than the 1 %% that leaves shares intact", dropped,
+            kept + dropped);
+    if (!tl->has_trainer || tl->end_ns <= tl->start_ns || !kernels)
+        return "no kernel of a step ran in the steady state (--step cuda runs one)";
+    return NULL;
+}
+
+static void measure(const struct pp_timeline *tl, const struct pp_gpu_rows *rows, struct pp_gpu_copy *copies,
+                    struct pp_report_gpu *g)
+{
+    struct split s = {.rows = rows, .from_ns = tl->start_ns, .to_ns = tl->end_ns};
+    double window = length(s.from_ns, s.to_ns);
+    split_window(&s);
+    g->busy_share = s.busy_ns / window;
+    for (int i = 0; i < PP_GPU_IDLES; i++)
+        g->idle_share[i] = s.idle_ns[i] / window;
+    sum_copies(&s, copies, g);
+    sum_steps(&s, g);
+}
+
+pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline *tl, struct pp_arena *arena,
+                       const struct pp_report_gpu **out, struct pp_err *err)
+{
+    const char *kind = source->meta(source->ctx, "config", "device_kind"),
+               *activity = source->meta(source->ctx, "gpu", "activity");
+    struct pp_gpu_rows rows;
+    *out = NULL;
+    if (!activity && !(kind && strcmp(kind, "cuda") == 0))
+        return PP_OK;
+    struct pp_report_gpu *g = pp_arena_alloc(arena, sizeof(*g));
+    pp_status st = pp_gpu_rows_read(source, tl->start_ns, tl->end_ns, &rows, err);
+    struct pp_gpu_copy *copies = st == PP_OK ? pp_arena_alloc(arena, (rows.n_copies + 1) * sizeof(*copies))
+                                             : NULL;
+    if (st == PP_OK && g && copies) { /* an arena without memory fails the report as a whole */
+        *g = (struct pp_report_gpu){.name = pp_arena_copy(arena,
+                                                          source->meta(source->ctx, "config", "device_name")),
+                                    .activity = pp_arena_copy(arena, activity ? activity : "not recorded"),
+                                    .busy_share = NAN,
+                                    .copy_bytes_per_s = NAN,
+                                    .overlap_share = NAN,
+                                    .overlap_gain = NAN,
+                                    .pageable_share = NAN,
+                                    .blocking_share = NAN,
+                                    .syncs_per_step = NAN,
+                                    .kernel_ns = NAN,
+                                    .clock_error_ns = meta_num(source, "clock_error_ns")};
+        for (int i = 0; i < PP_GPU_IDLES; i++)
+            g->idle_share[i] = NAN;
+        g->not_measured = pp_arena_copy(arena, why_not(source, tl, &rows, activity, arena));
+        if (!g->not_measured)
+            measure(tl, &rows, copies, g);
+        st = pp_gpu_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
+        *out = g;
+    }
+    pp_gpu_rows_free(&rows);
+    return st;
+}

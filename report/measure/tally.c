@@ -1,0 +1,200 @@
+#include "report/measure/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pp_tally_pass {
+    struct pp_tally *tally;
+    const struct pp_timeline *timeline;
+    int no_memory;
+};
+
+static double share(double part, double of)
+{
+    return of > 0 ? fmin(part / of, 1) : NAN;
+}
+
+double pp_split_cpu(const struct pp_split *s)
+{
+    return share(s->cpu_ns, s->measured_ns);
+}
+
+double pp_split_run_delay(const struct pp_split *s)
+{
+    return fmin(share(s->run_delay_ns, s->measured_ns), 1 - pp_split_cpu(s));
+}
+
+double pp_split_blocked(const struct pp_split *s)
+{
+    return 1 - pp_split_cpu(s) - pp_split_run_delay(s);
+}
+
+/* CPU without run delay cannot be told from blocked, so only spans with both are measured. */
+static inline struct pp_split split_of(const struct pp_span *s)
+{
+    int measured = (s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) ==
+                   (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY);
+    double ns = (double)s->dur_ns;
+    return measured ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns}
+                    : (struct pp_split){.total_ns = ns};
+}
+
+/* The given part (0..1) of it. */
+static inline void add_split(struct pp_split *to, const struct pp_split *s, double part)
+{
+    to->total_ns += s->total_ns * part;
+    to->measured_ns += s->measured_ns * part;
+    to->cpu_ns += s->cpu_ns * part;
+    to->run_delay_ns += s->run_delay_ns * part;
+}
+
+static struct pp_tally_phase *phase_of(struct pp_tally_pass *p, pp_lane lane, unsigned phase)
+{
+    struct pp_tally_phase **slot = &p->tally->phase[lane][phase];
+    if (!*slot && (*slot = calloc(1, sizeof(**slot))) != NULL)
+        pp_hist_clear(&(*slot)->hist);
+    p->no_memory |= *slot == NULL;
+    return *slot;
+}
+
+static void finish_sample(struct pp_tally_thread *t)
+{
+    t->samples += (uint64_t)(t->in_hand && t->in_window && !t->failed);
+    t->errors += (uint64_t)(t->in_hand && t->failed);
+    t->in_hand = 0;
+}
+
+/* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are
+ * taken from. Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny
+ * dataset) back at an earlier phase. A retried read is still the same sample; what its last phase says is
+ * what counts. */
+static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int in_window)
+{
+    int failed = (s->flags & PP_SPAN_ERROR) != 0;
+    if (s->phase == PP_PHASE_RETRY)
+        t->retries++;
+    if ((s->flags & PP_SPAN_COUNT) && s->phase == PP_PHASE_READ && t->lane != PP_LANE_TRAINER && in_window)
+        t->samples += s->sample; /* summed up by a lower detail */
+    if (s->sample == PP_NO_SAMPLE || (s->flags & PP_SPAN_COUNT) || s->phase < PP_PHASE_READ ||
+        s->phase > PP_PHASE_TRANSFORM)
+        return;
+    int again = s->phase <= t->last_phase && !(s->flags & PP_SPAN_RETRY);
+    if (!t->in_hand || s->sample != t->sample || s->batch != t->batch || again)
+        finish_sample(t);
+    t->in_hand = 1;
+    t->in_window = in_window;
+    t->sample = s->sample;
+    t->batch = s->batch;
+    t->last_phase = s->phase;
+    t->failed = failed;
+}
+
+static void add_bytes(struct pp_tally_phase *ph, struct pp_tally_thread *t, const struct pp_span *s)
+{
+    ph->bytes += s->bytes;
+    if (s->phase != PP_PHASE_READ)
+        return;
+    t->bytes += s->bytes;
+    if (!(s->flags & PP_SPAN_HAS_CACHE))
+        return;
+    /* cache_hit_kib is rounded to a KiB and may say more than there was */
+    uint64_t hit = (uint64_t)s->cache_hit_kib << 10;
+    ph->cached_bytes += hit < s->bytes ? hit : s->bytes;
+    ph->cached_of_bytes += s->bytes;
+}
+
+static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const struct pp_span *s)
+{
+    const struct pp_timeline *tl = p->timeline;
+    const struct pp_phase_info *info = pp_phase_info(s->phase);
+    uint64_t end = s->start_ns + s->dur_ns;
+    if (!info) {
+        p->tally->unknown_phase++;
+        return;
+    }
+    int in_window = s->start_ns >= tl->start_ns && s->start_ns < tl->end_ns &&
+                    !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP));
+    if (s->phase != PP_PHASE_COUNTER)
+        count_sample(t, s, in_window);
+    if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns ||
+        s->start_ns >= tl->end_ns)
+        return;
+    struct pp_tally_phase *ph = phase_of(p, t->lane, s->phase);
+    if (!ph)
+        return;
+    uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns,
+             to = end < tl->end_ns ? end : tl->end_ns;
+    double part = from == s->start_ns && to == end ? 1 : (double)(to - from) / (double)s->dur_ns;
+    struct pp_split split = split_of(s);
+    add_split(&ph->inside, &split, part);
+    add_split(&t->inside, &split, part);
+    *(info->kind == PP_KIND_WORK ? &t->busy_ns : &t->wait_ns) += (double)(to - from);
+    if (in_window) {
+        pp_hist_add(&ph->hist, s->dur_ns);
+        add_split(&ph->whole, &split, 1);
+        add_bytes(ph, t, s);
+    }
+    if (tl->n_stalls && s->dur_ns) {
+        uint64_t stalled = pp_timeline_stalled_between(tl, s->start_ns, end, &t->cursor);
+        if (stalled)
+            add_split(&ph->stalled, &split, (double)stalled / (double)s->dur_ns);
+    }
+}
+
+int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pp_tally_thread *t = NULL;
+    for (size_t i = 0; i < p->tally->n_threads && !t; i++)
+        if (p->tally->threads[i].id == thread)
+            t = &p->tally->threads[i];
+    for (size_t i = 0; t && i < n; i++)
+        add_span(p, t, &spans[i]);
+    return p->no_memory;
+}
+
+static int make_threads(const struct pp_source *source, struct pp_tally *out)
+{
+    const struct pp_thread_row *rows;
+    size_t n = source->threads(source->ctx, &rows);
+    out->threads = calloc(n + 1, sizeof(*out->threads));
+    if (!out->threads)
+        return 0;
+    out->n_threads = n;
+    for (size_t i = 0; i < n; i++) {
+        pp_lane lane = (unsigned)rows[i].lane < PP_LANE_COUNT ? rows[i].lane : PP_LANE_MAIN;
+        out->threads[i] = (struct pp_tally_thread){.id = rows[i].id, .lane = lane};
+        out->lane_threads[lane]++;
+    }
+    return 1;
+}
+
+struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                     struct pp_tally *out)
+{
+    struct pp_tally_pass *p = calloc(1, sizeof(*p));
+    memset(out, 0, sizeof(*out));
+    if (!p || !make_threads(source, out)) {
+        free(p);
+        return NULL;
+    }
+    p->tally = out;
+    p->timeline = timeline;
+    return p;
+}
+
+void pp_tally_end(struct pp_tally_pass *p)
+{
+    for (size_t i = 0; p && i < p->tally->n_threads; i++)
+        finish_sample(&p->tally->threads[i]);
+    free(p);
+}
+
+void pp_tally_free(struct pp_tally *t)
+{
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++)
+        for (int phase = 0; phase < PP_PHASE_COUNT; phase++)
+            free(t->phase[lane][phase]);
+    free(t->threads);
+    memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,380 @@
+#include "report/measure/timeline.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The batch the trainer is working on. */
+struct batch {
+    uint32_t number;
+    uint16_t epoch;
+    int open, warmup, boundary;
+    int inferred; /* its number is ours: the recording numbers no batches */
+    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns;
+    size_t stalls; /* of this batch, at the end of the stalls array */
+};
+
+struct pass {
+    struct pp_timeline *tl;
+    const struct pp_thread_row *threads;
+    size_t n_threads, room, cycle_room;
+    struct batch batch;
+    uint64_t run_start_ns, run_end_ns;  /* first to last batch */
+    int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
+};
+
+static int is_trainer(struct pass *p, uint32_t thread)
+{
+    if (p->tl->has_trainer)
+        return thread == p->tl->trainer;
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].id == thread && p->threads[i].lane == PP_LANE_TRAINER) {
+            p->tl->has_trainer = 1;
+            p->tl->trainer = thread;
+            return 1;
+        }
+    return 0;
+}
+
+static void add_stall(struct pass *p, const struct pp_span *s)
+{
+    struct pp_timeline *tl = p->tl;
+    if (s->dur_ns == 0)
+        return;
+    if (tl->n_stalls == p->room) {
+        size_t room = p->room ? 2 * p->room : 1024;
+        struct pp_stall *grown = realloc(tl->stalls, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        tl->stalls = grown;
+        p->room = room;
+    }
+    struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
+    uint64_t before = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+    tl->stalls[tl->n_stalls++] = (struct pp_stall){s->start_ns, s->start_ns + s->dur_ns, before};
+    p->batch.stalls++;
+}
+
+static void add_cycle(struct pass *p, uint64_t end_ns)
+{
+    struct pp_timeline *tl = p->tl;
+    if (tl->n_cycles == PP_TIMELINE_CYCLES)
+        return;
+    if (tl->n_cycles == p->cycle_room) {
+        size_t room = p->cycle_room ? 2 * p->cycle_room : 1024;
+        uint64_t *grown = realloc(tl->cycle_end_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        tl->cycle_end_ns = grown;
+        p->cycle_room = room;
+    }
+    tl->cycle_end_ns[tl->n_cycles++] = end_ns;
+}
+
+/* The batch is complete: into the window, or apart. */
+static void close_batch(struct pass *p)
+{
+    struct pp_timeline *tl = p->tl;
+    struct batch *b = &p->batch;
+    if (!b->open)
+        return;
+    b->open = 0;
+    if (b->inferred && !b->step_ns) { /* the wait that the end of the run ended */
+        tl->n_stalls -= b->stalls;
+        return;
+    }
+    if (tl->batches++ == 0)
+        p->run_start_ns = b->start_ns;
+    p->run_end_ns = b->end_ns;
+    tl->samples += b->samples;
+    if (b->warmup || b->boundary)
+        tl->n_stalls -= b->stalls;
+    if (b->warmup)
+        return;
+    if (tl->window_batches == 0)
+        tl->start_ns = b->start_ns;
+    tl->end_ns = b->end_ns;
+    add_cycle(p, b->end_ns);
+    tl->window_batches++;
+    tl->window_samples += b->samples;
+    if (b->boundary) {
+        tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+        tl->epoch_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+        tl->boundaries++;
+        return;
+    }
+    double w = (double)(b->wait_ns + b->sync_ns + b->collective_ns), t = w + (double)b->step_ns;
+    tl->judged_batches++;
+    tl->wait_ns += b->wait_ns;
+    tl->sync_ns += b->sync_ns;
+    tl->collective_ns += b->collective_ns;
+    tl->step_ns += b->step_ns;
+    tl->sum_ww += w * w;
+    tl->sum_wt += w * t;
+    tl->sum_tt += t * t;
+}
+
+static void note_epoch(struct pass *p, uint16_t epoch, uint32_t batch)
+{
+    struct pp_timeline *tl = p->tl;
+    if (epoch >= tl->n_epoch_first) {
+        size_t n = 2 * (size_t)epoch + 16;
+        uint32_t *grown = realloc(tl->epoch_first, n * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        memset(grown + tl->n_epoch_first, 0xff, (n - tl->n_epoch_first) * sizeof(*grown)); /* UINT32_MAX */
+        tl->epoch_first = grown;
+        tl->n_epoch_first = n;
+    }
+    tl->epoch_first[epoch] = batch < tl->epoch_first[epoch] ? batch : tl->epoch_first[epoch];
+    tl->last_batch = batch > tl->last_batch ? batch : tl->last_batch;
+}
+
+static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
+{
+    int first = !p->any_batch, new_epoch = first || s->epoch != p->batch.epoch;
+    close_batch(p);
+    p->any_batch = 1;
+    p->tl->epochs += (uint64_t)new_epoch;
+    if (s->batch != PP_NO_BATCH)
+        note_epoch(p, s->epoch, number);
+    p->batch = (struct batch){
+        .number = number,
+        .epoch = s->epoch,
+        .open = 1,
+        .inferred = s->batch == PP_NO_BATCH,
+        .warmup = first,
+        .boundary = new_epoch,
+        .start_ns = s->start_ns,
+        .end_ns = s->start_ns,
+    };
+}
+
+/* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the
+ * next batch. PP_NO_BATCH: to none. */
+static uint32_t batch_of(struct pass *p, const struct pp_span *s)
+{
+    const struct batch *b = &p->batch;
+    p->numbered |= s->batch != PP_NO_BATCH;
+    if (p->numbered || (s->flags & PP_SPAN_UNFINISHED))
+        return s->flags & PP_SPAN_UNFINISHED ? PP_NO_BATCH : s->batch;
+    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC &&
+                                  s->phase != PP_PHASE_COLLECTIVE);
+}
+
+static void add_trainer_span(struct pass *p, const struct pp_span *s)
+{
+    struct pp_timeline *tl = p->tl;
+    struct batch *b = &p->batch;
+    int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
+        if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
+            tl->boundary_ns += s->dur_ns;
+            tl->epoch_ns += boundary ? s->dur_ns : 0;
+        }
+        return;
+    }
+    if (s->phase == PP_PHASE_COLLECTIVE && s->batch == PP_NO_BATCH &&
+        !b->open) { /* before the first step, ranks wait for each other to begin */
+        tl->gather_ns += s->dur_ns;
+        return;
+    }
+    if (!boundary && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_DEVICE_SYNC &&
+        s->phase != PP_PHASE_COLLECTIVE && s->phase != PP_PHASE_STEP)
+        return;
+    uint32_t number = batch_of(p, s);
+    if (number == PP_NO_BATCH)
+        return; /* the wait that the end of the run, not a batch, ended */
+    if (!b->open || number != b->number)
+        open_batch(p, s, number);
+    b->end_ns = s->start_ns + s->dur_ns;
+    b->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
+    if ((s->flags & PP_SPAN_COUNT) && s->sample > b->samples)
+        b->samples = s->sample;
+    if (boundary) { /* the wait for an epoch's first batch: the batch counts, its wait is kept apart */
+        b->boundary = 1;
+        b->wait_ns += s->dur_ns;
+    } else if (s->phase == PP_PHASE_DATA_WAIT) {
+        if (tl->first_batch_ns == 0)
+            tl->first_batch_ns = b->end_ns;
+        b->wait_ns += s->dur_ns;
+        add_stall(p, s);
+    } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
+        b->sync_ns += s->dur_ns;
+    } else if (s->phase == PP_PHASE_COLLECTIVE) {
+        b->collective_ns += s->dur_ns;
+    } else {
+        b->step_ns += s->dur_ns;
+        tl->has_step |= s->dur_ns > 0;
+    }
+}
+
+static void add_startup(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
+    if (s->batch != PP_NO_BATCH) { /* a worker that starts again for another epoch */
+        tl->restarts++;
+        tl->restart_ns += s->dur_ns;
+        return;
+    }
+    if (s->start_ns < tl->startup_start_ns)
+        tl->startup_start_ns = s->start_ns;
+    if (end > tl->startup_end_ns)
+        tl->startup_end_ns = end;
+    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
+    *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
+}
+
+static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    if (s->phase == PP_PHASE_COUNTER)
+        return;
+    if (s->start_ns < tl->first_ns)
+        tl->first_ns = s->start_ns;
+    if (end > tl->last_ns)
+        tl->last_ns = end;
+    if (s->phase == PP_PHASE_STARTUP)
+        add_startup(tl, lane, s);
+    if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ &&
+        s->phase <= PP_PHASE_TRANSFORM) {
+        tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
+        tl->sample_phases |= s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT) ? 1u << s->phase : 0;
+    }
+}
+
+static pp_lane lane_of(const struct pass *p, uint32_t thread)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].id == thread && (unsigned)p->threads[i].lane < PP_LANE_COUNT)
+            return p->threads[i].lane;
+    return PP_LANE_MAIN;
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    int trainer = is_trainer(p, thread);
+    pp_lane lane = lane_of(p, thread);
+    p->tl->spans += n;
+    p->tl->chunks++;
+    for (size_t i = 0; i < n; i++)
+        add_any_span(p->tl, lane, &spans[i]);
+    for (size_t i = 0; trainer && i < n; i++)
+        add_trainer_span(p, &spans[i]);
+    return p->no_memory;
+}
+
+pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err)
+{
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE |
+                                                       PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
+    struct pass p = {.tl = out};
+    memset(out, 0, sizeof(*out));
+    out->first_ns = out->startup_start_ns = UINT64_MAX;
+    p.n_threads = source->threads(source->ctx, &p.threads);
+    pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
+    if (p.no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
+    close_batch(&p);
+    out->has_steady_state = out->window_batches > 0;
+    if (!out->has_steady_state) {
+        out->start_ns = p.run_start_ns;
+        out->end_ns = p.run_end_ns;
+        out->window_batches = out->batches;
+        out->window_samples = out->samples;
+    }
+    return status;
+}
+
+void pp_timeline_free(struct pp_timeline *t)
+{
+    free(t->stalls);
+    free(t->cycle_end_ns);
+    free(t->epoch_first);
+    t->epoch_first = NULL;
+    t->n_epoch_first = 0;
+    t->stalls = NULL;
+    t->cycle_end_ns = NULL;
+    t->n_stalls = t->n_cycles = 0;
+}
+
+static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
+{
+    double all = (double)pp_timeline_exposed_ns(t) + (double)t->step_ns;
+    return all > 0 ? (double)ns / all : NAN;
+}
+
+double pp_timeline_wait_share(const struct pp_timeline *t)
+{
+    return share_of_step_time(t, pp_timeline_exposed_ns(t));
+}
+
+double pp_timeline_data_wait_share(const struct pp_timeline *t)
+{
+    return share_of_step_time(t, t->wait_ns + t->sync_ns);
+}
+
+double pp_timeline_collective_share(const struct pp_timeline *t)
+{
+    return share_of_step_time(t, t->collective_ns);
+}
+
+double pp_timeline_wait_share_se(const struct pp_timeline *t)
+{
+    double n = (double)t->judged_batches, r = pp_timeline_wait_share(t);
+    double mean_t = ((double)(pp_timeline_exposed_ns(t) + t->step_ns)) / n;
+    if (n < 2)
+        return NAN;
+    double residuals = t->sum_ww - 2 * r * t->sum_wt + r * r * t->sum_tt;
+    return sqrt(fmax(residuals, 0) / (n * (n - 1))) / mean_t;
+}
+
+/* The first stall that ends after t. */
+static size_t find_stall(const struct pp_timeline *tl, uint64_t t)
+{
+    size_t low = 0, high = tl->n_stalls;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tl->stalls[middle].end_ns <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor)
+{
+    size_t i = *cursor;
+    if (i > 0 && tl->stalls[i - 1].end_ns > t)
+        i = find_stall(tl, t); /* time went back: a span put for another lane */
+    while (i < tl->n_stalls && tl->stalls[i].end_ns <= t)
+        i++;
+    *cursor = i;
+    if (i == tl->n_stalls) {
+        const struct pp_stall *last = i ? &tl->stalls[i - 1] : NULL;
+        return last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+    }
+    const struct pp_stall *s = &tl->stalls[i];
+    return s->before_ns + (t > s->start_ns ? t - s->start_ns : 0);
+}
+
+uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to, size_t *cursor)
+{
+    size_t i = *cursor;
+    int after_last = i == 0 || tl->stalls[i - 1].end_ns <= from,
+        before_next = i == tl->n_stalls || to <= tl->stalls[i].start_ns;
+    if (after_last && before_next && from <= to)
+        return 0;
+    uint64_t before = pp_timeline_stalled_before(tl, from, cursor);
+    return pp_timeline_stalled_before(tl, to, cursor) - before;
+}

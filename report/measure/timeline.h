@@ -1,0 +1,84 @@
+/* report/measure/timeline.h: the first pass: the run as its trainer saw it. Finds the steady-state window,
+ * adds up where the trainer's time went, and keeps the stalls (when it waited for data) for the second pass.
+ *
+ * Window: from the start of the first batch that is neither warm-up (PP_SPAN_WARMUP) nor the run's first, to
+ * the end of the last batch. The wait for the first batch of an epoch is epoch boundary, as are the
+ * epoch_boundary and checkpoint phases: kept apart, in boundary_ns, because it says how often epochs end, not
+ * how fast data comes. Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES
+ * batches of the window; 4 per epoch. */
+#ifndef PP_REPORT_MEASURE_TIMELINE_H
+#define PP_REPORT_MEASURE_TIMELINE_H
+
+#include "report/source/source.h"
+
+struct pp_stall {
+    uint64_t start_ns, end_ns;
+    uint64_t before_ns; /* stalled time before start_ns */
+};
+
+enum { PP_TIMELINE_CYCLES = 1 << 22 };
+
+struct pp_timeline {
+    /* the whole run */
+    uint64_t spans, first_ns, last_ns; /* all threads; first_ns is UINT64_MAX when there is no span */
+    uint64_t batches, samples, epochs;
+    uint32_t *epoch_first; /* by epoch: its first batch; UINT32_MAX: the trainer got none of it */
+    size_t n_epoch_first;
+    uint32_t last_batch; /* highest number the trainer got */
+    uint32_t
+        sample_phases;  /* bit per phase whose spans name single samples, on threads of workers and readers */
+    int merged_samples; /* some of their spans stand for several samples */
+    uint64_t first_batch_ns; /* when the trainer had its first batch; 0: never */
+    uint64_t startup_start_ns, startup_end_ns;
+    uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads
+                                           (workers, readers), the longest one's */
+    uint64_t restarts,
+        restart_ns; /* workers that started again for a later epoch, and how long that took them in all */
+    uint64_t chunks, bad_chunks;
+    int has_trainer, has_step; /* has_step: a step took time, in whatever batch */
+    uint32_t trainer;          /* thread */
+
+    /* the steady state; when there is none, all batches, of which none is judged */
+    int has_steady_state;
+    uint64_t start_ns, end_ns;
+    uint64_t window_batches, window_samples;
+    uint64_t judged_batches; /* those whose wait counts: not the first of an epoch */
+    uint64_t wait_ns, sync_ns, collective_ns, step_ns,
+        boundary_ns;               /* collective: for the other ranks of the run */
+    uint64_t gather_ns;            /* that the trainer waited for them before its first step */
+    uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
+    double sum_ww, sum_wt,
+        sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
+    struct pp_stall *stalls;
+    size_t n_stalls;
+    uint64_t *cycle_end_ns; /* when each batch of the window was done with, epoch boundaries and checkpoints
+                               before it included */
+    size_t n_cycles;
+};
+
+/* Free with pp_timeline_free, also after a failure. */
+pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err);
+void pp_timeline_free(struct pp_timeline *t);
+
+/* What the trainer waited for: its own data and device, and the other ranks. */
+static inline uint64_t pp_timeline_exposed_ns(const struct pp_timeline *t)
+{
+    return t->wait_ns + t->sync_ns + t->collective_ns;
+}
+/* Exposed wait as a share of step time: exposed / (exposed + step); NAN when there is nothing to divide by.
+ */
+double pp_timeline_wait_share(const struct pp_timeline *t);
+/* Of the same: its own data and device alone, and the other ranks alone. */
+double pp_timeline_data_wait_share(const struct pp_timeline *t);
+double pp_timeline_collective_share(const struct pp_timeline *t);
+/* Its standard error over batches, as a ratio estimator (Cochran, Sampling Techniques, eq. 6.13); NAN below
+ * two batches. Batches that follow each other are not independent, so this is a lower bound. */
+double pp_timeline_wait_share_se(const struct pp_timeline *t);
+
+/* Stalled time before t; *cursor speeds up calls with growing t (start it at 0, one per thread). */
+uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor);
+/* Stalled time in [from, to), which for most spans is none. */
+uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to,
+                                     size_t *cursor);
+
+#endif

@@ -1,0 +1,277 @@
+/* report/model/model.h: ONE report model, computed once from the stored run; renderers (text, json, later md
+ * and html) compute nothing.
+ *
+ * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch
+ * boundaries and start-up are kept and shown apart. Each quantity that could not be measured is NAN (double)
+ * or has its `known` flag off; zero means zero. */
+#ifndef PP_REPORT_MODEL_MODEL_H
+#define PP_REPORT_MODEL_MODEL_H
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_report_phase {
+    pp_phase phase;
+    pp_lane lane; /* of the threads that spent it: the shard reader reads in streaming runs, the workers
+                     elsewhere */
+    uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
+    double mean_ns;
+    double
+        share; /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
+    double cpu_share;       /* of total_ns; NAN when not measured */
+    double run_delay_share; /* likewise: runnable, waiting for a CPU */
+    double blocked_share;   /* the rest: 1 - cpu - run delay */
+};
+
+struct pp_report_worker {
+    uint32_t thread;
+    const char *name;
+    uint64_t samples, bytes;                                   /* in the window */
+    uint64_t errors, retries;                                  /* of the whole run: none may go unseen */
+    double busy_share, wait_share, cpu_share, run_delay_share; /* of the window's wall time */
+    double samples_per_s;
+};
+
+struct pp_report_queue {
+    const char *name;
+    uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
+    double mean_depth, share_empty, share_full;
+};
+
+struct pp_report_error_kind {
+    const char *kind, *action, *example_path, *example_reason;
+    uint64_t count;
+};
+
+struct pp_report_pair {
+    const char *key, *value, *unit;
+    const char *note; /* why it has this value ("auto: one per usable CPU"), from section "chosen"; NULL: as
+                         asked or default */
+    int numeric;
+};
+
+/* count 0: nothing was lost, but something was done otherwise than usual, and why says what. */
+struct pp_report_loss {
+    const char *what, *why;
+    uint64_t count;
+};
+
+struct pp_report_evidence {
+    const char *name, *value, *threshold; /* as shown */
+    int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
+};
+
+/* A change of one knob, and what a replay of the recording says it gains. */
+struct pp_report_fix {
+    const char *knob, *to, *text;
+    double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
+    double samples_per_s;
+};
+
+/* A cause that the verdict does not name, and what it misses. */
+struct pp_report_rejected {
+    const char *l1, *l2, *why;
+};
+
+struct pp_report_verdict {
+    const char *l0;    /* "input-bound", "not-input-bound", "inconclusive" */
+    const char *l1;    /* "storage", "transform", "loader", "sync"; NULL when not established */
+    const char *l2;    /* or NULL */
+    const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
+    /* 0..1; NAN when inconclusive: the chance that the wait is on its side of 5 % (spread over batches,
+     * normal approximation), times, when a cause is named, the owner's part of the stalls */
+    double confidence;
+    int ceiling; /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first
+                             ": "; NULL when no cause is named */
+    double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
+                             over all of the trainer's time; NAN when none was */
+    const char *sentence, *reason, *next_step;
+    struct pp_report_evidence evidence[20];
+    size_t evidences;
+    const struct pp_report_fix
+        *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
+    size_t n_fixes;
+    const char *why_no_fixes;
+    const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
+    size_t n_ruled_out;
+    struct pp_report_rejected *rejected; /* every other cause of the table of rules */
+    size_t n_rejected;
+    double replay_error; /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
+};
+
+/* Something that is looked for in every run, beside the wait (report/findings/findings.h): found; looked for
+ * and not there; or not measured, which is neither. */
+enum pp_finding_state { PP_FINDING_FOUND, PP_FINDING_NOT_FOUND, PP_FINDING_NOT_MEASURED };
+enum { PP_FINDING_NUMBERS = 8 };
+struct pp_report_finding {
+    const char *kind; /* "periodic-stalls" */
+    enum pp_finding_state state;
+    const char *state_name; /* "found", "not-found", "not-measured" */
+    const char *sentence;   /* what was found, what was seen instead, or why it is not known */
+    const char *next_step;  /* NULL unless found */
+    struct {
+        const char *name; /* unit in the name */
+        double value;
+    } number[PP_FINDING_NUMBERS];
+    size_t numbers;
+};
+
+/* A prediction that was run for real (run --prove). Rates are samples/s. */
+struct pp_report_proof {
+    const char *kind; /* "fix": one knob turned; "headroom": input made free */
+    const char *change, *value;
+    double base; /* of the recorded run */
+    double predicted, low, high;
+    double measured, measured_low, measured_high; /* median, least, most; the latter two NAN for one round */
+    double error;                                 /* predicted / measured - 1 */
+    uint64_t rounds;
+    double ballast_cpus;   /* headroom; NAN: without a ballast */
+    const char *recording; /* NULL: not kept */
+    const char *sentence;
+};
+
+/* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
+struct pp_report_slice {
+    double start_s, end_s; /* since the run's first span */
+    double wait_share, sync_share, step_share,
+        apart_share;                      /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
+    double h2d_share;                     /* of the copy lane */
+    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet
+                                             taken by the trainer; NAN: not known */
+    double samples_per_s;
+    uint64_t errors;
+};
+
+/* A row of the worker x time map: one worker, or the mean of neighbours when there are many. */
+struct pp_report_heat {
+    const char *name;
+    double busy_share; /* of the whole map */
+    double *busy;      /* per slice */
+};
+
+struct pp_report_point {
+    double x, y;
+};
+
+/* Something drawn in a batch's waterfall; times are since the trainer began to wait for the batch, so they
+ * may be negative. */
+struct pp_report_bar {
+    pp_phase phase;
+    double start_ns, end_ns;
+    int other; /* for another batch, while the trainer waited for this one */
+};
+struct pp_report_bar_row {
+    const char *name;
+    pp_lane lane;
+    int critical; /* the worker that finished the batch, the copy lane, the trainer */
+    struct pp_report_bar *bars;
+    size_t n_bars;
+};
+/* A stretch of the critical path: the spans of one phase on one of its threads, or what lies between them. */
+struct pp_report_leg {
+    const char *what;   /* the phase's name, or where the batch was: "in the ready queue", "on the device",
+                           "between spans" */
+    const char *thread; /* "" in a queue */
+    pp_phase phase;     /* PP_PHASE_NONE: between spans, in a queue */
+    int other;          /* for another batch, which held this one */
+    uint64_t spans;
+    double total_ns, in_wait_ns; /* all of it; the part during which the trainer waited */
+};
+struct pp_report_batch {
+    const char *which; /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged
+                          batches */
+    uint64_t batch, epoch;
+    double wait_ns, sync_ns, step_ns;
+    double start_ns, end_ns; /* of the picture */
+    double ready_ns; /* when the batch was on the device, before (negative) or after the trainer began to
+                        wait; NAN: not known */
+    struct pp_report_bar_row *rows;
+    size_t n_rows;
+    size_t other_workers; /* that had a part in the batch and no row */
+    struct pp_report_leg *legs;
+    size_t n_legs;
+};
+
+/* What replay predicts for values of one knob. */
+struct pp_report_curve {
+    const char *knob;
+    double now; /* value of the recorded run */
+    struct pp_report_curve_point {
+        double value, samples_per_s, low, high;
+    } * points;
+    size_t n_points;
+};
+
+struct pp_report_gpu; /* report/gpu/gpu.h */
+
+struct pp_report {
+    const char *path;
+    const char *outcome; /* "finished", "interrupted", "unfinished" */
+    const char *session; /* this recording and no other; NULL: it does not say */
+    double duration_s, window_s, startup_s, first_batch_s;
+    int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
+                           */
+    double
+        boundary_s; /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
+    uint64_t samples, batches, epochs, errors, retries, spans;
+    uint64_t window_samples, window_batches;
+    double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
+    double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing
+                                      else changed; NAN without a step */
+    double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
+    const char *headroom_if;       /* what would have to be so: "data were always there"; after "if" */
+    double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
+                         not count as exposed */
+    double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they
+                                           were */
+    double data_wait_share; /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a
+                               step */
+    double collective_share; /* likewise: for the other ranks, which is no wait for data; NAN without a
+                                collective step */
+    int has_step;            /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
+    double cache_hit_share;  /* bytes from the page cache; NAN when unknown */
+    struct pp_report_phase *phases;
+    size_t n_phases;
+    struct pp_report_worker *workers;
+    size_t n_workers;
+    struct pp_report_queue *queues;
+    size_t n_queues;
+    struct pp_report_error_kind *error_kinds;
+    size_t n_error_kinds;
+    struct pp_report_pair *environment;
+    size_t n_environment;
+    struct pp_report_pair *config;
+    size_t n_config;
+    struct pp_report_loss *losses;
+    size_t n_losses;
+    double overhead_share; /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
+    double overhead_cpu_s;
+    const struct pp_report_gpu *gpu; /* NULL: the run had no CUDA device */
+    struct pp_report_verdict verdict;
+    struct pp_report_proof *proofs;
+    size_t n_proofs;
+    struct pp_report_finding *findings;
+    size_t n_findings; /* one row per thing looked for, in a fixed order */
+
+    /* the pictures: of the whole run, in a fixed number of parts whatever its length
+     * (report/pictures/series.h) */
+    struct pp_report_slice *slices;
+    size_t n_slices;
+    struct pp_report_slice *coarse;
+    size_t n_coarse;                     /* the same in fewer parts, for tables */
+    double window_start_s, window_end_s; /* the steady-state window on the slices' axis */
+    struct pp_report_heat *heat;
+    size_t n_heat;
+    struct pp_report_point *wait_cdf;
+    size_t n_wait_cdf; /* x: data_wait of the window in ns, y: share of waits at most that long */
+    struct pp_report_batch *waterfalls;
+    size_t n_waterfalls;
+    struct pp_report_curve *curves;
+    size_t n_curves;
+};
+
+#endif

@@ -1,0 +1,362 @@
+#include "report/pictures/series.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one lane's spans are added to. */
+enum track { TRACK_WAIT, TRACK_SYNC, TRACK_STEP, TRACK_APART, TRACK_H2D, TRACKS };
+
+/* Batches that enter (+) and leave (-) a queue. change[i] is felt in all slices after i, part[i] is the part
+ * of it felt in i itself, so that depth(i) = sum(change[0..i-1]) + part[i] is the exact mean over the slice,
+ * whatever the order events come in. */
+struct flow {
+    double change[PP_SERIES_SLICES], part[PP_SERIES_SLICES];
+    uint64_t in, out;
+};
+
+struct pp_series_pass {
+    const struct pp_timeline *timeline;
+    const struct pp_thread_row *threads;
+    size_t n_threads, n_workers, rows;
+    int *row_of;         /* per thread: row of the map, or -1 */
+    size_t *row_workers; /* per row */
+    double *busy;        /* rows x slices, ns */
+    double track[TRACKS][PP_SERIES_SLICES];
+    double samples[PP_SERIES_SLICES];
+    uint64_t errors[PP_SERIES_SLICES];
+    struct flow ready, device;
+    struct pp_series_begun begun[PP_SERIES_SLICES];
+    double slice_ns; /* 0: there is nothing to draw */
+    int no_memory;
+};
+
+/* Short in the document, and no less true: a millionth of a slice. */
+static double rounded(double v)
+{
+    return round(v * 1e6) / 1e6;
+}
+
+/* ---- adding spans ---- */
+
+static size_t slice_at(const struct pp_series_pass *p, uint64_t t)
+{
+    uint64_t first = p->timeline->first_ns;
+    double i = t > first ? (double)(t - first) / p->slice_ns : 0;
+    return i < PP_SERIES_SLICES - 1 ? (size_t)i : PP_SERIES_SLICES - 1;
+}
+
+static double slice_end(const struct pp_series_pass *p, size_t i)
+{
+    return (double)(i + 1) * p->slice_ns;
+}
+
+static void add_time(const struct pp_series_pass *p, double *to, const struct pp_span *s)
+{
+    double from = (double)(s->start_ns - p->timeline->first_ns), end = from + (double)s->dur_ns;
+    size_t i = slice_at(p, s->start_ns), last = slice_at(p, s->start_ns + s->dur_ns);
+    for (; i < last; i++) {
+        to[i] += slice_end(p, i) - from;
+        from = slice_end(p, i);
+    }
+    to[i] += end - from;
+}
+
+static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t t, int by)
+{
+    size_t i = slice_at(p, t);
+    f->change[i] += by;
+    f->part[i] += by * (slice_end(p, i) - (double)(t - p->timeline->first_ns)) / p->slice_ns;
+    *(by > 0 ? &f->in : &f->out) += 1;
+}
+
+static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
+{
+    static const signed char track_of[PP_PHASE_COUNT] = {
+        [PP_PHASE_DATA_WAIT] = 1 + TRACK_WAIT,
+        [PP_PHASE_DEVICE_SYNC] = 1 + TRACK_SYNC,
+        [PP_PHASE_STEP] = 1 + TRACK_STEP,
+        [PP_PHASE_COLLECTIVE] = 1 + TRACK_SYNC,
+        [PP_PHASE_EPOCH_BOUNDARY] = 1 + TRACK_APART,
+        [PP_PHASE_CHECKPOINT] = 1 + TRACK_APART,
+        [PP_PHASE_STARTUP] = 1 + TRACK_APART,
+    };
+    uint64_t end = s->start_ns + s->dur_ns;
+    int waited = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY,
+        track = track_of[s->phase];
+    if (track)
+        add_time(p, p->track[track - 1], s);
+    if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
+        return;
+    if (waited) {
+        add_change(p, &p->device, end, -1);
+        p->samples[slice_at(p, end)] += s->flags & PP_SPAN_COUNT ? (double)s->sample : 0;
+    }
+}
+
+static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
+{
+    if (s->phase == PP_PHASE_H2D)
+        add_time(p, p->track[TRACK_H2D], s);
+    if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
+        return;
+    if (s->phase == PP_PHASE_GET_WAIT)
+        add_change(p, &p->ready, s->start_ns + s->dur_ns, -1);
+    if (s->phase == PP_PHASE_H2D)
+        add_change(p, &p->device, s->start_ns + s->dur_ns, 1);
+}
+
+static void add_worker(struct pp_series_pass *p, int row, const struct pp_span *s)
+{
+    const struct pp_phase_info *info = pp_phase_info(s->phase);
+    if (info->kind == PP_KIND_WORK && row >= 0)
+        add_time(p, p->busy + (size_t)row * PP_SERIES_SLICES, s);
+    if (s->phase == PP_PHASE_COLLATE && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED))
+        add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
+}
+
+/* For pp_series_choose. */
+static void note_batches(struct pp_series_pass *p, const struct pp_span *spans, size_t n)
+{
+    struct pp_series_begun c = {UINT64_MAX, UINT32_MAX, 0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t batch = spans[i].batch;
+        c.first_ns = spans[i].start_ns < c.first_ns ? spans[i].start_ns : c.first_ns;
+        c.least = batch < c.least ? batch : c.least;
+        c.most = batch != PP_NO_BATCH && batch > c.most ? batch : c.most;
+    }
+    struct pp_series_begun *all = &p->begun[slice_at(p, c.first_ns)];
+    all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
+    all->least = c.least < all->least ? c.least : all->least;
+    all->most = c.most > all->most ? c.most : all->most;
+}
+
+int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    size_t k = 0;
+    if (p->no_memory || p->slice_ns == 0)
+        return p->no_memory;
+    note_batches(p, spans, n);
+    while (k < p->n_threads && p->threads[k].id != thread)
+        k++;
+    if (k == p->n_threads)
+        return 0;
+    pp_lane lane = p->threads[k].lane;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->phase == PP_PHASE_COUNTER || !pp_phase_info(s->phase))
+            continue;
+        if (lane == PP_LANE_TRAINER && p->timeline->has_trainer && thread == p->timeline->trainer)
+            add_trainer(p, s);
+        else if (lane == PP_LANE_COPY)
+            add_copy(p, s);
+        else if (lane == PP_LANE_WORKER)
+            add_worker(p, p->row_of[k], s);
+    }
+    return 0;
+}
+
+static void on_error(void *ctx, const struct pp_error_row *e)
+{
+    struct pp_series_pass *p = ctx;
+    if (e->t_ns >= p->timeline->first_ns)
+        p->errors[slice_at(p, e->t_ns)] += e->count;
+}
+
+/* ---- into the model ---- */
+
+/* More came out than went in, or more is left inside than a pipeline holds: spans are missing. */
+static int flow_is_whole(const struct flow *f)
+{
+    return f->in > 0 && f->out > 0 && f->in + 1 >= f->out &&
+           (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
+}
+
+static void put_depth(const struct flow *f, struct pp_report_slice *slices, size_t offset)
+{
+    double before = 0;
+    int whole = flow_is_whole(f);
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+        double depth = before + f->part[i];
+        *(double *)((char *)&slices[i] + offset) = whole ? rounded(fmax(depth, 0)) : NAN;
+        before += f->change[i];
+    }
+}
+
+static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
+{
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+        double share[TRACKS];
+        for (int t = 0; t < TRACKS; t++)
+            share[t] = rounded(fmin(fmax(p->track[t][i] / p->slice_ns, 0), 1));
+        r->slices[i] = (struct pp_report_slice){
+            .start_s = rounded((double)i * p->slice_ns / 1e9),
+            .end_s = rounded(slice_end(p, i) / 1e9),
+            .wait_share = share[TRACK_WAIT],
+            .sync_share = share[TRACK_SYNC],
+            .step_share = share[TRACK_STEP],
+            .apart_share = share[TRACK_APART],
+            .h2d_share = share[TRACK_H2D],
+            .samples_per_s = rounded(p->samples[i] / (p->slice_ns / 1e9)),
+            .errors = p->errors[i],
+        };
+    }
+    put_depth(&p->ready, r->slices, offsetof(struct pp_report_slice, ready_batches));
+    put_depth(&p->device, r->slices, offsetof(struct pp_report_slice, device_batches));
+}
+
+static void put_coarse(struct pp_report *r)
+{
+    enum { EACH = PP_SERIES_SLICES / PP_SERIES_COARSE };
+    static const size_t means[] = {
+        offsetof(struct pp_report_slice, wait_share),     offsetof(struct pp_report_slice, sync_share),
+        offsetof(struct pp_report_slice, step_share),     offsetof(struct pp_report_slice, apart_share),
+        offsetof(struct pp_report_slice, h2d_share),      offsetof(struct pp_report_slice, ready_batches),
+        offsetof(struct pp_report_slice, device_batches), offsetof(struct pp_report_slice, samples_per_s),
+    };
+    for (size_t c = 0; c < PP_SERIES_COARSE; c++) {
+        const struct pp_report_slice *from = &r->slices[c * EACH];
+        struct pp_report_slice *to = &r->coarse[c];
+        to->start_s = from[0].start_s;
+        to->end_s = from[EACH - 1].end_s;
+        for (size_t m = 0; m < sizeof(means) / sizeof(*means); m++) {
+            double sum = 0;
+            for (size_t i = 0; i < EACH; i++)
+                sum += *(const double *)((const char *)&from[i] + means[m]);
+            *(double *)((char *)to + means[m]) = rounded(sum / EACH);
+        }
+        for (size_t i = 0; i < EACH; i++)
+            to->errors += from[i].errors;
+    }
+}
+
+static int named_before(const struct pp_thread_row *a, const struct pp_thread_row *b)
+{
+    int order = strverscmp(a->name ? a->name : "", b->name ? b->name : "");
+    return order ? order < 0 : a < b;
+}
+
+/* How many workers come before this one by name: threads are numbered as they happened to start. */
+static size_t rank_of(const struct pp_series_pass *p, size_t thread)
+{
+    size_t rank = 0;
+    for (size_t k = 0; k < p->n_threads; k++)
+        rank += p->threads[k].lane == PP_LANE_WORKER && named_before(&p->threads[k], &p->threads[thread]);
+    return rank;
+}
+
+static const char *heat_name(const struct pp_series_pass *p, struct pp_arena *arena, size_t row)
+{
+    const struct pp_thread_row *first = NULL, *last = NULL;
+    for (size_t k = 0; k < p->n_threads; k++)
+        if (p->row_of[k] == (int)row) {
+            first = !first || named_before(&p->threads[k], first) ? &p->threads[k] : first;
+            last = !last || named_before(last, &p->threads[k]) ? &p->threads[k] : last;
+        }
+    const char *from = first && first->name ? first->name : "", *to = last && last->name ? last->name : "";
+    return first != last ? pp_arena_printf(arena, "%s .. %s", from, to) : pp_arena_copy(arena, from);
+}
+
+static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
+{
+    for (size_t row = 0; row < p->rows; row++) {
+        struct pp_report_heat *h = pp_arena_push(arena, (void **)&r->heat, &r->n_heat, sizeof(*h));
+        double *busy = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*busy)), sum = 0;
+        if (!h || !busy)
+            return;
+        for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+            busy[i] = rounded(
+                fmin(p->busy[row * PP_SERIES_SLICES + i] / (p->slice_ns * (double)p->row_workers[row]), 1));
+            sum += busy[i];
+        }
+        *h = (struct pp_report_heat){.name = heat_name(p, arena, row),
+                                     .busy = busy,
+                                     .busy_share = rounded(sum / PP_SERIES_SLICES)};
+    }
+}
+
+static void put_cdf(const struct pp_tally *tally, struct pp_arena *arena, struct pp_report *r)
+{
+    const struct pp_tally_phase *wait = tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
+    if (!wait || wait->hist.count == 0)
+        return;
+    for (int i = 0; i <= PP_SERIES_CDF; i++) {
+        struct pp_report_point *to = pp_arena_push(arena, (void **)&r->wait_cdf, &r->n_wait_cdf, sizeof(*to));
+        double q = (double)i / PP_SERIES_CDF;
+        if (to)
+            *to = (struct pp_report_point){(double)pp_hist_quantile(&wait->hist, q), q};
+    }
+}
+
+/* Neighbours share a row when there are more workers than rows. */
+static int make_rows(struct pp_series_pass *p)
+{
+    for (size_t k = 0; k < p->n_threads; k++)
+        p->n_workers += p->threads[k].lane == PP_LANE_WORKER;
+    size_t each = (p->n_workers + PP_SERIES_HEAT_ROWS - 1) / PP_SERIES_HEAT_ROWS;
+    p->rows = each ? (p->n_workers + each - 1) / each : 0;
+    p->row_of = calloc(p->n_threads + 1, sizeof(*p->row_of));
+    p->row_workers = calloc(p->rows + 1, sizeof(*p->row_workers));
+    p->busy = calloc((p->rows + 1) * PP_SERIES_SLICES, sizeof(*p->busy));
+    if (!p->row_of || !p->row_workers || !p->busy)
+        return -1;
+    for (size_t k = 0; k < p->n_threads; k++) {
+        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank_of(p, k) / each) : -1;
+        if (p->row_of[k] >= 0)
+            p->row_workers[p->row_of[k]]++;
+    }
+    return 0;
+}
+
+struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline)
+{
+    struct pp_series_pass *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    p->timeline = timeline;
+    p->n_threads = source->threads(source->ctx, &p->threads);
+    p->no_memory = make_rows(p) != 0;
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++)
+        p->begun[i] = (struct pp_series_begun){UINT64_MAX, UINT32_MAX, 0};
+    if (timeline->spans > 0 && timeline->last_ns > timeline->first_ns)
+        p->slice_ns = (double)(timeline->last_ns - timeline->first_ns) / PP_SERIES_SLICES;
+    return p;
+}
+
+pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source,
+                        const struct pp_tally *tally, struct pp_arena *arena, struct pp_report *r,
+                        struct pp_series_targets *targets, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    targets->n = 0;
+    if (p && p->slice_ns == 0)
+        goto out;
+    r->slices = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*r->slices));
+    r->coarse = pp_arena_alloc(arena, PP_SERIES_COARSE * sizeof(*r->coarse));
+    if (!p || p->no_memory || !r->slices || !r->coarse) {
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
+        goto out;
+    }
+    status = source->each_error(source->ctx, on_error, p, err);
+    if (status != PP_OK)
+        goto out;
+    r->n_slices = PP_SERIES_SLICES;
+    r->n_coarse = PP_SERIES_COARSE;
+    put_slices(p, r);
+    put_coarse(r);
+    r->window_start_s = rounded((double)(p->timeline->start_ns - p->timeline->first_ns) / 1e9);
+    r->window_end_s = rounded((double)(p->timeline->end_ns - p->timeline->first_ns) / 1e9);
+    put_heat(p, arena, r);
+    put_cdf(tally, arena, r);
+    memcpy(targets->begun, p->begun, sizeof(p->begun));
+out:
+    if (p) {
+        free(p->row_of);
+        free(p->row_workers);
+        free(p->busy);
+        free(p);
+    }
+    return status;
+}

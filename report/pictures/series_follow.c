@@ -1,0 +1,341 @@
+/* Two batches along their critical path: see report/pictures/series.h. */
+#include "report/pictures/series.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SPANS = 1 << 16 };
+
+struct kept {
+    struct pp_span span;
+    uint32_t thread; /* index in the source's thread rows */
+};
+
+/* Spans of the batch, and those that overlap the trainer's wait for it. */
+struct catch
+{
+    const struct pp_series_target *target;
+    struct kept *kept;
+    size_t n, room;
+    int too_many;
+};
+
+struct pass {
+    const struct pp_thread_row *threads;
+    size_t n_threads;
+    struct catch catch;
+    int no_memory;
+};
+
+/* ---- collecting ---- */
+
+static int wanted(const struct pp_series_target *t, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    if (s->phase == PP_PHASE_COUNTER || !pp_phase_info(s->phase) || end > t->end_ns)
+        return 0;
+    return s->batch == t->batch || (end > t->wait_start_ns && s->start_ns < t->wait_end_ns);
+}
+
+static void keep(struct pass *p, uint32_t thread, const struct pp_span *s)
+{
+    struct catch *c = &p->catch;
+    if (c->n == MOST_SPANS) {
+        c->too_many = 1;
+        return;
+    }
+    if (c->n == c->room) {
+        size_t room = c->room ? 2 * c->room : 256;
+        struct kept *grown = realloc(c->kept, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        c->kept = grown;
+        c->room = room;
+    }
+    c->kept[c->n++] = (struct kept){*s, thread};
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    uint32_t k = 0;
+    while (k < p->n_threads && p->threads[k].id != thread)
+        k++;
+    for (size_t i = 0; k < p->n_threads && i < n; i++)
+        if (wanted(p->catch.target, &spans[i]))
+            keep(p, k, &spans[i]);
+    return p->no_memory || p->catch.too_many;
+}
+
+static int by_thread_and_start(const void *a, const void *b)
+{
+    const struct kept *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->span.start_ns > y->span.start_ns) - (x->span.start_ns < y->span.start_ns);
+}
+
+/* ---- one batch ---- */
+
+struct batch {
+    const struct pass *pass;
+    const struct catch *c;
+    const struct pp_series_target *t;
+    struct pp_arena *arena;
+    struct pp_report_batch *out;
+    size_t finisher; /* thread index of the worker that finished the batch; SIZE_MAX: not known */
+    uint64_t chain_start, chain_end; /* of the finisher's part of the critical path */
+    uint64_t first, copied;          /* start of the picture; end of the copy, 0: none recorded */
+};
+
+static pp_lane lane_of(const struct batch *b, const struct kept *k)
+{
+    return b->pass->threads[k->thread].lane;
+}
+
+static double since_wait(const struct batch *b, uint64_t t)
+{
+    return t >= b->t->wait_start_ns ? (double)(t - b->t->wait_start_ns) : -(double)(b->t->wait_start_ns - t);
+}
+
+static int of_batch(const struct batch *b, const struct kept *k)
+{
+    return k->span.batch == b->t->batch && lane_of(b, k) != PP_LANE_TRAINER;
+}
+
+static void find_path(struct batch *b)
+{
+    b->finisher = SIZE_MAX;
+    b->chain_start = b->first = b->t->wait_start_ns;
+    for (size_t i = 0; i < b->c->n; i++) {
+        const struct kept *k = &b->c->kept[i];
+        uint64_t end = k->span.start_ns + k->span.dur_ns;
+        if (!of_batch(b, k) || end > b->t->wait_end_ns)
+            continue;
+        if (lane_of(b, k) == PP_LANE_WORKER && end >= b->chain_end) {
+            b->finisher = k->thread;
+            b->chain_end = end;
+        }
+        if (lane_of(b, k) == PP_LANE_COPY && k->span.phase == PP_PHASE_H2D)
+            b->copied = end;
+    }
+    for (size_t i = 0; i < b->c->n; i++) {
+        const struct kept *k = &b->c->kept[i];
+        if (of_batch(b, k) && k->thread == b->finisher && k->span.start_ns < b->chain_start)
+            b->chain_start = b->first = k->span.start_ns;
+    }
+}
+
+/* ---- its legs ---- */
+
+static double overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    uint64_t from = a > c ? a : c, to = b < d ? b : d;
+    return to > from ? (double)(to - from) : 0;
+}
+
+static void add_leg(struct batch *b, const char *what, const char *thread, pp_phase phase, int other,
+                    uint64_t from, uint64_t to)
+{
+    struct pp_report_batch *o = b->out;
+    struct pp_report_leg *leg = NULL;
+    if (to <= from && phase == PP_PHASE_NONE)
+        return;
+    for (size_t i = 0; i < o->n_legs && !leg; i++)
+        if (o->legs[i].other == other && strcmp(o->legs[i].what, what) == 0 &&
+            strcmp(o->legs[i].thread, thread) == 0)
+            leg = &o->legs[i];
+    if (!leg && (leg = pp_arena_push(b->arena, (void **)&o->legs, &o->n_legs, sizeof(*leg))) != NULL)
+        *leg = (struct pp_report_leg){.what = pp_arena_copy(b->arena, what),
+                                      .thread = pp_arena_copy(b->arena, thread),
+                                      .phase = phase,
+                                      .other = other};
+    if (pp_arena_failed(b->arena))
+        return;
+    leg->spans += phase != PP_PHASE_NONE;
+    leg->total_ns += (double)(to - from);
+    leg->in_wait_ns += overlap(from, to, b->t->wait_start_ns, b->t->wait_end_ns);
+}
+
+static int on_path(const struct batch *b, const struct kept *k, int copying)
+{
+    uint64_t end = k->span.start_ns + k->span.dur_ns;
+    if (!copying)
+        return k->thread == b->finisher && end <= b->chain_end;
+    return lane_of(b, k) == PP_LANE_COPY && k->span.batch == b->t->batch &&
+           k->span.phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
+}
+
+/* The path as it went: what the finisher did, the queue to the copy lane, what that did for this batch, the
+ * queue to the trainer. */
+static void put_legs(struct batch *b)
+{
+    uint64_t at = b->chain_start;
+    for (int copying = 0; copying < 2; copying++) {
+        int first = 1;
+        for (size_t i = 0; i < b->c->n; i++) {
+            const struct kept *k = &b->c->kept[i];
+            const struct pp_span *s = &k->span;
+            const char *thread = b->pass->threads[k->thread].name ? b->pass->threads[k->thread].name : "";
+            uint64_t end = s->start_ns + s->dur_ns, from = s->start_ns > at ? s->start_ns : at;
+            int queued = copying && first;
+            if (!on_path(b, k, copying) || end <= at)
+                continue;
+            add_leg(b, queued ? "in the ready queue" : "between spans", queued ? "" : thread, PP_PHASE_NONE,
+                    0, at, from);
+            add_leg(b, pp_phase_info(s->phase)->name, thread, (pp_phase)s->phase, s->batch != b->t->batch,
+                    from, end);
+            at = end;
+            first = 0;
+        }
+    }
+    add_leg(b, b->copied ? "on the device" : "on the way to the trainer", "", PP_PHASE_NONE, 0, at,
+            b->t->wait_end_ns);
+}
+
+/* ---- its picture ---- */
+
+struct group {
+    double start, end, work[PP_PHASE_COUNT];
+    int open, other;
+};
+
+static void close_group(struct batch *b, struct pp_report_bar_row *row, struct group *g)
+{
+    unsigned most = 0;
+    if (!g->open)
+        return;
+    for (unsigned i = 1; i < PP_PHASE_COUNT; i++)
+        if (g->work[i] > g->work[most])
+            most = i;
+    struct pp_report_bar *bar = pp_arena_push(b->arena, (void **)&row->bars, &row->n_bars, sizeof(*bar));
+    if (bar)
+        *bar = (struct pp_report_bar){.phase = (pp_phase)most,
+                                      .start_ns = g->start,
+                                      .end_ns = g->end,
+                                      .other = g->other};
+    *g = (struct group){.open = 0};
+}
+
+/* Spans too short to be seen are drawn together, in the colour of the phase that took most of their time: the
+ * bars of a row are bounded. */
+static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thread)
+{
+    double narrow = (b->out->end_ns - b->out->start_ns) / PP_SERIES_BARS;
+    struct group g = {.open = 0};
+    for (size_t i = 0; i < b->c->n; i++) {
+        const struct kept *k = &b->c->kept[i];
+        const struct pp_span *s = &k->span;
+        double start = since_wait(b, s->start_ns), end = since_wait(b, s->start_ns + s->dur_ns);
+        int other = s->batch != b->t->batch;
+        if (k->thread != thread || end <= b->out->start_ns || s->dur_ns == 0)
+            continue;
+        start = fmax(start, b->out->start_ns);
+        if (g.open && (end - start >= narrow || start - g.end >= narrow || g.end - g.start >= narrow ||
+                       other != g.other))
+            close_group(b, row, &g);
+        if (!g.open)
+            g = (struct group){.start = start, .end = start, .open = 1, .other = other};
+        g.end = fmax(g.end, end);
+        g.work[s->phase] += end - start;
+    }
+    close_group(b, row, &g);
+}
+
+static int has_part(const struct batch *b, size_t thread)
+{
+    for (size_t i = 0; i < b->c->n; i++)
+        if (b->c->kept[i].thread == thread && of_batch(b, &b->c->kept[i]))
+            return 1;
+    return 0;
+}
+
+static void put_row(struct batch *b, size_t thread, int critical)
+{
+    struct pp_report_bar_row *row = pp_arena_push(b->arena, (void **)&b->out->rows, &b->out->n_rows,
+                                                  sizeof(*row));
+    if (!row)
+        return;
+    *row = (struct pp_report_bar_row){.name = pp_arena_copy(b->arena, b->pass->threads[thread].name),
+                                      .lane = b->pass->threads[thread].lane,
+                                      .critical = critical};
+    put_bars(b, row, thread);
+}
+
+static void put_rows(struct batch *b)
+{
+    size_t drawn = 0;
+    if (b->finisher != SIZE_MAX)
+        put_row(b, b->finisher, 1);
+    for (size_t k = 0; k < b->pass->n_threads; k++) {
+        if (b->pass->threads[k].lane != PP_LANE_WORKER || k == b->finisher || !has_part(b, k))
+            continue;
+        if (drawn++ < PP_SERIES_WORKER_ROWS - 1)
+            put_row(b, k, 0);
+        else
+            b->out->other_workers++;
+    }
+    for (size_t k = 0; k < b->pass->n_threads; k++)
+        if (b->pass->threads[k].lane == PP_LANE_COPY)
+            put_row(b, k, 1);
+    for (size_t k = 0; k < b->pass->n_threads; k++)
+        if (b->pass->threads[k].lane == PP_LANE_TRAINER)
+            put_row(b, k, 1);
+}
+
+static void put_batch(const struct pass *p, struct catch *c, struct pp_arena *arena, struct pp_report *r)
+{
+    struct pp_report_batch *out = pp_arena_push(arena, (void **)&r->waterfalls, &r->n_waterfalls,
+                                                sizeof(*out));
+    const struct pp_series_target *t = c->target;
+    struct batch b = {.pass = p, .c = c, .t = t, .arena = arena, .out = out};
+    if (!out)
+        return;
+    if (c->n)
+        qsort(c->kept, c->n, sizeof(*c->kept), by_thread_and_start);
+    find_path(&b);
+    *out = (struct pp_report_batch){
+        .which = t->which,
+        .batch = t->batch,
+        .epoch = t->epoch,
+        .wait_ns = (double)t->wait_ns,
+        .sync_ns = (double)t->sync_ns,
+        .step_ns = (double)t->step_ns,
+        .start_ns = since_wait(&b, b.first),
+        .end_ns = since_wait(&b, t->end_ns),
+        .ready_ns = b.copied ? since_wait(&b, b.copied) : NAN,
+    };
+    put_legs(&b);
+    put_rows(&b);
+}
+
+static pp_status follow(const struct pp_source *source, const struct pp_series_target *target,
+                        struct pp_arena *arena, struct pp_report *r, struct pp_err *err)
+{
+    struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH,
+                                    .from_ns = target->since_ns,
+                                    .to_ns = target->end_ns};
+    struct pass p = {.catch.target = target};
+    p.n_threads = source->threads(source->ctx, &p.threads);
+    pp_status status = source->each_chunk(source->ctx, &of_its_time, each_chunk, &p, NULL, err);
+    if (p.no_memory)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to follow two batches of %s", source->path);
+    if (status == PP_OK && !p.catch.too_many)
+        put_batch(&p, &p.catch, arena, r);
+    free(p.catch.kept);
+    return status;
+}
+
+pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets,
+                           struct pp_arena *arena, struct pp_report *r, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < targets->n && status == PP_OK; i++)
+        status = follow(source, &targets->target[i], arena, r, err);
+    return status;
+}

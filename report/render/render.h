@@ -1,0 +1,18 @@
+/* report/render/render.h: the report model as text for a terminal, as one JSON document (schema
+ * pipeprobe.report/1, docs/report.schema.json), as one HTML page, as Markdown for a pull request, and as CSV
+ * (docs/REPORT.md). Renderers compute nothing: what they show is in the model. */
+#ifndef PP_REPORT_RENDER_RENDER_H
+#define PP_REPORT_RENDER_RENDER_H
+
+#include "report/model/model.h"
+
+#include <stdio.h>
+
+/* 0, or -1 when writing failed. */
+int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns);
+int pp_render_json(const struct pp_report *r, FILE *out);
+int pp_render_html(const struct pp_report *r, FILE *out);
+int pp_render_md(const struct pp_report *r, FILE *out);
+int pp_render_csv(const struct pp_report *r, FILE *out);
+
+#endif

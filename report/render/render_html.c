@@ -1,0 +1,264 @@
+/* The HTML report: one file that needs nothing else. Here its frame, the verdict and the headline numbers. */
+#include "report/render/render_html.h"
+
+#include "report/render/render.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- shared ---- */
+
+void pp_html_figure_begin(FILE *out, const char *id, const char *title, const char *caption)
+{
+    fprintf(out, "<section id=\"%s\"><h2>", id);
+    pp_html_text(out, title);
+    fputs("</h2>\n<p class=\"cap\">", out);
+    pp_html_text(out, caption);
+    fputs("</p>\n", out);
+}
+
+void pp_html_figure_end(FILE *out)
+{
+    fputs("</section>\n", out);
+}
+
+void pp_html_key(FILE *out, const char *class, const char *text)
+{
+    fprintf(
+        out,
+        "<span class=\"key\"><svg class=\"chip\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+        class);
+    pp_html_text(out, text);
+    fputs("</span> ", out);
+}
+
+void pp_html_tick(FILE *out, double left)
+{
+    fprintf(out, "<span%s style=\"left:", left > 92 ? " class=\"end\"" : "");
+    pp_svg_num(out, left);
+    fputs("%\">", out);
+}
+
+void pp_html_time_axis(FILE *out, double end_s)
+{
+    double at[8];
+    int n = pp_svg_time_ticks(end_s, at);
+    fputs("<div class=\"x\">", out);
+    for (int i = 0; i < n; i++) {
+        pp_html_tick(out, 100 * at[i] / end_s);
+        pp_svg_num(out, at[i] < 120 ? at[i] : at[i] < 7200 ? at[i] / 60 : at[i] / 3600);
+        fprintf(out, "%s</span>", at[i] < 120 ? " s" : at[i] < 7200 ? " min" : " h");
+    }
+    fputs("</div>\n", out);
+}
+
+const struct pp_report_phase *pp_html_find_phase(const struct pp_report *r, pp_phase phase)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == phase)
+            return &r->phases[i];
+    return NULL;
+}
+
+/* ---- the verdict ---- */
+
+struct badge {
+    const char *class, *mark, *text;
+};
+
+/* Shape and word say the same as the colour. */
+static struct badge badge_of(const struct pp_report_verdict *v)
+{
+    if (v->ceiling)
+        return (struct badge){"neutral", "\xe2\x97\x86", "ceiling"};
+    if (!v->level)
+        return (struct badge){"neutral", "?", "inconclusive"};
+    if (strcmp(v->level, "not") == 0)
+        return (struct badge){"good", "\xe2\x97\x8f", "not input-bound"};
+    return (struct badge){"bad", "\xe2\x96\xb2",
+                          strcmp(v->level, "highly") == 0 ? "highly input-bound" : "moderately input-bound"};
+}
+
+static void put_banner(FILE *out, const struct pp_report *r)
+{
+    if (r->outcome && strcmp(r->outcome, "finished") == 0)
+        return;
+    fputs("<p class=\"banner\"><strong>This run is ", out);
+    pp_html_text(out, r->outcome);
+    fputs(".</strong> The numbers are of what was recorded until then.</p>\n", out);
+}
+
+static void put_verdict(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    struct badge b = badge_of(v);
+    fprintf(
+        out,
+        "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> ",
+        b.class, b.mark);
+    pp_html_text(out, b.text);
+    if (v->l1) {
+        fputs(" &middot; ", out);
+        pp_html_text(out, v->l1);
+    }
+    if (v->l2) {
+        fputs(" / ", out);
+        pp_html_text(out, v->l2);
+    }
+    fputs("</p>\n<h1>", out);
+    pp_html_text(out, v->sentence);
+    fputs("</h1>\n", out);
+    if (!isnan(v->confidence)) {
+        fputs("<p class=\"sure\">Confidence ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
+        fputs("</p>\n", out);
+    }
+    if (v->reason) {
+        fputs("<p>", out);
+        pp_html_text(out, v->reason);
+        fputs("</p>\n", out);
+    }
+    if (v->next_step) {
+        fputs("<p class=\"next\"><strong>Next</strong> ", out);
+        pp_html_text(out, v->next_step);
+        fputs("</p>\n", out);
+    }
+    fputs("</section>\n", out);
+}
+
+/* ---- headline numbers ---- */
+
+static void tile_begin(FILE *out, const char *name)
+{
+    fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
+}
+
+static void put_tiles(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_phase *wait = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
+    fputs("<div class=\"tiles\">", out);
+    tile_begin(out, "Throughput");
+    if (isnan(r->samples_per_s)) { /* a foreign program's ranges carry no sample counts */
+        pp_html_num(out, PP_HTML_RATE, r->batches_per_s, "batches_per_s");
+        fputs("<small>batches/s</small></p></div>\n", out);
+    } else {
+        pp_html_num(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
+        fputs("<small>samples/s</small></p></div>\n", out);
+    }
+    if (!isnan(r->data_wait_share)) {
+        tile_begin(out, "Data wait");
+        pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");
+        fputs("<small>of step time</small></p></div>\n", out);
+    }
+    if (!isnan(r->collective_share)) {
+        tile_begin(out, "Other ranks");
+        pp_html_num(out, PP_HTML_SHARE, r->collective_share, "collective_share");
+        fputs("<small>of step time waited for them</small></p></div>\n", out);
+    }
+    if (!isnan(r->headroom_samples_per_s)) {
+        tile_begin(out, "Without waits");
+        pp_html_num(out, PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s");
+        fputs("<small>samples/s</small></p></div>\n", out);
+    }
+    if (wait) {
+        tile_begin(out, "Wait, p99");
+        pp_html_num(out, PP_HTML_TIME, (double)wait->p99_ns, "phases.%zu.p99_ns", (size_t)(wait - r->phases));
+        fputs("<small>per batch</small></p></div>\n", out);
+    }
+    if (!isnan(r->first_batch_s)) {
+        tile_begin(out, "First batch after");
+        pp_html_num(out, PP_HTML_SECONDS, r->first_batch_s, "first_batch_s");
+        fputs("<small>of the run</small></p></div>\n", out);
+    }
+    if (!isnan(r->cache_hit_share)) {
+        tile_begin(out, "From page cache");
+        pp_html_num(out, PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share");
+        fputs("<small>of bytes read</small></p></div>\n", out);
+    }
+    tile_begin(out, "Errors");
+    pp_html_num(out, PP_HTML_COUNT, (double)r->errors, "error_count");
+    fputs("<small>", out);
+    pp_html_num(out, PP_HTML_COUNT, (double)r->retries, "retry_count");
+    fputs(" retries</small></p></div>\n</div>\n", out);
+}
+
+static void put_run(FILE *out, const struct pp_report *r)
+{
+    fputs("<p class=\"run\">", out);
+    pp_html_num(out, PP_HTML_SECONDS, r->duration_s, "duration_s");
+    fputs(" run, ", out);
+    pp_html_num(out, PP_HTML_COUNT, (double)r->batches, "batches");
+    fputs(" batches, ", out);
+    pp_html_num(out, PP_HTML_COUNT, (double)r->samples, "samples");
+    fputs(" samples, ", out);
+    pp_html_num(out, PP_HTML_COUNT, (double)r->epochs, "epochs");
+    fputs(r->epochs == 1 ? " epoch. " : " epochs. ", out);
+    if (r->window_batches) {
+        fputs(r->has_steady_state ? "Judged on the steady state: "
+                                  : "No steady state was reached; numbers are of all batches: ",
+              out);
+        pp_html_num(out, PP_HTML_COUNT, (double)r->window_batches, "window.batches");
+        fputs(" batches, ", out);
+        pp_html_num(out, PP_HTML_COUNT, (double)r->window_samples, "window.samples");
+        fputs(" samples in ", out);
+        pp_html_num(out, PP_HTML_SECONDS, r->window_s, "window.duration_s");
+        if (r->boundary_s > 0) {
+            fputs(", ", out);
+            pp_html_num(out, PP_HTML_SECONDS, r->boundary_s, "window.boundary_s");
+            fputs(" of it at epoch boundaries and checkpoints", out);
+        }
+        fputs(".", out);
+    }
+    fputs("</p>\n", out);
+}
+
+static void put_head(FILE *out, const struct pp_report *r)
+{
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        "<meta name=\"generator\" content=\"pipeprobe " PP_VERSION "\">\n<title>pipeprobe: ",
+        out);
+    pp_html_text(out, r->path);
+    fputs("</title>\n<style>\n", out);
+    fputs(pp_html_style, out);
+    fputs(
+        "</style>\n</head>\n<body>\n"
+        /* the hatch that marks waiting where colour cannot be seen */
+        "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
+        "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
+        out);
+    pp_html_text(out, r->path);
+    fputs("</bdi></p></header>\n<main>\n", out);
+}
+
+int pp_render_html(const struct pp_report *r, FILE *out)
+{
+    put_head(out, r);
+    put_banner(out, r);
+    put_verdict(out, r);
+    put_tiles(out, r);
+    put_run(out, r);
+    pp_html_headroom(out, r);
+    pp_html_findings(out, r);
+    pp_html_proofs(out, r);
+    pp_html_curves(out, r);
+    pp_html_steps(out, r);
+    pp_html_queues(out, r);
+    pp_html_workers(out, r);
+    pp_html_wait_cdf(out, r);
+    pp_html_waterfalls(out, r);
+    pp_html_errors(out, r);
+    pp_html_evidence(out, r);
+    pp_html_phases(out, r);
+    pp_html_gpu(out, r);
+    pp_html_environment(out, r);
+    pp_html_recording(out, r);
+    fputs(
+        "</main>\n<footer>Made by pipeprobe " PP_VERSION
+        ". One file, no scripts, nothing loaded from elsewhere. Shares are of the steady-state window unless a caption says otherwise; "
+        "a dash is not known, which is not zero.</footer>\n</body>\n</html>\n",
+        out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}

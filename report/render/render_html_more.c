@@ -1,0 +1,498 @@
+/* The pictures that are not over the run's time: headroom, what-if curves, the distribution of waits, two
+ * batches followed. */
+#include "report/render/render_html.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static double percent(double part, double of)
+{
+    return of > 0 ? fmin(fmax(100 * part / of, 0), 100) : 0;
+}
+
+/* ---- headroom ---- */
+
+static void bar_begin(FILE *out, const char *name, const char *class, double value, double most)
+{
+    fputs("<div class=\"bar\"><span class=\"what\">", out);
+    pp_html_text(out, name);
+    fputs("</span><span class=\"track\">", out);
+    pp_svg_begin(out, "full", 100, 10, name);
+    pp_svg_rect(out, class, 0, 0, percent(value, most), 10);
+}
+
+static void bar_end(FILE *out, double value, const char *key)
+{
+    pp_svg_end(out);
+    fputs("</span><span class=\"v\">", out);
+    pp_html_num(out, PP_HTML_RATE, value, "%s", key);
+    fputs("</span></div>\n", out);
+}
+
+/* Fixes that gain less than this are in the table only. */
+#define WORTH_A_BAR 0.03
+
+static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
+{
+    char name[96], key[64];
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        if (f->gain < WORTH_A_BAR)
+            continue;
+        snprintf(name, sizeof(name), "%s \xe2\x86\x92 %s", f->knob, f->to);
+        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
+        bar_begin(out, name, "band", f->samples_per_s, most);
+        double low = percent(r->samples_per_s * (1 + f->low), most),
+               high = percent(r->samples_per_s * (1 + f->high), most);
+        pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
+        bar_end(out, f->samples_per_s, key);
+    }
+}
+
+static void put_fix_table(FILE *out, const struct pp_report_verdict *v)
+{
+    static const char *const heads[] = {"change", "to", "#gain", "#low", "#high", "#samples/s", "how", NULL};
+    pp_html_table_begin(out, "Changes, predicted by replaying the recording (80 % interval)", 1, heads);
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, f->knob);
+        pp_html_cell(out, f->to);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->gain, "verdict.fixes.%zu.gain", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->low, "verdict.fixes.%zu.low", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, f->high, "verdict.fixes.%zu.high", i);
+        pp_html_cell_num(out, PP_HTML_RATE, f->samples_per_s, "verdict.fixes.%zu.samples_per_s", i);
+        pp_html_cell(out, f->text);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+static double longest_bar(const struct pp_report *r)
+{
+    double most = fmax(r->headroom_samples_per_s, r->samples_per_s);
+    for (size_t i = 0; i < r->verdict.n_fixes; i++)
+        if (r->verdict.fixes[i].gain >= WORTH_A_BAR)
+            most = fmax(most, r->samples_per_s * (1 + r->verdict.fixes[i].high));
+    return most;
+}
+
+/* Predicted above measured, for each change that was run. */
+void pp_html_proofs(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"change", "to",    "#predicted", "#low",    "#high", "#measured",
+                                        "#least", "#most", "#rounds",    "#off by", NULL};
+    if (!r->n_proofs)
+        return;
+    pp_html_figure_begin(
+        out, "proof", "Proved by running it",
+        "Samples per second as predicted from this recording, and as measured by running the change for real.");
+    pp_html_table_begin(out, "Predicted and measured", 1, heads);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        const struct pp_report_proof *p = &r->proofs[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, p->change);
+        pp_html_cell(out, p->value);
+        pp_html_cell_num(out, PP_HTML_RATE, p->predicted, "proof.%zu.predicted_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->low, "proof.%zu.predicted_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->high, "proof.%zu.predicted_high", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured, "proof.%zu.measured_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_low, "proof.%zu.measured_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_high, "proof.%zu.measured_high", i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)p->rounds, "proof.%zu.rounds", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, p->error, "proof.%zu.prediction_error", i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        fputs("<p class=\"cap\">", out);
+        pp_html_text(out, r->proofs[i].sentence);
+        fputs(".</p>\n", out);
+    }
+    pp_html_figure_end(out);
+}
+
+/* Each thing that is looked for beside the wait, found or not. */
+void pp_html_findings(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL},
+                             *const states[] = {"found", "not there", "not measured"};
+    if (!r->n_findings)
+        return;
+    pp_html_figure_begin(out, "findings", "Beside the wait",
+                         "What is looked for in every run, whether or not the trainer waits.");
+    pp_html_table_begin(out, "Looked for", 1, heads);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, f->kind);
+        pp_html_cell(out, states[f->state]);
+        pp_html_cell(out, f->sentence);
+        pp_html_cell(out, f->next_step);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    pp_html_figure_end(out);
+}
+
+void pp_html_headroom(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    double then = r->headroom_samples_per_s, most = longest_bar(r);
+    if (isnan(then) || isnan(r->samples_per_s))
+        return;
+    const char *gone = r->starved_s > 0 ? "had the trainer never waited for data or for a CPU"
+                                        : "had the trainer never waited for data";
+    char caption[256];
+    if (v->n_fixes)
+        snprintf(
+            caption, sizeof(caption),
+            "Samples per second: as recorded, %s, and with a change as the replay predicts it; the thin line is its interval.",
+            gone);
+    else
+        snprintf(caption, sizeof(caption),
+                 "Samples per second: as recorded, and %s and nothing else changed.", gone);
+    pp_html_figure_begin(out, "headroom", "What there is to gain", caption);
+    fputs("<div class=\"bars\">", out);
+    bar_begin(out, "as recorded", "step", r->samples_per_s, most);
+    bar_end(out, r->samples_per_s, "samples_per_s");
+    bar_begin(out, "without waits", "gain", then, most);
+    bar_end(out, then, "verdict.headroom_samples_per_s");
+    put_fix_bars(out, r, most);
+    fputs("</div>\n<p class=\"cap\">Without waits: +", out);
+    pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
+    if (!isnan(v->replay_error)) {
+        fputs(". The replay of the run as it was is off by ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->replay_error, "verdict.replay_error");
+    } else if (v->why_no_fixes) {
+        fputs(". No change is predicted: ", out);
+        pp_html_text(out, v->why_no_fixes);
+    }
+    fputs(".</p>\n", out);
+    if (v->n_fixes)
+        put_fix_table(out, v);
+    pp_html_figure_end(out);
+}
+
+/* ---- what-if ---- */
+
+static void put_curve(FILE *out, const struct pp_report_curve *c, double low_x, double high_x, double top)
+{
+    double w = PP_HTML_WIDTH / (high_x > low_x ? high_x - low_x : 1);
+    for (int band = 1; band >= 0; band--) {
+        fprintf(out, "<path class=\"%s\" d=\"", band ? "band" : "line");
+        for (size_t i = 0; i < c->n_points; i++) {
+            fputc(i ? 'L' : 'M', out);
+            pp_svg_num(out, (c->points[i].value - low_x) * w);
+            fputc(' ', out);
+            pp_svg_num(out, 100 * (1 - (band ? c->points[i].high : c->points[i].samples_per_s) / top));
+        }
+        for (size_t i = c->n_points; band && i-- > 0;) {
+            fputc('L', out);
+            pp_svg_num(out, (c->points[i].value - low_x) * w);
+            fputc(' ', out);
+            pp_svg_num(out, 100 * (1 - c->points[i].low / top));
+        }
+        fputs(band ? "Z\"/>" : "\"/>", out);
+    }
+    if (c->now >= low_x && c->now <= high_x)
+        pp_svg_rect(out, "mark", (c->now - low_x) * w - 1, 0, 2, 100);
+}
+
+static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
+{
+    static const char *const heads[] = {"#value", "#samples/s", "#low", "#high", NULL};
+    char a[32], title[96];
+    double top = 0, low_x = c->points[0].value, high_x = c->points[c->n_points - 1].value;
+    for (size_t i = 0; i < c->n_points; i++)
+        top = fmax(top, fmax(c->points[i].high, c->points[i].samples_per_s));
+    snprintf(title, sizeof(title), "Predicted samples per second by %s, with its interval", c->knob);
+    fputs("<p class=\"sub\">", out);
+    pp_html_text(out, title);
+    fputs("</p><div class=\"plot\"><div class=\"y\"><span>", out);
+    pp_html_text(out, pp_text_rate(a, sizeof(a), top));
+    fputs("</span><span>0</span></div>", out);
+    pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100, title);
+    put_curve(out, c, low_x, high_x, top > 0 ? top : 1);
+    pp_svg_end(out);
+    fputs("</div>\n<div class=\"x\">", out);
+    for (size_t i = 0, every = (c->n_points + 7) / 8; i < c->n_points; i += every) {
+        pp_html_tick(out, percent(c->points[i].value - low_x, high_x - low_x));
+        fprintf(out, "%g</span>", c->points[i].value);
+    }
+    fputs("</div>\n<p class=\"legend\">", out);
+    pp_html_key(out, "line-key", "predicted");
+    pp_html_key(out, "band", "interval");
+    pp_html_key(out, "mark", "as recorded");
+    fputs("</p>\n", out);
+    pp_html_table_begin(out, "The same as a table", 0, heads);
+    for (size_t i = 0; i < c->n_points; i++) {
+        fputs("<tr>", out);
+        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].value, "series.curves.%zu.points.%zu.value", k, i);
+        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].samples_per_s,
+                         "series.curves.%zu.points.%zu.samples_per_s", k, i);
+        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].low, "series.curves.%zu.points.%zu.low", k, i);
+        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].high, "series.curves.%zu.points.%zu.high", k, i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+void pp_html_curves(FILE *out, const struct pp_report *r)
+{
+    int any = 0;
+    for (size_t i = 0; i < r->n_curves; i++)
+        any |= r->curves[i].n_points > 0;
+    if (!any)
+        return;
+    pp_html_figure_begin(
+        out, "whatif", "What if",
+        "The recorded costs replayed with another setting: a prediction, and how sure it is.");
+    for (size_t i = 0; i < r->n_curves; i++)
+        if (r->curves[i].n_points)
+            put_whatif(out, &r->curves[i], i);
+    pp_html_figure_end(out);
+}
+
+/* ---- the distribution of waits ---- */
+
+struct log_axis {
+    double low, decades; /* low is a power of ten */
+};
+
+static double log_x(const struct log_axis *a, double ns)
+{
+    return fmin(fmax(log10(fmax(ns, a->low) / a->low) / a->decades, 0), 1);
+}
+
+/* Whole decades around what there is; at least two. */
+static struct log_axis log_axis(const struct pp_report *r)
+{
+    double low = floor(log10(fmax(r->wait_cdf[0].x, 100))),
+           high = ceil(log10(fmax(r->wait_cdf[r->n_wait_cdf - 1].x, 1000)));
+    return (struct log_axis){pow(10, low), fmax(high - low, 2)};
+}
+
+static void put_quantile(FILE *out, const struct log_axis *a, const char *name, int row, double ns)
+{
+    double x = 100 * log_x(a, ns);
+    char buf[32];
+    fprintf(out, "<span class=\"q%s\" style=\"top:%dpx;%s:", x > 60 ? " left" : "", 6 + 20 * row,
+            x > 60 ? "right" : "left");
+    pp_svg_num(out, x > 60 ? 100 - x : x);
+    fprintf(out, "%%\">%s %s</span>", name, pp_text_duration(buf, sizeof(buf), ns));
+}
+
+void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"",     "#count", "#total", "#mean", "#p50",
+                                        "#p95", "#p99",   "#max",   NULL};
+    const struct pp_report_phase *p = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
+    if (!p || r->n_wait_cdf == 0)
+        return;
+    struct log_axis a = log_axis(r);
+    size_t at = (size_t)(p - r->phases);
+    pp_html_figure_begin(
+        out, "waits", "How long the trainer waited for a batch",
+        "The share of batches that were there within a time, which runs in powers of ten. A steep rise far left is a pipeline that keeps up; a long tail to the right is made of stalls.");
+    fputs(
+        "<div class=\"plot\"><div class=\"y\"><span>100 %</span><span>0</span></div><div class=\"h\" style=\"height:140px\">",
+        out);
+    pp_svg_begin(out, "full", PP_HTML_WIDTH, 100,
+                 "Cumulative distribution of data waits in the steady state");
+    for (int i = 1; i < (int)a.decades; i++)
+        pp_svg_rect(out, "grid", PP_HTML_WIDTH * i / a.decades, 0, 1, 100);
+    fputs("<path class=\"area\" d=\"M0 100", out);
+    for (size_t i = 0; i < r->n_wait_cdf; i++) {
+        fputc('H', out);
+        pp_svg_num(out, PP_HTML_WIDTH * log_x(&a, r->wait_cdf[i].x));
+        fputc('V', out);
+        pp_svg_num(out, 100 * (1 - r->wait_cdf[i].y));
+    }
+    fprintf(out, "H%.0fV100Z\"/>", PP_HTML_WIDTH);
+    const double marks[] = {(double)p->p50_ns, (double)p->p95_ns, (double)p->p99_ns};
+    for (int i = 0; i < 3; i++)
+        pp_svg_rect(out, "mark", PP_HTML_WIDTH * log_x(&a, marks[i]) - 1, 0, 2, 100);
+    pp_svg_end(out);
+    put_quantile(out, &a, "p50", 0, marks[0]);
+    put_quantile(out, &a, "p95", 1, marks[1]);
+    put_quantile(out, &a, "p99", 2, marks[2]);
+    fputs("</div></div>\n<div class=\"x\">", out);
+    for (int i = 0; i <= (int)a.decades; i++) {
+        pp_html_tick(out, 100 * i / a.decades);
+        double ns = a.low * pow(10, i);
+        fprintf(out, "%.0f %s</span>",
+                ns < 1e3   ? ns
+                : ns < 1e6 ? ns / 1e3
+                : ns < 1e9 ? ns / 1e6
+                           : ns / 1e9,
+                ns < 1e3   ? "ns"
+                : ns < 1e6 ? "us"
+                : ns < 1e9 ? "ms"
+                           : "s");
+    }
+    fputs("</div>\n", out);
+    pp_html_table_begin(out, "The same as a table", 1, heads);
+    fputs("<tr><th scope=\"row\">data_wait</th>", out);
+    pp_html_cell_num(out, PP_HTML_COUNT, (double)p->count, "phases.%zu.count", at);
+    pp_html_cell_num(out, PP_HTML_TIME, (double)p->total_ns, "phases.%zu.total_ns", at);
+    pp_html_cell_num(out, PP_HTML_TIME, p->mean_ns, "phases.%zu.mean_ns", at);
+    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p50_ns, "phases.%zu.p50_ns", at);
+    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p95_ns, "phases.%zu.p95_ns", at);
+    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p99_ns, "phases.%zu.p99_ns", at);
+    pp_html_cell_num(out, PP_HTML_TIME, (double)p->max_ns, "phases.%zu.max_ns", at);
+    fputs("</tr>\n", out);
+    pp_html_table_end(out);
+    pp_html_figure_end(out);
+}
+
+/* ---- two batches ---- */
+
+enum { LANE_ROW = 24 };
+
+static const char *class_of(pp_phase phase)
+{
+    switch (phase) {
+    case PP_PHASE_READ: return "read";
+    case PP_PHASE_DECODE: return "decode";
+    case PP_PHASE_TRANSFORM: return "transform";
+    case PP_PHASE_COLLATE: return "collate";
+    case PP_PHASE_H2D: return "h2d";
+    case PP_PHASE_STEP: return "step";
+    case PP_PHASE_DATA_WAIT: return "wait";
+    case PP_PHASE_DEVICE_SYNC:
+    case PP_PHASE_COLLECTIVE: return "sync";
+    case PP_PHASE_RETRY: return "fault";
+    case PP_PHASE_DISPATCH_WAIT:
+    case PP_PHASE_SLOT_WAIT:
+    case PP_PHASE_PUT_WAIT:
+    case PP_PHASE_GET_WAIT: return "idle";
+    default: return "apart";
+    }
+}
+
+static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp_report_bar_row *row,
+                     size_t at)
+{
+    double scale = PP_HTML_WIDTH / (b->end_ns - b->start_ns);
+    char buf[32];
+    for (size_t i = 0; i < row->n_bars; i++) {
+        const struct pp_report_bar *bar = &row->bars[i];
+        const struct pp_phase_info *info = pp_phase_info(bar->phase);
+        int thin = class_of(bar->phase)[0] == 'i';
+        fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->other ? " other" : "");
+        pp_svg_attr(out, "x", (bar->start_ns - b->start_ns) * scale);
+        pp_svg_attr(out, "y", (double)at * LANE_ROW + (thin ? 10 : 4));
+        pp_svg_attr(out, "width", fmax((bar->end_ns - bar->start_ns) * scale, 0.5));
+        pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
+        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
+                bar->other ? " (another batch)" : "",
+                pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
+    }
+}
+
+static void put_wait_axis(FILE *out, const struct pp_report_batch *b)
+{
+    static const double steps[] = {1, 2, 5};
+    double range = b->end_ns - b->start_ns, step = 0;
+    char buf[32];
+    for (double decade = 1; step == 0; decade *= 10)
+        for (int i = 0; i < 3 && step == 0; i++)
+            if (range / (steps[i] * decade) <= 6)
+                step = steps[i] * decade;
+    fputs("<div class=\"axis rows\"><div class=\"x\">", out);
+    for (double t = ceil(b->start_ns / step) * step; t <= b->end_ns; t += step) {
+        pp_html_tick(out, percent(t - b->start_ns, range));
+        fputs(t == 0 ? "<b>" : "", out);
+        pp_html_text(out, t == 0 ? "0" : pp_text_duration(buf, sizeof(buf), t));
+        fputs(t == 0 ? "</b>" : "", out);
+        fputs("</span>", out);
+    }
+    fputs("</div></div>\n", out);
+}
+
+static void put_gantt(FILE *out, const struct pp_report_batch *b)
+{
+    double height = (double)b->n_rows * LANE_ROW,
+           zero = PP_HTML_WIDTH * percent(-b->start_ns, b->end_ns - b->start_ns) / 100;
+    double waited = PP_HTML_WIDTH * percent(b->wait_ns, b->end_ns - b->start_ns) / 100;
+    fputs("<div class=\"plot rows roomy\"><div class=\"names\">", out);
+    for (size_t i = 0; i < b->n_rows; i++) {
+        fprintf(out, "<span%s><bdi>", b->rows[i].critical ? " class=\"crit\"" : "");
+        pp_html_text(out, b->rows[i].name);
+        fputs("</bdi></span>", out);
+    }
+    fprintf(out, "</div><div class=\"h\" style=\"height:%.0fpx\">", height);
+    pp_svg_begin(out, "full", PP_HTML_WIDTH, height, "Who worked on the batch, and when");
+    pp_svg_rect(out, "waited", zero, 0, waited, height);
+    for (size_t i = 0; i < b->n_rows; i++)
+        put_lane(out, b, &b->rows[i], i);
+    pp_svg_rect(out, "mark", zero - 0.75, 0, 1.5, height);
+    pp_svg_end(out);
+    fputs("</div></div>\n", out);
+    put_wait_axis(out, b);
+}
+
+static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
+{
+    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time",
+                                        "#of it in the wait",   NULL};
+    pp_html_table_begin(out, "The same as a table", 1, heads);
+    for (size_t i = 0; i < b->n_legs; i++) {
+        const struct pp_report_leg *leg = &b->legs[i];
+        fputs("<tr><td>", out);
+        pp_html_text(out, leg->what);
+        fputs(leg->other ? ", for other batches</td>" : "</td>", out);
+        pp_html_cell(out, leg->thread);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k,
+                         i);
+        pp_html_cell_num(out, PP_HTML_TIME, leg->total_ns, "series.waterfalls.%zu.legs.%zu.total_ns", k, i);
+        pp_html_cell_num(out, PP_HTML_TIME, leg->in_wait_ns, "series.waterfalls.%zu.legs.%zu.in_wait_ns", k,
+                         i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
+{
+    char buf[32];
+    fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
+            strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
+    pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", k);
+    fputs(" of epoch ", out);
+    pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", k);
+    fputs(": waited for ", out);
+    pp_html_num(out, PP_HTML_TIME, b->wait_ns, "series.waterfalls.%zu.wait_ns", k);
+    fputs(", step ", out);
+    pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", k);
+    if (!isnan(b->ready_ns))
+        fprintf(out, "; it was on the device %s %s the trainer asked",
+                pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
+    if (b->other_workers)
+        fprintf(out, "; %zu more workers had a part in it", b->other_workers);
+    fputs(".</p>\n", out);
+    put_gantt(out, b);
+    put_legs(out, b, k);
+}
+
+void pp_html_waterfalls(FILE *out, const struct pp_report *r)
+{
+    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE,
+                                     PP_PHASE_H2D,  PP_PHASE_STEP,   PP_PHASE_DATA_WAIT, PP_PHASE_RETRY};
+    if (r->n_waterfalls == 0)
+        return;
+    pp_html_figure_begin(
+        out, "batches", "Two batches, followed",
+        "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
+    fputs("<p class=\"legend\">", out);
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);
+    pp_html_key(out, "idle", "waits for a slot, a queue or the shard reader");
+    fputs("</p>\n", out);
+    for (size_t i = 0; i < r->n_waterfalls; i++)
+        put_batch(out, &r->waterfalls[i], i);
+    pp_html_figure_end(out);
+}

@@ -1,0 +1,437 @@
+/* The pictures over the run's time: steps, queues, workers, errors. */
+#include "report/render/render_html.h"
+
+#include "probe/base/text.h"
+#include "report/pictures/series.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COARSE_KEY(field) "series.coarse.%zu." field
+
+static double end_s(const struct pp_report *r)
+{
+    return r->slices[r->n_slices - 1].end_s;
+}
+
+static double slice_x(const struct pp_report *r, size_t i)
+{
+    return PP_HTML_WIDTH * (double)i / (double)r->n_slices;
+}
+
+/* An area between two stacked heights, as steps: from[i]..to[i] of slice i, in parts of 1 from below. */
+static void put_area(FILE *out, const char *class, const struct pp_report *r, const double *from,
+                     const double *to, double height)
+{
+    fprintf(out, "<path class=\"%s\" d=\"M0 ", class);
+    pp_svg_num(out, height * (1 - from[0]));
+    for (size_t i = 0; i < r->n_slices; i++) {
+        fputc('V', out);
+        pp_svg_num(out, height * (1 - to[i]));
+        fputc('H', out);
+        pp_svg_num(out, slice_x(r, i + 1));
+    }
+    for (size_t i = r->n_slices; i-- > 0;) {
+        fputc('V', out);
+        pp_svg_num(out, height * (1 - from[i]));
+        fputc('H', out);
+        pp_svg_num(out, slice_x(r, i));
+    }
+    fputs("Z\"/>", out);
+}
+
+/* The steady-state window: what is outside is veiled. */
+static void put_window(FILE *out, const struct pp_report *r, double height)
+{
+    double from = PP_HTML_WIDTH * r->window_start_s / end_s(r),
+           to = PP_HTML_WIDTH * r->window_end_s / end_s(r);
+    if (!r->has_steady_state)
+        return;
+    pp_svg_rect(out, "veil", 0, 0, from, height);
+    pp_svg_rect(out, "veil", to, 0, PP_HTML_WIDTH - to, height);
+}
+
+/* What a slice holds, for those who point at it. */
+static void put_hovers(FILE *out, const struct pp_report *r, double height)
+{
+    char a[32], b[32], wait[32], step[32], rate[32];
+    for (size_t i = 0; i < r->n_slices; i++) {
+        const struct pp_report_slice *s = &r->slices[i];
+        fputs("<rect class=\"hover\"", out);
+        pp_svg_attr(out, "x", slice_x(r, i));
+        pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)r->n_slices);
+        pp_svg_attr(out, "height", height);
+        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
+                pp_text_duration(a, sizeof(a), s->start_s * 1e9),
+                pp_text_duration(b, sizeof(b), s->end_s * 1e9),
+                pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
+                pp_text_percent(step, sizeof(step), s->step_share),
+                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
+    }
+}
+
+static void row_begin(FILE *out, const char *top, const char *bottom)
+{
+    fputs("<div class=\"plot\"><div class=\"y\"><span>", out);
+    pp_html_text(out, top);
+    fputs("</span><span>", out);
+    pp_html_text(out, bottom);
+    fputs("</span></div>", out);
+}
+
+static void cell_time(FILE *out, size_t i, const struct pp_report_slice *s)
+{
+    fputs("<tr><th scope=\"row\">", out);
+    pp_html_num(out, PP_HTML_SECONDS, s->start_s, COARSE_KEY("start_s"), i);
+    fputs(" to ", out);
+    pp_html_num(out, PP_HTML_SECONDS, s->end_s, COARSE_KEY("end_s"), i);
+    fputs("</th>", out);
+}
+
+/* ---- steps ---- */
+
+static void put_stack(FILE *out, const struct pp_report *r)
+{
+    static const struct {
+        const char *class;
+        size_t offset;
+    } layers[] = {
+        {"step", offsetof(struct pp_report_slice, step_share)},
+        {"sync", offsetof(struct pp_report_slice, sync_share)},
+        {"apart", offsetof(struct pp_report_slice, apart_share)},
+        {"wait", offsetof(struct pp_report_slice, wait_share)},
+    };
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
+    for (size_t l = 0; l < sizeof(layers) / sizeof(*layers); l++) {
+        int any = 0;
+        for (size_t i = 0; i < r->n_slices; i++) {
+            double part = *(const double *)((const char *)&r->slices[i] + layers[l].offset);
+            to[i] = fmin(from[i] + part, 1);
+            any |= part > 0;
+        }
+        if (any)
+            put_area(out, layers[l].class, r, from, to, 100);
+        memcpy(from, to, sizeof(from));
+    }
+}
+
+static void put_h2d(FILE *out, const struct pp_report *r)
+{
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
+    for (size_t i = 0; i < r->n_slices; i++)
+        to[i] = r->slices[i].h2d_share;
+    fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
+    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
+                 "Share of each slice of time in which a batch was being copied to the device");
+    put_area(out, "h2d", r, from, to, 20);
+    pp_svg_end(out);
+    fputs("</div>\n", out);
+}
+
+static int has_sync(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_slices; i++)
+        if (r->slices[i].sync_share > 0)
+            return 1;
+    return 0;
+}
+
+void pp_html_steps(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"time",   "#waits",   "#sync",      "#step",
+                                        "#apart", "#copying", "#samples/s", NULL};
+    if (r->n_slices == 0)
+        return;
+    pp_html_figure_begin(
+        out, "steps", "What the trainer did, over the run",
+        "Each column is one slice of the run: how much of it the trainer computed, and how much it waited for data. Outside the steady state the picture is pale.");
+    row_begin(out, "100 %", "0");
+    pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100,
+                 "Trainer time over the run: step, device sync, apart, data wait");
+    put_stack(out, r);
+    put_window(out, r, 100);
+    put_hovers(out, r, 100);
+    pp_svg_end(out);
+    fputs("</div>\n", out);
+    put_h2d(out, r);
+    pp_html_time_axis(out, end_s(r));
+    fputs("<p class=\"legend\">", out);
+    pp_html_key(out, "step", "step");
+    pp_html_key(out, "wait", "waits for data");
+    if (has_sync(r))
+        pp_html_key(out, "sync", isnan(r->collective_share) ? "device sync" : "device sync, other ranks");
+    pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
+    pp_html_key(out, "h2d", "copy to the device");
+    fputs("</p>\n", out);
+    pp_html_table_begin(out, "The same as a table", 0, heads);
+    for (size_t i = 0; i < r->n_coarse; i++) {
+        const struct pp_report_slice *s = &r->coarse[i];
+        cell_time(out, i, s);
+        pp_html_cell_num(out, PP_HTML_SHARE, s->wait_share, COARSE_KEY("wait_share"), i);
+        pp_html_cell_num(out, PP_HTML_SHARE, s->sync_share, COARSE_KEY("sync_share"), i);
+        pp_html_cell_num(out, PP_HTML_SHARE, s->step_share, COARSE_KEY("step_share"), i);
+        pp_html_cell_num(out, PP_HTML_SHARE, s->apart_share, COARSE_KEY("apart_share"), i);
+        pp_html_cell_num(out, PP_HTML_SHARE, s->h2d_share, COARSE_KEY("h2d_share"), i);
+        pp_html_cell_num(out, PP_HTML_RATE, s->samples_per_s, COARSE_KEY("samples_per_s"), i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    pp_html_figure_end(out);
+}
+
+/* ---- queues ---- */
+
+static double capacity_of(const struct pp_report *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_queues; i++)
+        if (strcmp(r->queues[i].name, name) == 0)
+            return (double)r->queues[i].capacity;
+    return 0;
+}
+
+static int put_fill(FILE *out, const struct pp_report *r, const char *name, const char *title, size_t offset)
+{
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = capacity_of(r, name);
+    char top[32];
+    for (size_t i = 0; i < r->n_slices; i++) {
+        to[i] = *(const double *)((const char *)&r->slices[i] + offset);
+        if (isnan(to[i]))
+            return 0;
+        most = fmax(most, to[i]);
+    }
+    most = fmax(ceil(most), 1); /* where the capacity is not known */
+    for (size_t i = 0; i < r->n_slices; i++)
+        to[i] /= most;
+    snprintf(top, sizeof(top), "%.0f", most);
+    fprintf(out, "<p class=\"sub\">%s</p>\n", title);
+    row_begin(out, top, "0");
+    pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, title);
+    put_area(out, "fill", r, from, to, 40);
+    put_window(out, r, 40);
+    pp_svg_end(out);
+    fputs("</div>\n", out);
+    return 1;
+}
+
+static void put_queue_rows(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"queue, whole run", "#capacity", "#mean depth",
+                                        "#empty",           "#full",     "#waited to put",
+                                        "#waited to get",   NULL};
+    if (r->n_queues == 0)
+        return;
+    pp_html_table_begin(out, "Queues as measured by their owner", 1, heads);
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct pp_report_queue *q = &r->queues[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, q->name);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)q->capacity, "queues.%zu.capacity", i);
+        pp_html_cell_num(out, PP_HTML_RATE, q->mean_depth, "queues.%zu.mean_depth", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, q->share_empty, "queues.%zu.share_empty", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, q->share_full, "queues.%zu.share_full", i);
+        pp_html_cell_num(out, PP_HTML_TIME, (double)q->put_wait_ns, "queues.%zu.put_wait_ns", i);
+        pp_html_cell_num(out, PP_HTML_TIME, (double)q->get_wait_ns, "queues.%zu.get_wait_ns", i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+void pp_html_queues(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"time", "#finished batches", "#on the device", NULL};
+    if (r->n_slices == 0 && r->n_queues == 0)
+        return;
+    pp_html_figure_begin(
+        out, "queues", "How full the queues were",
+        "A queue that stays empty is fed too slowly from the left; one that stays full is drained too slowly on the right.");
+    int drawn = 0;
+    if (r->n_slices) {
+        drawn += put_fill(out, r, "ready", "Finished batches, not yet fetched by the copy lane",
+                          offsetof(struct pp_report_slice, ready_batches));
+        drawn += put_fill(out, r, "device", "Batches on the device, not yet taken by the trainer",
+                          offsetof(struct pp_report_slice, device_batches));
+    }
+    if (drawn)
+        pp_html_time_axis(out, end_s(r));
+    else
+        fputs(
+            "<p class=\"none\">Not drawn: the recording does not have both ends of every batch's stay.</p>\n",
+            out);
+    if (drawn) {
+        pp_html_table_begin(out, "The same as a table", 0, heads);
+        for (size_t i = 0; i < r->n_coarse; i++) {
+            cell_time(out, i, &r->coarse[i]);
+            pp_html_cell_num(out, PP_HTML_RATE, r->coarse[i].ready_batches, COARSE_KEY("ready_batches"), i);
+            pp_html_cell_num(out, PP_HTML_RATE, r->coarse[i].device_batches, COARSE_KEY("device_batches"), i);
+            fputs("</tr>\n", out);
+        }
+        pp_html_table_end(out);
+    }
+    put_queue_rows(out, r);
+    pp_html_figure_end(out);
+}
+
+/* ---- workers ---- */
+
+enum { SHADES = 6, FEW = 8 };
+
+/* Height of a row in pixels; the style sheet has the same two. */
+static size_t row_height(const struct pp_report *r)
+{
+    return r->n_heat <= FEW ? 24 : 16;
+}
+
+static int shade_of(double busy)
+{
+    return busy <= 0.005 ? 0 : busy >= 1 ? SHADES - 1 : 1 + (int)(busy * (SHADES - 1));
+}
+
+/* One path per shade keeps the document small: a cell is some 15 bytes. Cells of one shade that follow each
+ * other are one. */
+static void put_heat(FILE *out, const struct pp_report *r)
+{
+    for (int shade = 1; shade < SHADES; shade++) {
+        fprintf(out, "<path class=\"heat%d\" d=\"", shade);
+        for (size_t row = 0; row < r->n_heat; row++)
+            for (size_t i = 0, n; i < r->n_slices; i += n) {
+                for (n = 1; i + n < r->n_slices &&
+                            shade_of(r->heat[row].busy[i + n]) == shade_of(r->heat[row].busy[i]);
+                     n++)
+                    continue;
+                if (shade_of(r->heat[row].busy[i]) != shade)
+                    continue;
+                fputc('M', out);
+                pp_svg_num(out, slice_x(r, i));
+                fprintf(out, " %zuH", row * row_height(r) + 1);
+                pp_svg_num(out, slice_x(r, i + n));
+                fprintf(out, "v%zuH", row_height(r) - 2);
+                pp_svg_num(out, slice_x(r, i));
+                fputc('z', out);
+            }
+        fputs("\"/>", out);
+    }
+}
+
+static void put_worker_rows(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"worker",  "#samples",   "#samples/s", "#busy",    "#waiting",
+                                        "#on CPU", "#run-queue", "#errors",    "#retries", NULL};
+    pp_html_table_begin(out, "Workers in the steady state", r->n_workers <= 8, heads);
+    for (size_t i = 0; i < r->n_workers; i++) {
+        const struct pp_report_worker *w = &r->workers[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, w->name);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->samples, "workers.%zu.samples", i);
+        pp_html_cell_num(out, PP_HTML_RATE, w->samples_per_s, "workers.%zu.samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, w->busy_share, "workers.%zu.busy_share", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, w->wait_share, "workers.%zu.wait_share", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, w->cpu_share, "workers.%zu.cpu_share", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, w->run_delay_share, "workers.%zu.run_delay_share", i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->errors, "workers.%zu.errors", i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->retries, "workers.%zu.retries", i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+void pp_html_workers(FILE *out, const struct pp_report *r)
+{
+    static const char *const shade_names[] = {"",           "under 20 %", "20 to 40 %",
+                                              "40 to 60 %", "60 to 80 %", "over 80 % busy"};
+    char class[16];
+    if (r->n_heat == 0 && r->n_workers == 0)
+        return;
+    pp_html_figure_begin(
+        out, "workers", "How busy each worker was",
+        "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
+    if (r->n_heat) {
+        fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
+        for (size_t i = 0; i < r->n_heat; i++) {
+            fputs("<span><bdi>", out);
+            pp_html_text(out, r->heat[i].name);
+            fputs("</bdi></span>", out);
+        }
+        fputs("</div>", out);
+        fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", r->n_heat * row_height(r));
+        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)),
+                     "Busy share per worker and slice of time");
+        pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)));
+        put_heat(out, r);
+        pp_svg_end(out);
+        fputs("</div></div>\n", out);
+        fputs("<div class=\"axis rows\">", out);
+        pp_html_time_axis(out, end_s(r));
+        fputs("</div><p class=\"legend\">", out);
+        for (int shade = 1; shade < SHADES; shade++) {
+            snprintf(class, sizeof(class), "heat%d", shade);
+            pp_html_key(out, class, shade_names[shade]);
+        }
+        fputs("</p>\n", out);
+    }
+    if (r->n_workers)
+        put_worker_rows(out, r);
+    pp_html_figure_end(out);
+}
+
+/* ---- errors ---- */
+
+static void put_error_bars(FILE *out, const struct pp_report *r)
+{
+    uint64_t most = 0;
+    char top[32];
+    for (size_t i = 0; i < r->n_slices; i++)
+        most = r->slices[i].errors > most ? r->slices[i].errors : most;
+    if (most == 0)
+        return;
+    row_begin(out, pp_text_count(top, sizeof(top), (double)most), "0");
+    pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, "Errors and retries per slice of time");
+    for (size_t i = 0; i < r->n_slices; i++)
+        if (r->slices[i].errors) {
+            double h = 40 * (double)r->slices[i].errors / (double)most;
+            pp_svg_rect(out, "fault", slice_x(r, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices, h);
+        }
+    pp_svg_end(out);
+    fputs("</div>\n", out);
+    pp_html_time_axis(out, end_s(r));
+}
+
+static void put_error_times(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"time", "#errors and retries", NULL};
+    if (r->n_coarse == 0)
+        return;
+    pp_html_table_begin(out, "Over time, as a table", 0, heads);
+    for (size_t i = 0; i < r->n_coarse; i++) {
+        cell_time(out, i, &r->coarse[i]);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)r->coarse[i].errors, COARSE_KEY("errors"), i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+void pp_html_errors(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"kind", "what was done", "#how many", "example", "reason", NULL};
+    if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
+        return;
+    pp_html_figure_begin(
+        out, "errors", "Errors",
+        "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
+    put_error_bars(out, r);
+    put_error_times(out, r);
+    pp_html_table_begin(out, "By kind", 1, heads);
+    for (size_t i = 0; i < r->n_error_kinds; i++) {
+        const struct pp_report_error_kind *e = &r->error_kinds[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, e->kind);
+        pp_html_cell(out, e->action);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)e->count, "errors.%zu.count", i);
+        fputs("<td class=\"path\"><bdi>", out);
+        pp_html_text(out, e->example_path);
+        fputs("</bdi></td>", out);
+        pp_html_cell(out, e->example_reason);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    pp_html_figure_end(out);
+}

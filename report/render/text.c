@@ -1,0 +1,531 @@
+#include "report/render/render.h"
+
+#include "probe/base/text.h"
+#include "report/gpu/gpu.h"
+#include "probe/base/page.h"
+#include "report/source/rows.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL = 40, CELLS = 10, MOST_WORKERS = 16, ENDS = 4 };
+
+/* Cells of a row being filled. */
+struct row {
+    char text[CELLS][CELL];
+    const char *cell[CELLS];
+    int n;
+};
+
+static char *next(struct row *r)
+{
+    r->cell[r->n] = r->text[r->n];
+    return r->text[r->n++];
+}
+
+static void add_text(struct row *r, const char *s)
+{
+    snprintf(next(r), CELL, "%s", s ? s : "");
+}
+
+static void add_share(struct row *r, double v)
+{
+    pp_text_percent(next(r), CELL, v);
+}
+
+static void add_time(struct row *r, double ns)
+{
+    pp_text_duration(next(r), CELL, ns);
+}
+
+static void add_count(struct row *r, double n)
+{
+    pp_text_count(next(r), CELL, n);
+}
+
+/* A sentence put together from parts. */
+struct line {
+    char text[2048];
+    size_t at;
+};
+
+static void say(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct line *l, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(l->text + l->at, sizeof(l->text) - l->at, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        l->at = l->at + (size_t)n < sizeof(l->text) ? l->at + (size_t)n : sizeof(l->text) - 1;
+}
+
+static void put_line(const struct pp_page *p, const char *lead, int indent, const struct line *l)
+{
+    pp_page_text(p, PP_TONE_PLAIN, lead, indent, 0, l->text);
+}
+
+/* ---- verdict ---- */
+
+static void put_headroom(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char now[CELL], then[CELL], gain[CELL], sure[CELL];
+    struct line l = {.at = 0};
+    if (isnan(v->confidence))
+        return;
+    say(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
+    if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
+        say(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if,
+            pp_text_rate(now, CELL, r->samples_per_s), pp_text_rate(then, CELL, r->headroom_samples_per_s),
+            pp_text_percent(gain, CELL, r->headroom_gain));
+    put_line(p, "", 0, &l);
+}
+
+static void put_verdict(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    enum pp_tone tone = !v->level                      ? PP_TONE_STRONG
+                        : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD
+                                                       : PP_TONE_BAD;
+    pp_page_text(p, tone, "", 0, 0, v->sentence);
+    if (v->next_step)
+        pp_page_text(p, PP_TONE_PLAIN, "Next: ", 6, 0, v->next_step);
+    put_headroom(p, r);
+    if (v->evidences)
+        pp_page_heading(p, "Evidence (+ supports the verdict, - speaks against it)");
+    for (size_t i = 0; i < v->evidences; i++) {
+        const struct pp_report_evidence *e = &v->evidence[i];
+        char lead[120];
+        int n = snprintf(lead, sizeof(lead), "  %c %-29s %8s%s",
+                         e->supports > 0   ? '+'
+                         : e->supports < 0 ? '-'
+                                           : ' ',
+                         e->name, e->value, e->threshold ? "  " : "");
+        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, e->threshold ? e->threshold : "");
+    }
+}
+
+/* Those that gain nothing are left to --format json. */
+static void put_fixes(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    struct line why = {.at = 0};
+    if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
+        say(&why, "No change is predicted: %s.", v->why_no_fixes);
+        fputc('\n', p->out);
+        put_line(p, "", 0, &why);
+    }
+    if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
+        return;
+    pp_page_heading(p, "What it would take (predicted by replay, 80 % interval)");
+    for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        char lead[120], rate[CELL];
+        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low,
+                         100 * f->high);
+        n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
+        struct line l = {.at = 0};
+        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s),
+            f->text);
+        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
+    }
+}
+
+static void put_ruled_out(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    if (v->n_ruled_out)
+        pp_page_heading(p, "Ruled out");
+    for (size_t i = 0; i < v->n_ruled_out; i++)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, v->ruled_out[i]);
+}
+
+/* ---- throughput ---- */
+
+static void put_rates(const struct pp_page *p, const struct pp_report *r)
+{
+    char a[CELL], b[CELL];
+    struct line l = {.at = 0};
+    if (isnan(r->samples_per_s) && r->batches)
+        say(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
+    else if (isnan(r->samples_per_s))
+        say(&l, "not known: the trainer got no batch");
+    else
+        say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
+            pp_text_rate(b, CELL, r->batches_per_s));
+    if (!isnan(r->bytes_per_s))
+        say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
+    if (!isnan(r->cache_hit_share))
+        say(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
+    if (!isnan(r->step_mean_ns))
+        say(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
+    put_line(p, "  ", 2, &l);
+}
+
+static void put_window(const struct pp_page *p, const struct pp_report *r)
+{
+    char a[CELL], b[CELL], c[CELL];
+    struct line l = {.at = 0};
+    if (r->window_batches == 0)
+        return;
+    say(&l, r->has_steady_state ? "steady state: "
+                                : "no steady state was reached; of all batches, warm-up included: ");
+    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
+        pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
+    if (r->boundary_s > 0)
+        say(&l, ", %s of it at epoch boundaries and checkpoints",
+            pp_text_duration(a, CELL, r->boundary_s * 1e9));
+    put_line(p, "  ", 2, &l);
+}
+
+static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
+{
+    char a[CELL], b[CELL], c[CELL], d[CELL];
+    struct line l = {.at = 0};
+    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
+        pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
+        pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
+        pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
+    if (!isnan(r->startup_s))
+        say(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
+    if (!isnan(r->first_batch_s))
+        say(&l, "; first batch after %s", pp_text_duration(a, CELL, r->first_batch_s * 1e9));
+    put_line(p, "  ", 2, &l);
+}
+
+/* ---- phases ---- */
+
+/* "read", or "read (reader)" where another lane than usual spends it. */
+static void add_phase_name(struct row *row, const struct pp_report_phase *ph)
+{
+    const struct pp_phase_info *info = pp_phase_info(ph->phase);
+    char *to = next(row);
+    if (info && info->lane == ph->lane)
+        snprintf(to, CELL, "  %s", info->name);
+    else
+        snprintf(to, CELL, "  %s (%s)", info ? info->name : "?", pp_lane_name(ph->lane));
+}
+
+static void put_phases(const struct pp_page *p, const struct pp_report *r)
+{
+    static const int width[] = {-17, 11, 8, 8, 8, 8, 8, 8};
+    static const char *const head[] = {"  phase", "count", "total", "mean", "p50", "p95", "p99", "max"};
+    if (r->n_phases == 0)
+        return;
+    pp_page_heading(p, "Phases");
+    pp_page_row(p, PP_TONE_STRONG, width, head, 8);
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *ph = &r->phases[i];
+        struct row row = {.n = 0};
+        add_phase_name(&row, ph);
+        add_count(&row, (double)ph->count);
+        const double times[] = {(double)ph->total_ns, ph->mean_ns,        (double)ph->p50_ns,
+                                (double)ph->p95_ns,   (double)ph->p99_ns, (double)ph->max_ns};
+        for (int k = 0; k < 6; k++)
+            add_time(&row, times[k]);
+        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
+    }
+}
+
+static void add_bar(struct row *row, double share)
+{
+    enum { LENGTH = 16 };
+    char *to = next(row);
+    int full = isnan(share) ? 0 : (int)(share * LENGTH + 0.5);
+    memset(to, ' ', 2);
+    for (int i = 0; i < LENGTH; i++)
+        to[2 + i] = i < full ? '#' : '.';
+    to[2 + LENGTH] = '\0';
+}
+
+/* Where each lane's time went, and what that time was. */
+static void put_shares(const struct pp_page *p, const struct pp_report *r)
+{
+    static const int width[] = {-17, -8, 8, -18, 9, 11, 9};
+    static const char *const head[] = {"  phase", "lane",      "share",  "  of lane's time",
+                                       "cpu",     "run-queue", "blocked"};
+    if (r->n_phases == 0)
+        return;
+    pp_page_heading(p, "Where the time goes");
+    pp_page_row(p, PP_TONE_STRONG, width, head, 7);
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *ph = &r->phases[i];
+        struct row row = {.n = 0};
+        add_phase_name(&row, ph);
+        add_text(&row, pp_lane_name(ph->lane));
+        add_share(&row, ph->share);
+        add_bar(&row, ph->share);
+        add_share(&row, ph->cpu_share);
+        add_share(&row, ph->run_delay_share);
+        add_share(&row, ph->blocked_share);
+        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
+    }
+}
+
+/* ---- workers ---- */
+
+static const int worker_width[] = {-15, 10, 10, 7, 9, 8, 10, 11};
+
+static void put_worker(const struct pp_page *p, const struct pp_report_worker *w)
+{
+    struct row row = {.n = 0};
+    snprintf(next(&row), CELL, "  %s", w->name);
+    add_count(&row, (double)w->samples);
+    pp_text_rate(next(&row), CELL, w->samples_per_s);
+    add_share(&row, w->busy_share);
+    add_share(&row, w->wait_share);
+    add_share(&row, w->cpu_share);
+    add_share(&row, w->run_delay_share);
+    snprintf(next(&row), CELL, "%llu/%llu", (unsigned long long)w->errors, (unsigned long long)w->retries);
+    pp_page_row(p, PP_TONE_PLAIN, worker_width, row.cell, row.n);
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    const struct pp_report_worker *x = *(const struct pp_report_worker *const *)a,
+                                  *y = *(const struct pp_report_worker *const *)b;
+    return x->samples != y->samples ? (x->samples > y->samples) - (x->samples < y->samples)
+                                    : (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+/* Many workers: the slowest and the fastest, where a straggler would show. */
+static void put_ends(const struct pp_page *p, const struct pp_report *r)
+{
+    const struct pp_report_worker **order = calloc(r->n_workers, sizeof(*order));
+    if (!order)
+        return;
+    for (size_t i = 0; i < r->n_workers; i++)
+        order[i] = &r->workers[i];
+    qsort(order, r->n_workers, sizeof(*order), slowest_first);
+    for (size_t i = 0; i < ENDS; i++)
+        put_worker(p, order[i]);
+    fprintf(p->out, "  ... and %zu more between the slowest and the fastest (--format json has all)\n",
+            r->n_workers - 2 * ENDS);
+    for (size_t i = r->n_workers - ENDS; i < r->n_workers; i++)
+        put_worker(p, order[i]);
+    free(order);
+}
+
+static void put_workers(const struct pp_page *p, const struct pp_report *r)
+{
+    static const char *const head[] = {"  worker", "samples", "samples/s", "busy",
+                                       "waiting",  "cpu",     "run-queue", "err/retry"};
+    if (r->n_workers == 0)
+        return;
+    pp_page_heading(p, "Workers (shares of the window's wall time)");
+    pp_page_row(p, PP_TONE_STRONG, worker_width, head, 8);
+    if (r->n_workers > MOST_WORKERS)
+        put_ends(p, r);
+    else
+        for (size_t i = 0; i < r->n_workers; i++)
+            put_worker(p, &r->workers[i]);
+}
+
+/* ---- queues, errors, the recording itself ---- */
+
+static void put_queues(const struct pp_page *p, const struct pp_report *r)
+{
+    static const int width[] = {-17, 10, 11, 8, 9, 11, 11};
+    static const char *const head[] = {"  queue", "capacity", "mean depth", "empty",
+                                       "full",    "put wait", "get wait"};
+    if (r->n_queues == 0)
+        return;
+    pp_page_heading(p, "Queues (whole run)");
+    pp_page_row(p, PP_TONE_STRONG, width, head, 7);
+    for (size_t i = 0; i < r->n_queues; i++) {
+        const struct pp_report_queue *q = &r->queues[i];
+        struct row row = {.n = 0};
+        snprintf(next(&row), CELL, "  %s", q->name);
+        add_count(&row, (double)q->capacity);
+        pp_text_rate(next(&row), CELL, q->mean_depth);
+        add_share(&row, q->share_empty);
+        add_share(&row, q->share_full);
+        add_time(&row, (double)q->put_wait_ns);
+        add_time(&row, (double)q->get_wait_ns);
+        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
+    }
+}
+
+static void put_errors(const struct pp_page *p, const struct pp_report *r)
+{
+    char n[CELL], head[120];
+    if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
+        return;
+    int at = snprintf(head, sizeof(head), "Errors: %s", pp_text_count(n, CELL, (double)r->errors));
+    if (r->retries)
+        snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)",
+                 pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
+    pp_page_heading(p, head);
+    for (size_t i = 0; i < r->n_error_kinds; i++) {
+        const struct pp_report_error_kind *e = &r->error_kinds[i];
+        struct line l = {.at = 0};
+        int many_warnings = e->count != 1 &&
+                            strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
+        say(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "",
+            e->action);
+        if (e->example_path && e->example_path[0])
+            say(&l, "; such as %s", e->example_path);
+        if (e->example_reason)
+            say(&l, ": %s", e->example_reason);
+        put_line(p, "  ", 4, &l);
+    }
+}
+
+/* What the GPU did with its time. Not measured is said as loudly as a number would be. */
+static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
+{
+    static const int width[] = {-38, 12};
+    struct pp_gpu_item item[PP_GPU_ITEMS];
+    char value[CELL], name[CELL];
+    if (!g)
+        return;
+    size_t n = pp_gpu_items(g, item);
+    pp_page_heading(p, "GPU (shares of the steady state)");
+    if (g->not_measured) {
+        pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, g->not_measured);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!pp_gpu_item_shown(g, &item[i]))
+            continue;
+        const char *const cell[] = {name, pp_gpu_item_text(&item[i], value, CELL)};
+        snprintf(name, CELL, "  %s", item[i].name);
+        pp_page_row(p, PP_TONE_PLAIN, width, cell, 2);
+    }
+    if (g->counters_missing)
+        pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, g->counters_missing);
+}
+
+static void say_losses(struct line *l, const struct pp_report *r)
+{
+    char count[CELL];
+    int lost = 0;
+    for (size_t i = 0; i < r->n_losses; i++) {
+        const struct pp_report_loss *loss = &r->losses[i];
+        const char *what = loss->what ? loss->what : "?", *why = loss->why ? loss->why : "unknown why";
+        if (loss->count)
+            say(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count),
+                what, why);
+    }
+    if (!lost)
+        say(l, ", nothing lost");
+    for (size_t i = 0; i < r->n_losses; i++)
+        if (r->losses[i].count == 0 && r->losses[i].why)
+            say(l, "; %s", r->losses[i].why);
+}
+
+static void put_recording(const struct pp_page *p, const struct pp_report *r)
+{
+    char a[CELL], b[CELL];
+    struct line l = {.at = 0};
+    pp_page_heading(p, "Recording");
+    say(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
+    say_losses(&l, r);
+    if (isnan(r->overhead_cpu_s))
+        say(&l, "; its own cost was not recorded");
+    else
+        say(&l, "; own CPU time %s", pp_text_duration(a, CELL, r->overhead_cpu_s * 1e9));
+    if (!isnan(r->overhead_share))
+        say(&l, ", %s of the usable CPUs", pp_text_percent(b, CELL, r->overhead_share));
+    put_line(p, "  ", 2, &l);
+}
+
+static void say_pair(struct line *l, const struct pp_report_pair *pair)
+{
+    char value[CELL];
+    int bytes = pair->numeric && pair->unit && strcmp(pair->unit, "bytes") == 0;
+    say(l, "%s%s ", l->at ? ", " : "", pair->key);
+    if (bytes)
+        say(l, "%s", pp_text_bytes(value, CELL, atof(pair->value)));
+    else
+        say(l, "%s%s%s", pair->value ? pair->value : "-", pair->unit ? " " : "",
+            pair->unit ? pair->unit : "");
+    if (pair->note)
+        say(l, " (%s)", pair->note);
+}
+
+/* What was asked or chosen: the keys people compare runs by, and whatever has a note. */
+static void put_config(const struct pp_page *p, const struct pp_report *r)
+{
+    static const char *const keys[] = {"workers", "batch_size", "prefetch", "sampler", "transform",
+                                       "dtype",   "device",     "step",     "step_ms"};
+    struct line l = {.at = 0};
+    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+        const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, keys[k]);
+        if (pair && !pair->note)
+            say_pair(&l, pair);
+    }
+    for (size_t i = 0; i < r->n_config; i++)
+        if (r->config[i].note)
+            say_pair(&l, &r->config[i]);
+    if (l.at)
+        put_line(p, "Run         ", 12, &l);
+}
+
+static void put_environment(const struct pp_page *p, const struct pp_report *r)
+{
+    struct line l = {.at = 0};
+    for (size_t i = 0; i < r->n_environment; i++)
+        say_pair(&l, &r->environment[i]);
+    if (l.at)
+        pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
+}
+
+static void put_proofs(const struct pp_page *p, const struct pp_report *r)
+{
+    if (r->n_proofs)
+        pp_page_heading(p, "Proved by running it");
+    for (size_t i = 0; i < r->n_proofs; i++)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
+}
+
+/* What was found, then in one line each what was not, and what is not known. */
+static void put_findings(const struct pp_page *p, const struct pp_report *r)
+{
+    static const char *const marks[] = {"  ! ", "  - ", "  ? "};
+    if (r->n_findings)
+        pp_page_heading(p, "Looked for (! found, - not there, ? not measured)");
+    for (int state = PP_FINDING_FOUND; state <= PP_FINDING_NOT_MEASURED; state++)
+        for (size_t i = 0; i < r->n_findings; i++) {
+            const struct pp_report_finding *f = &r->findings[i];
+            if ((int)f->state != state)
+                continue;
+            char lead[CELL];
+            int n = snprintf(lead, sizeof(lead), "%s%-18s", marks[state], f->kind);
+            pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, f->sentence);
+            if (f->next_step)
+                pp_page_text(p, PP_TONE_PLAIN, "                      ", 22, 0, f->next_step);
+        }
+}
+
+int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
+{
+    struct pp_page p = {.out = out,
+                        .color = color,
+                        .columns = columns < 40    ? 40
+                                   : columns > 120 ? 120
+                                                   : columns};
+    put_verdict(&p, r);
+    put_fixes(&p, r);
+    put_ruled_out(&p, r);
+    put_proofs(&p, r);
+    put_findings(&p, r);
+    pp_page_heading(&p, "Throughput");
+    put_rates(&p, r);
+    put_window(&p, r);
+    put_whole_run(&p, r);
+    put_phases(&p, r);
+    put_shares(&p, r);
+    put_workers(&p, r);
+    put_queues(&p, r);
+    put_errors(&p, r);
+    put_gpu(&p, r->gpu);
+    put_recording(&p, r);
+    fputc('\n', out);
+    put_config(&p, r);
+    put_environment(&p, r);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}

@@ -1,0 +1,129 @@
+/* report/replay/costs.h: what one sample, batch and step cost in a recording, apart from what the recorded
+ * set-up made of it: CPU time, time blocked for storage, and never the run-queue delay, which belongs to how
+ * many threads shared the CPUs. What the replay (replay.h) is fed with.
+ *
+ * wall = cpu + run-queue delay + blocked. The delay of work is dropped. That of threads which wake up (after
+ * reads, copies, waits) is kept apart: it is not storage, and it comes once per sleep, not per CPU time. */
+#ifndef PP_REPORT_REPLAY_COSTS_H
+#define PP_REPORT_REPLAY_COSTS_H
+
+#include "report/replay/replay.h"
+#include "report/source/source.h"
+#include "report/measure/timeline.h"
+
+struct pp_cost_sample {
+    uint64_t sample, read_start_ns,
+        read_end_ns; /* the end without the run-queue delay: when storage answered */
+    float read_blocked, read_cpu, retry_blocked; /* ns */
+    float read_wake; /* ns from storage's answer to having a CPU again, where it slept; the run-queue delay of
+                        a read that did not is in delay_ns below */
+    float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
+    uint32_t bytes, batch, worker; /* worker: thread id */
+    uint16_t epoch;
+    uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do
+                               not tell */
+    uint8_t done;           /* it reached the end of its last stage */
+};
+
+/* What the reads have in common (storage.h). */
+struct pp_storage {
+    int known;
+    double tail,
+        burst;     /* p99 / p50 of time blocked; part of the slow reads that come together on most workers */
+    double serial; /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */
+    double shard_skew; /* slowest of 16 parts of the data over the median one, by the median time blocked;
+                          NAN: not seen all over */
+    double drift;      /* median time blocked after the sharpest change over before it */
+    double drift_at;   /* where, as a part of the window */
+};
+
+/* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
+ * what the costs say of samples, capacity and storage is the same. */
+struct pp_base_rate {
+    double samples_per_s, others, groups, wake_part, bandwidth,
+        reads_per_s; /* samples_per_s 0: not replayed yet */
+    size_t n, n_outages;
+};
+enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16 };
+
+struct pp_costs {
+    struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
+    size_t n, room;
+    double batch_size;
+    double collate_cpu_ns, collate_blocked_ns; /* per batch */
+    double copy_cpu_ns, copy_blocked_ns;       /* per batch */
+    double step_cpu_ns, step_blocked_ns,
+        step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
+    double sync_ns;      /* per batch, beyond the copy that was on the link when it began */
+    float *others_ns;    /* per step, in their order: what it took the other ranks of the run, from meeting to
+                            meeting */
+    size_t n_others;     /* 0: there was no collective step */
+    double cpu_ns, delay_ns; /* of the workers' work, of copies, and of steps that need a CPU; in all */
+    double wanting_cpus;     /* threads of the workers that run or wait for a CPU, on average */
+    /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of
+     * the trainer in syncs; per wait, of the trainer and the copy lane where they wait for something. */
+    double copy_wake_ns, step_wake_ns, sync_wake_ns, trainer_wait_wake_ns, copy_wait_wake_ns;
+    double runnable;                      /* threads of ours that have a CPU or wait for one, on average */
+    double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
+    double decode_busy_ns;                /* decode without its blocked time, in all */
+    double samples_per_s;                 /* measured */
+    double rate_se; /* its relative standard error: of the rates of ten equal parts of the window */
+    double window_ns;
+    double usable_cpus;        /* as the environment says: with the quota; NAN: unknown */
+    double machine_cpus;       /* without it */
+    double online_cpus;        /* that we and others share */
+    double outside_cpus;       /* what others used meanwhile; NAN: not counted */
+    double process_cpus;       /* what this process used; NAN: not counted */
+    double throttled_share;    /* of the window's wall time; NAN: no counter */
+    double major_faults_per_s; /* page faults of this process that waited for storage; NAN: not counted */
+    double cpus;               /* that we may use: set by pp_whatif_calibrate, as what follows */
+    double others, groups; /* what competes for the CPUs, as threads or as groups of threads (replay.h): one
+                              of them is 0 */
+    struct pp_range {
+        double low, high;
+    } others_range, groups_range; /* what either may be, if it is the one */
+    double others_as_threads;     /* what others would be if they were threads, also where groups are what is
+                                     replayed */
+    double wake_part;             /* of the time that waking takes, the others' part: m / (m + runnable) */
+    int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
+    int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
+    int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
+    double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
+                         it shows none */
+    double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */
+    struct pp_base_rate *base; /* PP_BASE_RATES of them; NULL: each is replayed again */
+    int glance;                /* the source's: intervals are not asked for */
+    struct pp_outage *outages; /* times from window_start_ns on in which storage answered nobody, taken out of
+                                  the samples' read_blocked (outages.h) */
+    size_t n_outages;
+    uint64_t window_start_ns;
+    struct pp_storage storage;
+    struct pp_slow_worker {
+        uint32_t worker;  /* thread id */
+        double more_ns;   /* blocked for every sample, beyond what the others are */
+    } slow[PP_SLOW_MOST]; /* the slowest first (slow_workers.h) */
+    size_t n_slow;
+    uint64_t dataset_samples;
+    uint64_t
+        epoch_samples; /* that an epoch hands out; 0: not known, or not seen in the batches that there were */
+    double restart_ns; /* what a worker takes before its first sample of an epoch, but the first */
+    double memory_available; /* bytes; NAN: unknown */
+};
+
+/* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but
+ * no worker spans, no CPU accounting or a streamed run is not. Memory: 64 bytes a sample, of at most a
+ * million samples. Free with pp_costs_free, also after a failure. */
+pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *timeline,
+                        struct pp_costs *out, struct pp_err *err);
+
+/* The same for who walks over the spans anyway: begin, every chunk, end. begin returns NULL without memory;
+ * end accepts NULL, frees the pass and says what pp_costs_read does. */
+struct pp_costs_pass;
+struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                     struct pp_costs *out);
+int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans,
+                   size_t n); /* non-zero: no memory */
+pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, struct pp_err *err);
+void pp_costs_free(struct pp_costs *c);
+
+#endif

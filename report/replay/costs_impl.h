@@ -1,0 +1,55 @@
+/* report/replay/costs_impl.h: what the rooms of report/replay/costs.h share: spans (costs_spans.c), what the
+ * file says beside them (costs_facts.c), and what follows from both (costs_sum.c). */
+#ifndef PP_REPORT_REPLAY_COSTS_IMPL_H
+#define PP_REPORT_REPLAY_COSTS_IMPL_H
+
+#include "report/replay/costs.h"
+
+struct pp_costs_worker {
+    uint32_t thread;
+    struct pp_cost_sample hand; /* the sample it works on */
+    int busy;
+};
+
+/* Spans of one lane, in order of time, as the chunks have them. */
+struct pp_stretches {
+    struct {
+        uint64_t start_ns, end_ns;
+    } * at;
+    size_t n, room;
+};
+
+/* Run-queue delays of threads that woke up. */
+struct pp_wakes {
+    double ns, n;
+};
+
+struct pp_costs_pass {
+    struct pp_costs *c;
+    const struct pp_timeline *tl;
+    const struct pp_thread_row *threads;
+    size_t n_threads;
+    struct pp_costs_worker *workers; /* by place in threads */
+    double collates, copies, steps, copy_delay_ns, sync_delay_ns,
+        all_ns; /* all_ns: CPU time and run-queue delay of all threads */
+    struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
+    float *step_ns;                                    /* of every step, for the quota's part */
+    size_t n_steps, step_room;
+    struct pp_stretches copy, sync; /* of every copy and device sync: what a sync waited for */
+    const struct pp_source *source;
+    struct pp_counter_id others; /* collective_others_ns */
+    size_t others_room;
+    int no_memory;
+};
+
+/* The sample in this worker's hand, when it is whole, goes to the others. */
+void pp_costs_finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w);
+
+/* Counters and configuration: CPUs of others, quota, faults, how the loader was set up. */
+pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, struct pp_err *err);
+
+/* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
+ * there. */
+void pp_costs_sum_up(struct pp_costs_pass *p);
+
+#endif

@@ -1,0 +1,88 @@
+/* report/replay/replay.h: the loader as a discrete-event simulation, fed with recorded costs: what would this
+ * run have done with other knobs?
+ *
+ * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span
+ * holds the run-queue delay of the recorded set-up (naive replay of wall times was wrong by up to 214 %,
+ * docs/DIAGNOSIS.md). CPU time is served by processor sharing, as a fair scheduler has it: n runnable threads
+ * that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate min(1, C
+ * / n, M / (n + m)). Where the scheduler is fair to groups (cgroups, autogroups), each of G busy groups gets
+ * as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own
+ * (loader/loader.h): workers take samples in order, W x prefetch + 1 slots bound what is in flight, one copy
+ * lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number of
+ * others may be under way, and then its turn on a link that all reads share, for as long as its bytes take
+ * there, or as any read takes where reads are counted; while storage stands still for all, no read begins.
+ *
+ * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
+#ifndef PP_REPORT_REPLAY_REPLAY_H
+#define PP_REPORT_REPLAY_REPLAY_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Cost of one sample, in ns. */
+struct pp_replay_sample {
+    float read_blocked, read_cpu; /* waiting for storage (latency; the bytes' own time is
+                                     storage_bytes_per_s), and the CPU part of the read */
+    float work_cpu;               /* decode + transform */
+    float work_blocked;           /* blocked inside decode or transform: locks, page faults */
+    float serial_cpu; /* CPU time spent under one lock shared by all workers, part of neither above */
+    uint32_t bytes;   /* asked of storage; 0: it is not asked, the sample is at hand */
+};
+
+/* Storage answers nobody from start to end, in ns from the beginning of the run. */
+struct pp_outage {
+    double start, end;
+};
+
+struct pp_replay_setup {
+    int workers, prefetch, copy_buffers, in_order;
+    uint64_t batch_size;
+    uint64_t epoch_samples; /* the last batch of an epoch holds what is left of them; 0: there is no end */
+    double restart_ns;      /* before a worker's first sample of an epoch, but the first */
+    double cpus;            /* that we may use, > 0; fractions are fine */
+    double machine_cpus;    /* that we and others share, >= cpus */
+    double
+        others; /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */
+    double groups;               /* groups of other processes that want them all the time; >= 0 */
+    double step_ns, step_cpu_ns; /* trainer: blocked (GPU) part and CPU part of a step */
+    int sync; /* after every step the trainer waits for the copy that is on the link then, and sync_ns more */
+    double sync_ns;
+    const float *others_ns; /* borrowed; per step, over and over: what it takes the other ranks, from meeting
+                               to meeting; the trainer goes on with the last */
+    size_t n_others;        /* 0: there are none */
+    double others_factor;   /* times that */
+    double copy_ns, copy_cpu_ns; /* copy lane, per batch: link time, and before it CPU time (bounce copies) */
+    double trainer_wake_ns, copy_wake_ns; /* from what they waited for to having a CPU */
+    double copy_link_wake_ns;             /* likewise, from the end of the copy on the link */
+    double collate_cpu_ns;                /* per batch, on the worker that finishes it */
+    double storage_bytes_per_s;           /* shared by all workers; 0: no limit */
+    double storage_reads_per_s;           /* likewise, whatever their size */
+    const double *slow_ns; /* borrowed: what the first n_slow workers wait longer for each sample that storage
+                              is asked for */
+    size_t n_slow;
+    const struct pp_outage *outages; /* borrowed; in order, apart from each other, all of them over before
+                                        outage_period_ns, after which they come again */
+    size_t n_outages;
+    double outage_period_ns;
+};
+
+struct pp_replay_result {
+    double samples_per_s;   /* over the second half, when queues have settled */
+    double data_wait_share; /* of the trainer's time */
+    double cpu_share;       /* of capacity x time */
+    double slot_wait_share; /* of worker time: prefetch full */
+    double service_rate;    /* of all threads: cpu / (cpu + run-queue delay) */
+    double
+        reads_waiting; /* for storage's answer at a time, on average; those on the link are not among them */
+    uint64_t batches;
+};
+
+/* Replays `samples` in order, from the start again when batches ask for more. n >= 1, batches >= 4.
+ * PP_E_USAGE for a set-up that makes no sense, PP_E_NO_MEMORY. Cost: at most six events a sample, each O(log
+ * workers). */
+pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
+                    uint64_t batches, struct pp_replay_result *out, struct pp_err *err);
+
+#endif

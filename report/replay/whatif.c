@@ -1,0 +1,179 @@
+#include "report/replay/whatif_impl.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLAY_SAMPLES = 6000, BOOTSTRAPS = 5 };
+
+static size_t replay_length(const struct pp_costs *c)
+{
+    return c->n < REPLAY_SAMPLES ? c->n : REPLAY_SAMPLES;
+}
+
+/* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who
+ * competes. */
+enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS };
+_Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each has its place");
+
+static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_cost_sample *s, size_t n,
+                           double *samples_per_s, struct pp_err *err)
+{
+    struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
+    struct pp_knobs as_recorded = pp_knobs_none();
+    struct pp_replay_result r;
+    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages &&
+        kept->others == c->others && kept->groups == c->groups && kept->wake_part == c->wake_part &&
+        kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s) {
+        *samples_per_s = kept->samples_per_s;
+        return PP_OK;
+    }
+    pp_status st = pp_whatif_replay(c, &as_recorded, s, n, &r, err);
+    if (st == PP_OK)
+        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s,
+                                      .others = c->others,
+                                      .groups = c->groups,
+                                      .wake_part = c->wake_part,
+                                      .bandwidth = c->bandwidth,
+                                      .reads_per_s = c->reads_per_s,
+                                      .n = c->n,
+                                      .n_outages = c->n_outages};
+    return st;
+}
+
+/* What the replay as recorded is off by cancels; but where it is too slow, as it is for the batches that were
+ * late, the quotient must not promise more than the trainer, whose own time was recorded, can do. */
+static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, double replayed, double base)
+{
+    return fmin(c->samples_per_s * (replayed / base), fmax(pp_whatif_trainer_most(c, k), c->samples_per_s));
+}
+
+/* Without an interval: a fifth of the cost. */
+static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
+                              struct pp_err *err)
+{
+    struct pp_replay_result r;
+    double base;
+    *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
+    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
+    if (st == PP_OK)
+        st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
+    if (st != PP_OK)
+        return st;
+    out->samples_per_s = calibrated(c, k, r.samples_per_s, base);
+    out->gain = out->samples_per_s / c->samples_per_s - 1;
+    out->data_wait_share = r.data_wait_share;
+    out->reads_waiting = r.reads_waiting;
+    return PP_OK;
+}
+
+pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s,
+                         double *data_wait_share, struct pp_err *err)
+{
+    struct pp_prediction p;
+    pp_status st = predict_rate(c, k, &p, err);
+    if (st != PP_OK)
+        return st;
+    *samples_per_s = p.samples_per_s;
+    if (data_wait_share)
+        *data_wait_share = p.data_wait_share;
+    return PP_OK;
+}
+
+pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
+{
+    double base;
+    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
+    if (st == PP_OK)
+        *error = base / c->samples_per_s - 1;
+    return st;
+}
+
+/* Batches drawn with replacement, a dozen neighbours at a time: what follows each other is not independent.
+ */
+static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
+{
+    struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
+    size_t block = (size_t)(12 * c->batch_size) < n ? (size_t)(12 * c->batch_size) : n;
+    for (size_t at = 0; at < n; at += block) {
+        size_t from = (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1)),
+               m = n - at < block ? n - at : block;
+        memcpy(to + at, c->samples + from, m * sizeof(*to));
+    }
+}
+
+static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int which,
+                       const struct pp_cost_sample *s, size_t n, double *low, double *high,
+                       struct pp_err *err)
+{
+    struct pp_replay_result r;
+    double base;
+    pp_status st = base_rate(c, which, s, n, &base, err);
+    if (st == PP_OK)
+        st = pp_whatif_replay(c, k, s, n, &r, err);
+    if (st != PP_OK)
+        return st;
+    double rate = calibrated(c, k, r.samples_per_s, base);
+    *low = fmin(*low, rate);
+    *high = fmax(*high, rate);
+    return PP_OK;
+}
+
+pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
+                    struct pp_err *err)
+{
+    if (c->glance)
+        return predict_rate(c, k, out, err);
+    size_t n = replay_length(c);
+    double base = 0;
+    struct pp_cost_sample *s = malloc(n * sizeof(*s));
+    pp_status st = s ? base_rate(c, BASE, c->samples, n, &base, err)
+                     : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
+    memset(out, 0, sizeof(*out));
+    if (st == PP_OK)
+        st = predict_rate(c, k, out, err);
+    out->low = out->high = out->samples_per_s;
+    for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
+        resample(c, s, n, b);
+        st = widen(c, k, BASE_COPY + (int)b - 1, s, n, &out->low, &out->high, err);
+    }
+    const double competition[][2] = {{c->others_range.low, 0},
+                                     {c->others_range.high, 0},
+                                     {0, c->groups_range.low},
+                                     {0, c->groups_range.high}};
+    for (int i = 0; i < 4 && st == PP_OK;
+         i++) { /* who the scheduler is fair to, and to how many, is not known for sure */
+        struct pp_costs other = *c;
+        if (competition[i][0] + competition[i][1] < 0.02 && i % 2)
+            continue; /* nobody competes */
+        other.others = competition[i][0];
+        other.groups = competition[i][1];
+        other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
+        st = widen(&other, k, BASE_OTHERS + i, c->samples, n, &out->low, &out->high, err);
+    }
+    if (st == PP_OK && k->batch > 0 && !k->step_stated &&
+        !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in
+                                proportion */
+        struct pp_knobs fixed = *k;
+        fixed.step_stated = 1;
+        st = widen(c, &fixed, BASE, c->samples, n, &out->low, &out->high, err);
+    }
+    if (st == PP_OK) {
+        /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here
+         */
+        double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01
+                         ? fmin(fabs(base / c->samples_per_s - 1), 0.2) / 2 + 0.02
+                         : 0.02;
+        off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that
+                                             would check the prediction is another */
+        out->low /= 1 + off;
+        out->high *= 1 + off;
+        out->gain_low = out->low / c->samples_per_s - 1;
+        out->gain_high = out->high / c->samples_per_s - 1;
+    }
+    free(s);
+    return st;
+}

@@ -1,0 +1,75 @@
+/* report/replay/whatif.h: what a recorded run would have done with other knobs: the recorded costs (costs.h),
+ * changed as the knobs say, replayed (replay.h).
+ *
+ * A prediction is the measured rate times replay(knobs) / replay(as recorded), so that what the replay does
+ * not model cancels. Its interval holds the spread over resampled batches (bootstrap), the range of the CPU
+ * capacity, and how far replay(as recorded) is from the measured rate. */
+#ifndef PP_REPORT_REPLAY_WHATIF_H
+#define PP_REPORT_REPLAY_WHATIF_H
+
+#include "report/replay/costs.h"
+
+/* Multipliers are 1 and counts 0 where nothing changes: see pp_knobs_none. */
+struct pp_knobs {
+    int workers, prefetch, copy_buffers; /* 0: as recorded */
+    int order;                           /* 0: as recorded, 1: in order, 2: as finished */
+    double batch;                        /* samples; 0: as recorded */
+    double cpus;                         /* 0: as recorded */
+    int alone;                           /* 1: nobody else wants the CPUs */
+    double read, bandwidth; /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit
+                               beyond what was recorded */
+    double cached;          /* share of the reads that storage does not see, 0..1 */
+    double decode, transform, collate; /* multipliers of CPU time */
+    double step;                       /* multiplier of the trainer's own time */
+    double step_ns;                    /* or that time; 0: as the multiplier says */
+    int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
+                        in proportion besides */
+    double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
+    double collective; /* multiplier of what a step takes the other ranks; 0: they are never waited for */
+    int pinned;        /* 1: copies cost no CPU */
+    int unlocked;      /* 1: workers do not exclude each other */
+    int even_workers;  /* 1: no worker is slower than the median one */
+    int even_samples;  /* 1: no sample costs more than three times the median one */
+};
+struct pp_knobs pp_knobs_none(void);
+
+struct pp_prediction {
+    double samples_per_s, low, high;  /* 80 % interval */
+    double gain, gain_low, gain_high; /* over the measured rate: 0.4 is +40 % */
+    double data_wait_share;
+    double reads_waiting; /* for storage at a time, on average; a shared link's are not among them. */
+};
+
+/* Fits the model to the recording: what kind of storage it was (storage.h), and how many others make the
+ * replay wait for CPUs as much as the recording did; fills c->cpus, c->others and c->groups, and their
+ * ranges. */
+pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
+/* One replay: the ratio of the predicted rate to the replay as recorded times the measured rate; quick, no
+ * interval. */
+pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s,
+                         double *data_wait_share, struct pp_err *err);
+/* How far the replay as recorded is from the recording: its rate over the measured one, minus 1. */
+pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err);
+/* With an 80 % interval; NAN where the costs were read at a glance. */
+pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
+                    struct pp_err *err);
+
+/* What these knobs make of the recorded costs, before any queueing: means per sample, and the set-up (its
+ * outages are not filled in). */
+struct pp_demand {
+    struct pp_replay_setup setup;
+    double read_blocked_ns, bytes, reads; /* asked of storage */
+    double cpu_ns;                        /* of every thread of ours */
+    double serial_ns;                     /* of it, under the one lock that workers share */
+    double worker_ns;                     /* that a worker is busy or blocked */
+    double copy_ns;                       /* of a batch */
+};
+void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out);
+
+/* "workers=8", "cache=warm", ... into knobs, given what was recorded. PP_E_USAGE for what is no knob;
+ * PP_E_UNSUPPORTED, with the reason, for what a replay cannot know. */
+pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err);
+/* One line per knob for --help; NULL after the last. */
+const char *pp_knobs_help(int i, const char **name, const char **values);
+
+#endif

@@ -1,0 +1,17 @@
+/* report/replay/whatif_impl.h: one replay of recorded costs with knobs, shared by what calibrates
+ * (capacity.c) and what predicts (whatif.c). */
+#ifndef PP_REPORT_REPLAY_WHATIF_IMPL_H
+#define PP_REPORT_REPLAY_WHATIF_IMPL_H
+
+#include "report/replay/whatif.h"
+
+/* Replays samples[0..n) of the costs, which may be a resampled copy. PP_E_UNSUPPORTED: too many samples in
+ * flight; PP_E_NO_MEMORY. */
+pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k,
+                           const struct pp_cost_sample *samples, size_t n, struct pp_replay_result *result,
+                           struct pp_err *err);
+
+/* samples/s of a trainer that never waits. */
+double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k);
+
+#endif

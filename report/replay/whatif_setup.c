@@ -1,0 +1,237 @@
+/* From costs and knobs to what is replayed. */
+#include "report/replay/whatif_impl.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+#include "report/replay/slow_workers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* At least so many batches, if they are not too large; for more samples in flight than that a replay takes
+ * seconds. */
+enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
+
+struct pp_knobs pp_knobs_none(void)
+{
+    return (struct pp_knobs){.read = 1,
+                             .decode = 1,
+                             .transform = 1,
+                             .collate = 1,
+                             .step = 1,
+                             .copy = 1,
+                             .sync = 1,
+                             .retry = 1,
+                             .collective = 1};
+}
+
+static float middle(float *v, size_t n)
+{
+    for (size_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort: n is small or this is called once */
+        for (size_t i = gap; i < n; i++)
+            for (size_t j = i; j >= gap && v[j - gap] > v[j]; j -= gap) {
+                float t = v[j];
+                v[j] = v[j - gap];
+                v[j - gap] = t;
+            }
+    return n ? v[n / 2] : 0;
+}
+
+static float occupancy(const struct pp_cost_sample *x)
+{
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->transform_cpu +
+           x->transform_blocked;
+}
+
+/* What no sample should exceed by far; INFINITY when the knob is off. */
+static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n)
+{
+    float *v = k->even_samples ? malloc(n * sizeof(*v)) : NULL;
+    float limit = INFINITY;
+    if (!v)
+        return limit;
+    for (size_t i = 0; i < n; i++)
+        v[i] = occupancy(&s[i]);
+    limit = middle(v, n);
+    free(v);
+    return limit * 3;
+}
+
+static uint32_t mix(uint32_t i)
+{
+    return (uint32_t)pp_mix64(i + 1);
+}
+
+static double wake_part(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return k->alone ? 0 : c->wake_part;
+}
+
+/* Storage answers one after another: it is no latency that its reads have. */
+static int in_line(const struct pp_costs *c)
+{
+    return c->bandwidth > 0 || c->reads_per_s > 0;
+}
+
+static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
+                                        const struct pp_cost_sample *x, size_t i, float limit)
+{
+    /* where storage answers one after another, the time a read was blocked is the queue of the recorded
+     * set-up: the replay makes its own */
+    float blocked = in_line(c) ? 0 : fmaxf(x->read_blocked - (float)pp_slow_worker_ns(c, x->worker), 0);
+    int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
+    struct pp_replay_sample r = {
+        .read_blocked = (float)((stored ? blocked * k->read : 0) +
+                                (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) +
+                                x->retry_blocked * k->retry),
+        .read_cpu = x->read_cpu,
+        .bytes = stored ? x->bytes : 0,
+        .work_cpu = (float)(x->decode_cpu * k->decode + x->transform_cpu * k->transform),
+        .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,
+    };
+    if (c->locked) {
+        r.work_blocked = x->transform_blocked;
+        if (!k->unlocked) {
+            r.serial_cpu = (float)(x->decode_cpu * k->decode);
+            r.work_cpu -= r.serial_cpu;
+        }
+    }
+    float over = occupancy(x);
+    if (over > limit) { /* scaled down to the limit, in proportion */
+        float f = limit / over;
+        r.read_blocked *= f, r.read_cpu *= f, r.work_cpu *= f, r.serial_cpu *= f, r.work_blocked *= f;
+    }
+    return r;
+}
+
+static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
+           step = k->step * (k->step_stated ? 1 : larger);
+    double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns,
+           step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
+    double wake = wake_part(c, k);
+    step_ns = k->step_ns > 0 ? k->step_ns : step_ns * step;
+    return (struct pp_replay_setup){
+        .workers = k->workers ? k->workers : c->workers,
+        .prefetch = k->prefetch ? k->prefetch : c->prefetch,
+        .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
+        .in_order = k->order ? k->order == 1 : c->in_order,
+        .batch_size = (uint64_t)fmax(batch, 1),
+        .epoch_samples = c->epoch_samples,
+        .restart_ns = c->restart_ns,
+        .cpus = cpus,
+        .machine_cpus = fmax(c->online_cpus, cpus),
+        .others = k->alone ? 0 : c->others,
+        .groups = k->alone ? 0 : c->groups,
+        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake,
+        .step_cpu_ns = step_ns * step_cpu,
+        .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,
+        .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
+        .others_ns = c->others_ns,
+        .n_others = c->n_others,
+        .others_factor = k->collective,
+        .trainer_wake_ns = c->trainer_wait_wake_ns * wake,
+        .copy_wake_ns = c->copy_wait_wake_ns * wake,
+        .copy_link_wake_ns = c->copy_wake_ns * wake,
+        .copy_ns = c->copy_blocked_ns * k->copy * larger,
+        .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * larger,
+        .collate_cpu_ns = c->collate_cpu_ns * k->collate * larger,
+        .storage_bytes_per_s = k->bandwidth > 0 ? k->bandwidth
+                               : k->read > 0    ? c->bandwidth / k->read
+                                                : 0,
+        .storage_reads_per_s = k->read > 0 ? c->reads_per_s / k->read : 0,
+    };
+}
+
+double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    struct pp_replay_setup s = setup_of(c, k);
+    double ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0);
+    return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;
+}
+
+void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
+{
+    double n = (double)c->n, batch, link_ns = 0;
+    float limit = sample_limit(k, c->samples, c->n);
+    *out = (struct pp_demand){.setup = setup_of(c, k)};
+    batch = (double)out->setup.batch_size;
+    for (size_t i = 0; i < c->n; i++) {
+        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, limit);
+        out->read_blocked_ns += r.read_blocked / n;
+        out->bytes += r.bytes / n;
+        out->reads += (r.bytes > 0) / n;
+        out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
+        out->serial_ns += r.serial_cpu / n;
+        out->worker_ns += r.work_blocked / n;
+    }
+    if (out->setup.storage_bytes_per_s > 0)
+        link_ns += out->bytes / out->setup.storage_bytes_per_s * 1e9;
+    if (out->setup.storage_reads_per_s > 0)
+        link_ns += out->reads / out->setup.storage_reads_per_s * 1e9;
+    out->cpu_ns += out->setup.collate_cpu_ns / batch;
+    out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
+    out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;
+    out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns + out->setup.copy_link_wake_ns;
+}
+
+/* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
+static struct pp_outage *outages_of(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    struct pp_outage *o = malloc((c->n_outages + 1) * sizeof(*o));
+    for (size_t i = 0; o && i < c->n_outages; i++)
+        o[i] = (struct pp_outage){c->outages[i].start,
+                                  c->outages[i].start + (c->outages[i].end - c->outages[i].start) * k->read};
+    return o;
+}
+
+static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
+{
+    double in_flight = ((double)s->workers * s->prefetch + 1) * (double)s->batch_size;
+    if (in_flight <= MOST_IN_FLIGHT)
+        return PP_OK;
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "%d workers with a prefetch of %d and batches of %llu keep %.0f samples in flight, and more than %d are not replayed; ask for fewer of one of them",
+        s->workers, s->prefetch, (unsigned long long)s->batch_size, in_flight, MOST_IN_FLIGHT);
+}
+
+/* Twice through the samples, and long enough for everything that can be in flight to fill up before the half
+ * that counts. */
+static uint64_t batches_of(const struct pp_replay_setup *s, size_t n)
+{
+    double size = (double)s->batch_size,
+           batches = fmax(2 * (double)n / size, 4 * ((double)s->workers * s->prefetch + 1));
+    return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
+}
+
+pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
+                           size_t n, struct pp_replay_result *result, struct pp_err *err)
+{
+    struct pp_replay_setup setup = setup_of(c, k);
+    struct pp_replay_sample *r = malloc(n * sizeof(*r));
+    struct pp_outage *outages = outages_of(c, k);
+    pp_status st = check_size(&setup, err);
+    if (st == PP_OK && (!r || !outages))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);
+    if (st != PP_OK)
+        goto out;
+    double slow_ns[PP_SLOW_MOST];
+    if (!k->even_workers && !in_line(c)) {
+        for (size_t i = 0; i < c->n_slow; i++)
+            slow_ns[setup.n_slow++] = c->slow[i].more_ns * k->read;
+        setup.slow_ns = slow_ns;
+    }
+    setup.outages = outages;
+    setup.n_outages = c->n_outages;
+    setup.outage_period_ns = c->window_ns;
+    float limit = sample_limit(k, s, n);
+    for (size_t i = 0; i < n; i++)
+        r[i] = replayed(c, k, &s[i], i, limit);
+    st = pp_replay(&setup, r, n, batches_of(&setup, n), result, err);
+out:
+    free(outages);
+    free(r);
+    return st;
+}

@@ -1,0 +1,146 @@
+#include "report/source/rows.h"
+
+#include <string.h>
+
+struct reading {
+    const struct pp_source *source;
+    struct pp_arena *arena;
+    struct pp_report *r;
+    uint64_t errors;
+};
+
+int pp_rows_same_key(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
+            return 0;
+    return *a == *b;
+}
+
+const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pp_rows_same_key(pairs[i].key, key))
+            return &pairs[i];
+    return NULL;
+}
+
+static void add_pair(struct pp_arena *a, struct pp_report_pair **pairs, size_t *n, struct pp_report_pair pair)
+{
+    struct pp_report_pair *to = pp_arena_push(a, (void **)pairs, n, sizeof(*to));
+    if (to)
+        *to = (struct pp_report_pair){
+            .key = pp_arena_copy(a, pair.key),
+            .value = pp_arena_copy(a, pair.value),
+            .unit = pp_arena_copy(a, pair.unit),
+            .numeric = pair.numeric,
+        };
+}
+
+static void on_environment(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct reading *g = ctx;
+    add_pair(g->arena, &g->r->environment, &g->r->n_environment,
+             (struct pp_report_pair){key, value, unit, NULL, numeric});
+}
+
+static void on_config(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct reading *g = ctx;
+    add_pair(g->arena, &g->r->config, &g->r->n_config,
+             (struct pp_report_pair){key, value, unit, NULL, numeric});
+}
+
+static void on_note(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct reading *g = ctx;
+    for (size_t i = 0; i < g->r->n_config && !pp_arena_failed(g->arena); i++)
+        if (pp_rows_same_key(g->r->config[i].key, key))
+            g->r->config[i].note = pp_arena_copy(g->arena, value);
+}
+
+static void on_queue(void *ctx, const struct pp_queue_row *q)
+{
+    struct reading *g = ctx;
+    struct pp_report_queue *to = pp_arena_push(g->arena, (void **)&g->r->queues, &g->r->n_queues,
+                                               sizeof(*to));
+    if (to)
+        *to = (struct pp_report_queue){
+            pp_arena_copy(g->arena, q->name),
+            q->capacity,
+            q->puts,
+            q->gets,
+            q->put_wait_ns,
+            q->get_wait_ns,
+            q->mean_depth,
+            q->share_empty,
+            q->share_full,
+        };
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+/* One row per kind and action, with the first of them as example. */
+static void on_error(void *ctx, const struct pp_error_row *e)
+{
+    struct reading *g = ctx;
+    const char *kind = or_unknown(e->kind), *action = or_unknown(e->action);
+    if (strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0)
+        g->errors += e->count;
+    for (size_t i = 0; i < g->r->n_error_kinds && !pp_arena_failed(g->arena); i++) {
+        struct pp_report_error_kind *have = &g->r->error_kinds[i];
+        if (strcmp(have->kind, kind) == 0 && strcmp(have->action, action) == 0) {
+            have->count += e->count;
+            return;
+        }
+    }
+    struct pp_report_error_kind *to = pp_arena_push(g->arena, (void **)&g->r->error_kinds,
+                                                    &g->r->n_error_kinds, sizeof(*to));
+    if (to)
+        *to = (struct pp_report_error_kind){
+            pp_arena_copy(g->arena, kind),
+            pp_arena_copy(g->arena, action),
+            pp_arena_copy(g->arena, e->path),
+            pp_arena_copy(g->arena, e->reason),
+            e->count,
+        };
+}
+
+void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
+                      const char *why)
+{
+    struct pp_report_loss *to = pp_arena_push(arena, (void **)&r->losses, &r->n_losses, sizeof(*to));
+    if (to)
+        *to = (struct pp_report_loss){pp_arena_copy(arena, what), pp_arena_copy(arena, why), count};
+}
+
+static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    struct reading *g = ctx;
+    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold them all.
+     */
+    int rows_alone = what && strcmp(what, "span_rows") == 0;
+    pp_rows_add_loss(g->arena, g->r, what, rows_alone ? 0 : count, why);
+}
+
+pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
+                       uint64_t *errors, struct pp_err *err)
+{
+    struct reading g = {.source = s, .arena = arena, .r = r};
+    pp_status status = s->each_meta(s->ctx, "environment", on_environment, &g, err);
+    if (status == PP_OK)
+        status = s->each_meta(s->ctx, "config", on_config, &g, err);
+    if (status == PP_OK)
+        status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
+    if (status == PP_OK)
+        status = s->each_queue(s->ctx, on_queue, &g, err);
+    if (status == PP_OK)
+        status = s->each_error(s->ctx, on_error, &g, err);
+    if (status == PP_OK)
+        status = s->each_loss(s->ctx, on_loss, &g, err);
+    *errors = g.errors;
+    return status;
+}

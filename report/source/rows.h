@@ -1,0 +1,24 @@
+/* report/source/rows.h: the rows of the model that are copied or grouped from stored rows, rather than
+ * computed from spans. */
+#ifndef PP_REPORT_SOURCE_ROWS_H
+#define PP_REPORT_SOURCE_ROWS_H
+
+#include "probe/base/arena.h"
+#include "report/model/model.h"
+#include "report/source/source.h"
+
+/* Environment, configuration with its notes, queues, error kinds and losses of the source, into r. Texts go
+ * to the arena. Also returns, when the source has no total, the errors found by counting rows (those that
+ * were not cured by a retry). */
+pp_status pp_rows_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
+                       uint64_t *errors, struct pp_err *err);
+
+/* A loss the reading side found out itself. */
+void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
+                      const char *why);
+
+/* Whether two keys are the same word: "batch-size" is "batch_size". */
+int pp_rows_same_key(const char *a, const char *b);
+const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key);
+
+#endif

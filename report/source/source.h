@@ -1,0 +1,58 @@
+/* report/source/source.h: where the report model and the export walker get a run from: the reader's calls as
+ * a table of functions, so that tests can feed a run without a file. Each entry has the contract of its
+ * pp_reader_ namesake (collectors/store/reader.h). */
+#ifndef PP_REPORT_SOURCE_SOURCE_H
+#define PP_REPORT_SOURCE_SOURCE_H
+
+#include "collectors/store/reader.h"
+
+struct pp_source {
+    const char *path; /* as shown */
+    void *ctx;
+    int glance; /* for who looks again and again: the same verdict, but predictions without intervals, and no
+                   series */
+    const char *(*meta)(void *ctx, const char *section, const char *key);
+    int (*meta_num)(void *ctx, const char *section, const char *key, double *value);
+    pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);
+    size_t (*threads)(void *ctx, const struct pp_thread_row **rows);
+    const char *(*name)(void *ctx, uint16_t id); /* NULL: no interned names */
+    pp_status (*each_chunk)(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx,
+                            uint64_t *bad_chunks, struct pp_err *err); /* each_chunk_of */
+    pp_status (*each_error)(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_queue)(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_counter)(void *ctx, pp_counter_fn *fn, void *fn_ctx,
+                              struct pp_err *err); /* NULL: no counters */
+    pp_status (*each_gpu)(void *ctx, pp_gpu_fn *fn, void *fn_ctx,
+                          struct pp_err *err); /* NULL: nothing of a GPU */
+    pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx,
+                            struct pp_err *err); /* NULL: nothing was proved */
+};
+
+/* Opens a recording as a source; close it with pp_source_close, also after a failure. */
+pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err);
+/* The same for what began in [from_ns, to_ns), as if the run had been that: the dashboard's verdict of a
+ * moment. What is only known of the whole run (totals, queues, losses) is absent. Reads the chunks of that
+ * time alone. */
+pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out,
+                              struct pp_err *err);
+void pp_source_close(struct pp_source *source);
+
+/* A value of the section as a number, also where it was stored as text (options as they were given);
+ * otherwise, where it is absent or empty. */
+double pp_source_number(const struct pp_source *source, const char *section, const char *key,
+                        double otherwise);
+/* A value of the section is "true" or "1"; 0 where it is absent. */
+int pp_source_yes(const struct pp_source *source, const char *section, const char *key);
+
+enum { PP_NAMES = 1024 };
+
+/* Which of a recording's interned names is one counter's. Zero-initialise, but for text; every name is looked
+ * up once. */
+struct pp_counter_id {
+    const char *text;
+    uint8_t known[PP_NAMES]; /* 1: it is another's, 2: it is this one's */
+};
+int pp_counter_is(struct pp_counter_id *id, const struct pp_source *source, const struct pp_span *s);
+
+#endif

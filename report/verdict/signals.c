@@ -1,0 +1,345 @@
+#include "report/verdict/signals.h"
+
+#include "probe/base/err.h"
+#include "report/replay/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_float(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+static double at(const float *sorted, size_t n, double q)
+{
+    return n ? sorted[(size_t)(q * (double)(n - 1))] : NAN;
+}
+
+/* ---- tails and bursts ---- */
+
+static float work_of(const struct pp_cost_sample *x)
+{
+    return x->decode_cpu + x->transform_cpu;
+}
+
+static float occupancy(const struct pp_cost_sample *x)
+{
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
+           x->transform_cpu + x->transform_blocked;
+}
+
+/* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds nobody up. */
+static double work_tail_of(const struct pp_costs *c, float *v)
+{
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = work_of(&c->samples[i]);
+    qsort(v, c->n, sizeof(*v), by_float);
+    return at(v, c->n, 0.99) / fmax(at(v, c->n, 0.5), 1e5);
+}
+
+/* ---- workers, caches, parts of the work ---- */
+
+static double worker_skew_of(const struct pp_costs *c)
+{
+    enum { MOST = 256 };
+    double sum[MOST] = {0};
+    size_t n[MOST] = {0}, used = 0;
+    float mean[MOST];
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].worker < MOST) {
+            sum[c->samples[i].worker] += occupancy(&c->samples[i]);
+            n[c->samples[i].worker]++;
+        }
+    for (int w = 0; w < MOST; w++)
+        if (n[w] >= 3)
+            mean[used++] = (float)(sum[w] / (double)n[w]);
+    qsort(mean, used, sizeof(*mean), by_float);
+    return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
+}
+
+static void add_cache(const struct pp_costs *c, struct pp_signals *out)
+{
+    double bytes = 0, hits = 0, known = 0, later = 0;
+    uint16_t first = UINT16_MAX;
+    for (size_t i = 0; i < c->n; i++)
+        first = c->samples[i].epoch < first ? c->samples[i].epoch : first;
+    for (size_t i = 0; i < c->n; i++) {
+        bytes += c->samples[i].bytes;
+        hits += c->samples[i].hit;
+        known += c->samples[i].hit_known;
+        later += c->samples[i].epoch > 0;
+    }
+    out->read_bytes = bytes / (double)c->n;
+    out->hit_share = known > 0 ? hits / known : NAN;
+    out->first_touch = 1 - later / (double)c->n;
+    out->fits_memory = c->dataset_samples && c->memory_available > 0
+                           ? out->read_bytes * (double)c->dataset_samples / c->memory_available
+                           : NAN;
+}
+
+static void add_parts(const struct pp_costs *c, struct pp_signals *out)
+{
+    double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
+    for (size_t i = 0; i < c->n; i++) {
+        decode += c->samples[i].decode_cpu;
+        transform += c->samples[i].transform_cpu;
+    }
+    double all = decode + transform + collate;
+    out->transform_part = all > 0 ? transform / all : NAN;
+    out->collate_part = all > 0 ? collate / all : NAN;
+    out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0
+                        ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns)
+                        : NAN;
+    out->contended = c->outside_cpus / c->machine_cpus;
+    out->throttled = c->throttled_share;
+    out->major_faults = c->major_faults_per_s / c->samples_per_s;
+}
+
+/* ---- counterfactuals ---- */
+
+#define BETTER \
+    0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
+
+static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    out->sensitivity = 0;
+    for (int i = 0; i < PP_CAUSES && st == PP_OK; i++) {
+        struct pp_knobs k = pp_knobs_none();
+        double rate = c->samples_per_s;
+        switch ((enum pp_cause)i) {
+        case PP_CAUSE_STORAGE: k.read = BETTER; break;
+        case PP_CAUSE_ERRORS: k.retry = BETTER; break;
+        case PP_CAUSE_LOCK: k.unlocked = 1; break;
+        case PP_CAUSE_WORK: k.decode = k.transform = k.collate = BETTER; break;
+        case PP_CAUSE_COPY: k.copy = BETTER; break;
+        case PP_CAUSE_SYNC: k.sync = BETTER; break;
+        case PP_CAUSE_COLLECTIVE: k.collective = BETTER; break;
+        case PP_CAUSES: break;
+        }
+        st = pp_whatif_rate(c, &k, &rate, NULL, err);
+        out->weight[i] = fmax(rate / c->samples_per_s - 1, 0);
+        out->sensitivity += out->weight[i];
+    }
+    for (int i = 0; i < PP_CAUSES; i++)
+        out->weight[i] = out->sensitivity > 0.003 && (i != PP_CAUSE_COLLECTIVE || c->n_others)
+                             ? out->weight[i] / out->sensitivity
+                             : NAN;
+    return st;
+}
+
+static int others_compete(const struct pp_costs *c)
+{
+    return c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02;
+}
+
+static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
+{
+    struct pp_knobs k = pp_knobs_none();
+    k.alone = 1;
+    k.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
+    return k;
+}
+
+/* Where there are fewer workers than CPUs, CPUs that others use may be missed by nobody yet: by workers there
+ * would be. */
+static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    struct pp_knobs k = cpus_to_ourselves(c);
+    double rate = NAN;
+    k.workers = (int)ceil(k.cpus);
+    pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
+                                                               : PP_OK;
+    out->cpus_workers = rate / c->samples_per_s - 1;
+    return st;
+}
+
+static struct pp_fix *offer(struct pp_signals *s, const char *knob, int cost, const char *text)
+{
+    struct pp_fix *f = &s->fix[s->fixes++];
+    *f = (struct pp_fix){.knob = knob, .text = text, .cost = cost, .knobs = pp_knobs_none()};
+    return f;
+}
+
+/* The smallest of the counts that comes within 3 % of the best. */
+static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *field, const int *counts,
+                              int n, struct pp_err *err)
+{
+    double rate[8] = {0}, best = 0;
+    pp_status st = PP_OK;
+    for (int i = 0; i < n && st == PP_OK; i++) {
+        *field = counts[i];
+        st = pp_whatif_rate(c, &f->knobs, &rate[i], NULL, err);
+        best = fmax(best, rate[i]);
+    }
+    int at_least = 0;
+    while (at_least < n - 1 && rate[at_least] < 0.97 * best)
+        at_least++;
+    *field = counts[at_least];
+    snprintf(f->to, sizeof(f->to), "%d", *field);
+    return st;
+}
+
+static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
+        deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
+    struct pp_fix *f = offer(s, "workers", 0, "more workers: --workers");
+    pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);
+    if (c->workers > 1 && st == PP_OK) {
+        int fewer[] = {1, c->workers / 4, c->workers / 2};
+        int n = fewer[1] > 1 ? 3 : 1;
+        if (n == 1 && fewer[2] > 1)
+            fewer[1] = fewer[2], n = 2;
+        f = offer(s, "fewer-workers", 0, "fewer workers: --workers");
+        st = choose_count(c, f, &f->knobs.workers, fewer, n, err);
+    }
+    if (st == PP_OK) {
+        f = offer(s, "prefetch", 0, "a deeper prefetch: --prefetch");
+        st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
+    }
+    return st;
+}
+
+static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
+{
+    struct pp_fix *f;
+    if (c->in_order) {
+        f = offer(s, "order", 0, "batches as they are finished: --out-of-order");
+        f->knobs.order = 2;
+        snprintf(f->to, sizeof(f->to), "out-of-order");
+    }
+    if (c->pageable) {
+        f = offer(s, "pinned", 0, "page-locked batch memory: leave out --pageable (pin_memory=True)");
+        f->knobs.pinned = 1;
+        snprintf(f->to, sizeof(f->to), "yes");
+    }
+    if (c->copy_buffers == 1) {
+        f = offer(s, "buffers", 0, "copies beside the steps: --copy-buffers");
+        f->knobs.copy_buffers = 2;
+        snprintf(f->to, sizeof(f->to), "2");
+    }
+    if (c->sync_every_step) {
+        f = offer(s, "sync", 0, "no device sync in every step: leave out --sync-every-step");
+        f->knobs.sync = 0;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    f = offer(s, "link", 1,
+              "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link");
+    f->knobs.copy = 0.5;
+    snprintf(f->to, sizeof(f->to), "half");
+    f = offer(s, "storage", 1, "cached, staged or packed data: reads that do not block");
+    f->knobs.read = 0;
+    snprintf(f->to, sizeof(f->to), "cached");
+    f = offer(
+        s, "work", 1,
+        "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
+    f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
+    snprintf(f->to, sizeof(f->to), "half");
+    if (s->weight[PP_CAUSE_ERRORS] > 0.01) {
+        f = offer(s, "errors", 1, "no failing reads: fix or quarantine the files in table error");
+        f->knobs.retry = 0;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    if (c->locked) {
+        f = offer(s, "lock", 1, "decoding without the lock its workers share: processes instead of threads");
+        f->knobs.unlocked = 1;
+        snprintf(f->to, sizeof(f->to), "none");
+    }
+    if (others_compete(c)) {
+        f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
+        f->knobs = cpus_to_ourselves(c);
+        snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
+    }
+    if (c->n_others) {
+        f = offer(s, "slow-rank", 1,
+                  "the slow rank mended, so that this one waits for nobody: see that rank's own recording");
+        f->knobs.collective = 0;
+        snprintf(f->to, sizeof(f->to), "mended");
+    }
+    if (s->worker_skew >= 2) {
+        f = offer(s, "slow-worker", 1,
+                  "the slow worker as fast as the others: look at its CPU and its place");
+        f->knobs.even_workers = 1;
+        snprintf(f->to, sizeof(f->to), "even");
+    }
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct pp_fix *x = a, *y = b;
+    return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
+}
+
+/* The largest gain first; a cheaper fix goes before one that gives no more than 3 % more throughput. */
+static void order_fixes(struct pp_signals *s)
+{
+    qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+    for (int i = 1; i < s->fixes; i++)
+        for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&
+                        1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain);
+             k--) {
+            struct pp_fix cheaper = s->fix[k];
+            s->fix[k] = s->fix[k - 1];
+            s->fix[k - 1] = cheaper;
+        }
+}
+
+static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    s->fixes = 0;
+    pp_status st = offer_counts(c, s, err);
+    if (st == PP_OK)
+        offer_rest(c, s);
+    for (int i = 0; i < s->fixes && st == PP_OK; i++)
+        st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
+    if (st == PP_OK)
+        order_fixes(s);
+    return st;
+}
+
+const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob)
+{
+    for (int i = 0; i < s->fixes; i++)
+        if (strcmp(s->fix[i].knob, knob) == 0)
+            return &s->fix[i];
+    return NULL;
+}
+
+static void add_storage(const struct pp_storage *from, struct pp_signals *out)
+{
+    out->read_tail = from->tail;
+    out->read_burst = from->burst;
+    out->read_serial = from->serial;
+    out->shard_skew = from->shard_skew;
+    out->drift = from->drift;
+    out->drift_at = from->drift_at;
+}
+
+pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    pp_status st = pp_storage_read(c, err);
+    float *v = malloc(c->n * sizeof(*v));
+    if (!v)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
+    if (st == PP_OK) {
+        add_storage(&c->storage, out);
+        out->work_tail = work_tail_of(c, v);
+        out->worker_skew = worker_skew_of(c);
+        add_cache(c, out);
+        add_parts(c, out);
+        st = pp_whatif_error(c, &out->replay_error, err);
+    }
+    if (st == PP_OK)
+        st = weigh(c, out, err);
+    if (st == PP_OK)
+        st = add_cpus_workers(c, out, err);
+    if (st == PP_OK)
+        st = rank_fixes(c, out, err);
+    free(v);
+    return st;
+}

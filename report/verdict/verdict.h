@@ -1,0 +1,30 @@
+/* report/verdict/verdict.h: from measured facts to a verdict: how much the trainer waits (level), whether
+ * that may be said at all (guards), and what the owner of the wait is bound by (cause). The rules are tables
+ * (verdict_rules.h); this applies them. */
+#ifndef PP_REPORT_VERDICT_VERDICT_H
+#define PP_REPORT_VERDICT_VERDICT_H
+
+#include "probe/base/arena.h"
+#include "report/model/model.h"
+#include "report/verdict/verdict_rules.h"
+
+struct pp_facts {
+    double metric[PP_METRIC_COUNT]; /* NAN: unknown */
+    double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
+    int starved; /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
+    int starved_alone; /* and without it the trainer would not be exposed */
+    int has_step;      /* without, only a ceiling can be told */
+    int has_steady_state;
+    int failed;                   /* the run ended by an error of its own */
+    int only_first_batches;       /* an epoch is one batch: every wait of the window is an epoch boundary */
+    const char *gpu_not_measured; /* why not, on a CUDA device without CUPTI's records; else NULL */
+    int owner_known;
+    pp_phase owner;           /* PP_PHASE_NONE: the hand-off between workers and copy lane */
+    const char *law_where[3]; /* what disagrees, in the order of the LAW_ metrics; NULL: nothing is known */
+    const char *bound;        /* what sets BOUND; NULL: unknown */
+};
+
+/* Texts are allocated from arena. */
+void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out);
+
+#endif

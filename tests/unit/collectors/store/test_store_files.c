@@ -1,0 +1,275 @@
+/* Files that are not as they should be: what is damaged, cut or foreign is refused in words, where nothing
+ * can be written it is said, and a file that goes away is noticed. */
+#include "tests/support/store_laps.h"
+
+#include "probe/base/rng.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static void expect_create(const char *p, int force, pp_status want, const char *words)
+{
+    struct pp_store *s = NULL;
+    struct pp_err err = {.code = PP_OK};
+    pp_status got = pp_store_create(&(struct pp_store_opts){.path = p, .force = force}, &s, &err);
+    if (got != want)
+        fail_msg("%s: got %s (%s), wanted %s", p, pp_status_name(got), err.text, pp_status_name(want));
+    assert_null(s);
+    assert_non_null(strstr(err.text, words));
+}
+
+static void test_places_that_do_not_work(void **state)
+{
+    char p[160];
+    struct pp_store *s = create(0);
+    append(s, 0, 10);
+    pp_store_close(s);
+    expect_create(path, 0, PP_E_EXISTS, "--force");
+    expect_create(dir, 1, PP_E_USAGE, "is a directory");
+    expect_create("", 0, PP_E_USAGE, "needs a file name");
+    snprintf(p, sizeof(p), "%s/none/x.sqlite", dir);
+    expect_create(p, 0, PP_E_NOT_FOUND, "none");
+    snprintf(p, sizeof(p), "%s/x.sqlite", path);
+    expect_create(p, 0, PP_E_NOT_FOUND, "not a directory");
+    if (geteuid() != 0) {
+        chmod(dir, 0500);
+        snprintf(p, sizeof(p), "%s/x.sqlite", dir);
+        expect_create(p, 0, PP_E_ACCESS, "not writable");
+        chmod(dir, 0700);
+    }
+    struct pp_err err;
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err), PP_OK);
+    pp_store_close(s);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 0); /* replaced, not appended to */
+    pp_reader_close(r);
+}
+
+static void expect_open(const char *p, pp_status want, const char *words)
+{
+    struct pp_reader *r = NULL;
+    struct pp_err err = {.code = PP_OK};
+    pp_status got = pp_reader_open(p, &r, &err);
+    if (got != want)
+        fail_msg("%s: got %s (%s), wanted %s", p, pp_status_name(got), err.text, pp_status_name(want));
+    if (want)
+        assert_non_null(strstr(err.text, words));
+    pp_reader_close(r);
+}
+
+static void put(const char *name, const void *bytes, size_t n, char *p, size_t size)
+{
+    snprintf(p, size, "%s/%s", dir, name);
+    FILE *f = fopen(p, "w");
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void sql(const char *p, const char *text)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(p, &db), SQLITE_OK);
+    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", text, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static void test_files_that_are_not_runs(void **state)
+{
+    char p[160];
+    static char zeros[5000];
+    expect_open("/nonexistent/run.sqlite", PP_E_NOT_FOUND, "/nonexistent/run.sqlite");
+    expect_open(dir, PP_E_USAGE, "is not a file");
+    put("empty", "", 0, p, sizeof(p));
+    expect_open(p, PP_E_EMPTY, "empty");
+    put("text", "hello, this is no database", 26, p, sizeof(p));
+    expect_open(p, PP_E_CORRUPT, "not an SQLite file");
+    put("zeros", zeros, sizeof(zeros), p, sizeof(p));
+    expect_open(p, PP_E_CORRUPT, "not an SQLite file");
+    snprintf(p, sizeof(p), "%s/foreign", dir);
+    sql(p, "CREATE TABLE meta(x)");
+    expect_open(p, PP_E_UNSUPPORTED, "not a pipeprobe run");
+    struct pp_store *s = create(0);
+    append(s, 0, 100);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    expect_open(path, PP_OK, "");
+    sql(path, "PRAGMA user_version=99");
+    expect_open(path, PP_E_VERSION, "newer");
+    sql(path, "PRAGMA user_version=1; DROP TABLE meta");
+    expect_open(path, PP_E_SYSTEM, "meta");
+}
+
+static long file_size(const char *p)
+{
+    struct stat st;
+    return stat(p, &st) == 0 ? (long)st.st_size : -1;
+}
+
+/* A file cut at any point is refused or read as far as it goes. */
+static void test_cut_files(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_reader *r;
+    struct pp_err err;
+    append(s, 0, 20000);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    long size = file_size(path);
+    for (long cut = size - 1; cut > 0; cut -= 1 + size / 37) {
+        assert_int_equal(truncate(path, cut), 0);
+        pp_status status = pp_reader_open(path, &r, &err);
+        assert_int_equal(status, PP_E_CORRUPT);
+        assert_true(err.text[0]);
+    }
+}
+
+/* Bytes changed anywhere: no crash, and whatever walks past the checksum is what was written. */
+static void test_damaged_files(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_rng rng = pp_rng_key(3, 1, 4, 1);
+    char copy[160], cmd[400];
+    uint64_t bad_total = 0, refused = 0;
+    for (int i = 0; i < 20; i++) {
+        append(s, (uint64_t)i * 500, 500);
+        pp_store_commit(s, NULL);
+    }
+    pp_store_close(s);
+    snprintf(copy, sizeof(copy), "%s/copy.sqlite", dir);
+    for (int trial = 0; trial < 60; trial++) {
+        snprintf(cmd, sizeof(cmd), "cp '%s' '%s'", path, copy);
+        assert_int_equal(system(cmd), 0);
+        int fd = open(copy, O_RDWR);
+        for (int k = 0; k < 20; k++) {
+            uint8_t b = (uint8_t)pp_rng_next(&rng);
+            assert_int_equal(pwrite(fd, &b, 1,
+                                    (off_t)(100 + pp_rng_below(&rng, (uint64_t)file_size(copy) - 100))),
+                             1);
+        }
+        close(fd);
+        struct pp_reader *r;
+        struct pp_err err;
+        const struct pp_thread_row *threads;
+        uint64_t bad = 0;
+        struct seen seen = {0};
+        if (pp_reader_open(copy, &r, &err)) {
+            assert_true(err.text[0]);
+            refused++;
+            continue;
+        }
+        if (pp_reader_each_chunk(r, see, &seen, &bad, &err))
+            refused++;
+        bad_total += bad;
+        pp_reader_threads(r, &threads);
+        pp_reader_meta(r, "run", "journal_mode");
+        pp_reader_close(r);
+    }
+    assert_true(bad_total > 0);
+}
+
+static void test_damaged_chunk_is_counted(void **state)
+{
+    struct pp_store *s = create(0);
+    struct pp_err err;
+    struct seen seen = {0};
+    uint64_t bad = 0;
+    for (int i = 0; i < 3; i++) {
+        append(s, (uint64_t)i * 100, 100);
+        pp_store_commit(s, &err);
+    }
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    sql(path, "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = 2");
+    struct pp_reader *r = open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    assert_int_equal(bad, 1);
+    assert_int_equal(seen.n, 200);
+    pp_reader_close(r);
+    sql(path, "UPDATE chunk SET seq0 = seq0 + 1 WHERE id = 3"); /* a sound body in the wrong place */
+    r = open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    assert_int_equal(bad, 2);
+    pp_reader_close(r);
+}
+
+static void test_read_only_directory(void **state)
+{
+    struct pp_store *s = create(0);
+    append(s, 0, 100);
+    pp_store_finish(s, NULL);
+    pp_store_close(s);
+    chmod(path, 0400);
+    chmod(dir, 0500);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 100);
+    pp_reader_close(r);
+    chmod(dir, 0700);
+}
+
+static void put_foreign(void)
+{
+    sqlite3 *db;
+    char other[sizeof(path) + 8];
+    snprintf(other, sizeof(other), "%s.other", path);
+    assert_int_equal(sqlite3_open(other, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(7)", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(rename(other, path), 0);
+}
+
+/* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the
+ * name, and the other's file is as it was. */
+static void test_file_goes_away(void **state)
+{
+    enum { DELETED, REPLACED, MOVED, WAYS };
+    char moved[sizeof(path) + 8], log[sizeof(path) + 8];
+    snprintf(moved, sizeof(moved), "%s.moved", path);
+    snprintf(log, sizeof(log), "%s-wal", path);
+    for (int way = 0; way < WAYS; way++) {
+        struct pp_store *s = create_with((struct pp_store_opts){.force = 1});
+        struct pp_err err;
+        append(s, 0, 5000);
+        assert_int_equal(pp_store_commit(s, &err), PP_OK);
+        assert_false(pp_store_lost(s));
+        if (way == DELETED)
+            unlink(path);
+        else if (way == REPLACED)
+            put_foreign();
+        else
+            rename(path, moved);
+        append(s, 5000, 100);
+        assert_int_equal(pp_store_commit(s, &err), PP_E_IO);
+        assert_non_null(strstr(err.text, "deleted, moved or replaced"));
+        assert_true(pp_store_lost(s));
+        assert_int_equal(pp_store_finish(s, &err), PP_E_IO);
+        assert_null(strstr(err.text, "stays readable"));
+        pp_store_close(s);
+        assert_int_not_equal(access(log, F_OK), 0);
+        if (way == REPLACED) {
+            assert_true(query("SELECT x FROM t") == 7);
+            assert_integrity();
+        } else {
+            assert_int_not_equal(access(path, F_OK), 0);
+        }
+    }
+    assert_int_equal(rename(moved, path), 0);
+    struct pp_reader *r = open_reader();
+    assert_int_equal(count_spans(r, NULL), 5000); /* what had been committed went along */
+    pp_reader_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_places_that_do_not_work),
+        TEST(test_files_that_are_not_runs),
+        TEST(test_cut_files),
+        TEST(test_damaged_files),
+        TEST(test_damaged_chunk_is_counted),
+        TEST(test_read_only_directory),
+        TEST(test_file_goes_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,660 @@
+/* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
+ * is known. */
+#include "tests/support/fake_run.h"
+#include "report/build/build.h"
+#include "report/measure/attribute.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct pp_report *build(struct fake_run *f)
+{
+    struct pp_source source = fake_source(f);
+    struct pp_report *r = NULL;
+    struct pp_err err = {0};
+    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
+    assert_non_null(r);
+    return r;
+}
+
+static void near(double got, double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance))
+        fail_msg("%.9g is not within %.3g of %.9g", got, tolerance, wanted);
+}
+
+static const struct pp_report_phase *phase(const struct pp_report *r, pp_phase id)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == id)
+            return &r->phases[i];
+    fail_msg("no phase %d", id);
+    return NULL;
+}
+
+/* 2 workers, decode-heavy at full CPU, the trainer waits 30 of 50 ms: the base that cases below vary. */
+static struct fake_pipeline base(void)
+{
+    return (struct fake_pipeline){
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 30 * FAKE_MS,
+        .step_ns = 20 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05},
+                  {PP_PHASE_DECODE, 8 * FAKE_MS, 0.98, 0.02},
+                  {PP_PHASE_TRANSFORM, FAKE_MS, 0.98, 0.02}},
+    };
+}
+
+static struct fake_run *made(const struct fake_pipeline *p, const char *usable_cpus)
+{
+    struct fake_run *f = fake_pipeline(p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    if (usable_cpus)
+        fake_num(f, "environment", "usable_cpus", usable_cpus, NULL);
+    return f;
+}
+
+static void test_window_and_totals(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->batches, 60);
+    assert_int_equal(r->samples, 480);
+    assert_int_equal(r->window_batches, 50);
+    assert_int_equal(r->window_samples, 400);
+    assert_int_equal(r->epochs, 1);
+    assert_int_equal(r->has_steady_state, 1);
+    near(r->window_s, 2.5, 1e-9);
+    near(r->samples_per_s, 160, 1e-6);
+    near(r->data_wait_share, 0.6, 1e-9);
+    near(r->headroom_samples_per_s, 400, 1e-6);
+    near(r->step_mean_ns, 20e6, 1e-3);
+    near(r->startup_s, 0.1, 1e-9);
+    near(r->first_batch_s, 0.13, 1e-9);
+    near(r->duration_s, 3.1, 1e-9);
+    near(r->bytes_per_s, 2 * 100000 / 0.010, 0.01 * 2e7);
+    near(r->cache_hit_share, 0.5, 0.01); /* clamped: 98 KiB of 100,000 bytes is all of them */
+    assert_string_equal(r->outcome, "finished");
+
+    const struct pp_report_phase *wait = phase(r, PP_PHASE_DATA_WAIT);
+    assert_int_equal(wait->count, 50);
+    assert_int_equal(wait->total_ns, 1500 * FAKE_MS);
+    near(wait->share, 0.6, 1e-9);
+    near((double)wait->p50_ns, 30e6, 30e6 / 256);
+    assert_int_equal(wait->max_ns, 30 * FAKE_MS);
+    assert_true(isnan(wait->cpu_share)); /* not measured is not zero */
+    const struct pp_report_phase *decode = phase(r, PP_PHASE_DECODE);
+    near(decode->share, 0.8, 0.005);
+    near(decode->cpu_share, 0.98, 1e-6);
+    near(decode->run_delay_share, 0.02, 1e-6);
+    near(decode->blocked_share, 0, 1e-6);
+
+    assert_int_equal(r->n_workers, 2);
+    near(r->workers[0].busy_share, 1, 0.001);
+    near(r->workers[0].cpu_share, 0.902, 0.005);
+    near((double)r->workers[1].samples, 250, 1);
+    assert_string_equal(r->workers[1].name, "pp-worker-1");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* Only what is inside the window counts: worker totals never exceed the lane's time. */
+static void test_lane_shares_add_up(void **state)
+{
+    struct fake_pipeline p = base();
+    p.stage[3] = (struct fake_stage){PP_PHASE_SLOT_WAIT, 777777, 0, 0};
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *r = build(f);
+    double sum[PP_LANE_COUNT] = {0};
+    for (size_t i = 0; i < r->n_phases; i++)
+        sum[r->phases[i].lane] += r->phases[i].share;
+    near(sum[PP_LANE_WORKER], 1, 0.002);
+    near(sum[PP_LANE_TRAINER], 1, 1e-9);
+    near(sum[PP_LANE_COPY], 1, 1e-9);
+    near(r->workers[0].busy_share + r->workers[0].wait_share, 1, 0.002);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_epoch_boundaries_are_apart(void **state)
+{
+    struct fake_pipeline p = base();
+    p.batches_per_epoch = 20; /* batches 20 and 40 start an epoch inside the window; 0 is warm-up */
+    struct fake_run *f = made(&p, "2");
+    for (size_t i = 0; i < f->n_spans[0]; i++) {
+        struct pp_span *s = &f->span[0][i];
+        if (s->phase == PP_PHASE_DATA_WAIT && s->batch != 20 && s->batch != 40 && s->batch != 0)
+            s->dur_ns = 0;
+    }
+    struct pp_report *r = build(f);
+    near(r->data_wait_share, 0, 1e-12);
+    near(r->boundary_s, 0.06, 1e-9);
+    assert_int_equal(r->epochs, 3);
+    assert_int_equal(r->window_batches, 50);
+    assert_string_equal(r->verdict.l0, "not-input-bound");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts
+ * in every rate, with a step or without. */
+static void test_first_batches_of_epochs_count(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 20;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT && (s->batch == 20 || s->batch == 40))
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->phase = PP_PHASE_USER;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        near(r->boundary_s, 0.06, 1e-9);
+        near(r->samples_per_s, 50 * 8 / r->window_s, 1e-6);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+/* Ranges of a foreign program without batch numbers: a batch is what lies between one step and the next. */
+static void test_batches_without_numbers(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *numbered = build(f);
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        f->span[0][i].batch = PP_NO_BATCH;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->batches, numbered->batches);
+    assert_int_equal(r->window_batches, numbered->window_batches);
+    near(r->data_wait_share, numbered->data_wait_share, 1e-9);
+    assert_string_equal(r->verdict.l0, numbered->verdict.l0);
+    pp_report_free(r);
+    pp_report_free(numbered);
+    fake_free(f);
+}
+
+/* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict
+ * says so instead of asking for a longer run; without a step the rate is known all the same. */
+static void test_an_epoch_of_one_batch(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 1;
+        struct fake_run *f = made(&p, "2");
+        for (size_t i = 0; i < f->n_spans[0]; i++) {
+            struct pp_span *s = &f->span[0][i];
+            if (s->phase == PP_PHASE_DATA_WAIT)
+                s->phase = PP_PHASE_EPOCH_BOUNDARY;
+            if (!step && s->phase == PP_PHASE_STEP)
+                s->dur_ns = 0;
+        }
+        struct pp_report *r = build(f);
+        assert_int_equal(r->window_batches, 50);
+        assert_string_equal(r->verdict.l0, "inconclusive");
+        assert_int_equal(r->verdict.ceiling, !step);
+        assert_int_equal(pp_report_exit_code(r), step ? 3 : 0);
+        if (step)
+            assert_non_null(strstr(r->verdict.sentence, "an epoch is one batch"));
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void test_a_failed_run_is_not_asked_to_run_longer(void **state)
+{
+    struct fake_pipeline p = base();
+    p.batches = p.warmup;
+    struct fake_run *f = made(&p, "2");
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strcmp(f->meta[i].key, "outcome") == 0)
+            f->meta[i].value = "failed";
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.reason, "the run failed before a steady state was reached");
+    assert_null(strstr(r->verdict.next_step, "longer"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_first_batch_is_never_steady(void **state)
+{
+    struct fake_pipeline p = base();
+    p.warmup = 0;
+    struct fake_run *f = made(&p, "2");
+    f->span[0][1].dur_ns = 29 * FAKE_MS;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->window_batches, 59);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_whole_run_in_warmup(void **state)
+{
+    struct fake_pipeline p = base();
+    p.warmup = 100;
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->has_steady_state, 0);
+    assert_int_equal(r->window_batches, 60);
+    near(r->samples_per_s, 160, 1e-6);
+    assert_string_equal(r->verdict.l0, "inconclusive");
+    assert_string_equal(r->verdict.sentence,
+                        "INCONCLUSIVE: the recording ends before a steady state was reached");
+    assert_int_equal(pp_report_exit_code(r), 3);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* ---- verdicts ---- */
+
+static void set_stages(struct fake_pipeline *p, const struct fake_stage *stages, int n)
+{
+    memset(p->stage, 0, sizeof(p->stage));
+    memcpy(p->stage, stages, (size_t)n * sizeof(*stages));
+}
+#define STAGES(p, ...) \
+    do { \
+        const struct fake_stage list[] = {__VA_ARGS__}; \
+        set_stages(p, list, (int)(sizeof(list) / sizeof(list[0]))); \
+    } while (0)
+
+static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, const char *l1, const char *l2,
+                   const char *words)
+{
+    struct fake_run *f = made(p, cpus);
+    struct pp_report *r = build(f);
+    const struct pp_report_verdict *v = &r->verdict;
+    assert_string_equal(v->l0, l0);
+    if (l1 == NULL || v->l1 == NULL)
+        assert_ptr_equal(l1, v->l1);
+    else
+        assert_string_equal(v->l1, l1);
+    if (l2 == NULL || v->l2 == NULL)
+        assert_ptr_equal(l2, v->l2);
+    else
+        assert_string_equal(v->l2, l2);
+    if (!strstr(v->sentence, words))
+        fail_msg("\"%s\" does not say \"%s\"", v->sentence, words);
+    assert_null(strpbrk(v->sentence, "{}"));
+    assert_null(strpbrk(v->next_step, "{}"));
+    assert_int_equal(pp_report_exit_code(r), strcmp(l0, "inconclusive") == 0 ? 3 : 0);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_causes(void **state)
+{
+    struct fake_pipeline p = base();
+    expect(&p, "2", "input-bound", "transform", "cpu-saturated",
+           "sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
+    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
+
+    STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
+    expect(
+        &p, "2", "input-bound", "storage", NULL,
+        "STORAGE-BOUND, 80.0 % sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
+
+    p.workers = 8;
+    STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.6}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.25, 0.74});
+    expect(&p, "2", "input-bound", "loader", "oversubscribed", "8 workers share 2 usable CPUs");
+    expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
+
+    /* threads that wake up late from slow reads wait for a CPU too; storage is the larger part */
+    p = base();
+    STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.45}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
+    expect(&p, "8", "input-bound", "storage", NULL,
+           "read takes 80.0 % of the workers' time and is blocked 53.0 %");
+    STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.65}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
+    expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
+
+    p = base();
+    STAGES(&p, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.1, 0.01});
+    expect(&p, "2", "input-bound", "loader", NULL, "decode should compute but is blocked");
+
+    STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.05}, {PP_PHASE_RETRY, 9 * FAKE_MS, 0, 0});
+    expect(&p, "2", "input-bound", "loader", "errors", "back off from failed reads");
+
+    STAGES(&p, {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.01}, {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0});
+    p.h2d_ns = 28 * FAKE_MS;
+    expect(&p, "2", "input-bound", "sync", NULL, "the copy lane is in h2d 93.3 % of the time");
+    p.h2d_ns = FAKE_MS;
+    expect(&p, "2", "input-bound", "loader", NULL, "batches are held back between them");
+
+    p = base();
+    p.sync_ns = 40 * FAKE_MS;
+    p.wait_ns = FAKE_MS;
+    expect(&p, "2", "input-bound", "sync", "implicit-sync", "waiting for the device to catch up");
+}
+
+static void test_levels(void **state)
+{
+    struct fake_pipeline p = base();
+    static const struct {
+        uint64_t wait_ms, step_ms;
+        const char *l0, *l1, *words;
+    } rows[] = {
+        {20, 80, "input-bound", "transform",
+         "the trainer waits 20.0 % of its step time for data (HIGHLY input-bound)"},
+        {19, 81, "input-bound", "transform",
+         "the trainer waits 19.0 % of its step time for data (MODERATELY input-bound)"},
+        {5, 95, "input-bound", "transform", "MODERATELY input-bound"},
+        {4, 96, "not-input-bound", NULL, "NOT input-bound: the trainer waits 4.0 %"},
+        {0, 100, "not-input-bound", NULL, "NOT input-bound: the trainer waits 0 %"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        p.wait_ns = rows[i].wait_ms * FAKE_MS;
+        p.step_ns = rows[i].step_ms * FAKE_MS;
+        p.h2d_ns = 0;
+        expect(&p, "2", rows[i].l0, rows[i].l1, rows[i].l1 ? "cpu-saturated" : NULL, rows[i].words);
+    }
+}
+
+static void test_missing_signals(void **state)
+{
+    struct fake_pipeline p = base();
+    expect(&p, NULL, "input-bound", NULL, NULL, "how many CPUs the run could use was not recorded");
+    p.no_resources = 1;
+    expect(&p, "2", "input-bound", NULL, NULL, "CPU time and run-queue delay were not recorded");
+    p.workers = 0;
+    expect(&p, "2", "input-bound", NULL, NULL, "no worker spans");
+}
+
+static void test_too_little(void **state)
+{
+    struct fake_pipeline p = base();
+    p.batches = 19;
+    p.step_ns = 200 * FAKE_MS;
+    expect(&p, "2", "inconclusive", NULL, NULL,
+           "INCONCLUSIVE: only 9 batches were delivered in steady state");
+    p.batches = 20;
+    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "MODERATELY");
+    p.step_ns = 60 * FAKE_MS;
+    expect(&p, "2", "inconclusive", NULL, NULL, "the steady state lasted 900 ms, at least 1 s is needed");
+}
+
+static void test_losses_forbid_a_verdict(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    uint64_t spans = 0;
+    for (size_t i = 0; i < f->n_threads; i++)
+        spans += f->n_spans[i];
+    f->thread[2].dropped = spans / 49 + 1; /* a little over 2 % of all that was recorded */
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.l0, "inconclusive");
+    assert_non_null(strstr(r->verdict.sentence, "2.0 % of the spans were lost"));
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, spans / 49 + 1);
+    pp_report_free(r);
+    f->thread[2].dropped = spans / 200;
+    r = build(f);
+    assert_string_equal(r->verdict.l0, "input-bound");
+    assert_int_equal(r->n_losses, 1); /* still told */
+    pp_report_free(r);
+    f->thread[2].dropped = 0;
+    f->bad_chunks = 20;
+    r = build(f);
+    assert_string_equal(r->verdict.l0, "inconclusive");
+    assert_string_equal(r->losses[0].what, "chunks");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_a_recovery_is_told(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    fake_text(f, "run", "recovery", "recovered 7 spans from the ring files of a killed run");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    assert_non_null(strstr(r->losses[0].why, "recovered 7 spans"));
+    assert_string_equal(r->verdict.l0, "input-bound");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_rows_left_out_are_no_loss_to_the_report(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    f->loss[f->n_losses].what = "span_rows";
+    f->loss[f->n_losses].why = "table span is a sample of whole batches";
+    f->loss[f->n_losses++].count = 706266;
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 0);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_ceiling(void **state)
+{
+    struct fake_pipeline p = base();
+    p.step_ns = 0;
+    p.batches = 100;
+    struct fake_run *f = fake_pipeline(&p);
+    fake_text(f, "config", "step", "none");
+    fake_num(f, "config", "batch-size", "8", NULL);
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.l0, "inconclusive");
+    assert_int_equal(r->verdict.ceiling, 1);
+    assert_int_equal(pp_report_exit_code(r), 0);
+    assert_string_equal(
+        r->verdict.sentence,
+        "CEILING 267 samples/s with 2 workers (owner: decode, 98.0 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
+        "would wait; give --step-ms to judge your job");
+    assert_string_equal(r->verdict.l1, "transform");
+    assert_true(isnan(r->data_wait_share));
+    assert_string_equal(r->outcome, "unfinished"); /* nobody wrote how it ended */
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_empty_recording(void **state)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_report *r = build(f);
+    assert_string_equal(r->verdict.l0, "inconclusive");
+    assert_string_equal(r->outcome, "unfinished");
+    assert_int_equal(r->n_phases, 0);
+    assert_true(isnan(r->samples_per_s));
+    assert_int_equal(pp_report_exit_code(r), 3);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* A spread that reaches over the threshold lowers the confidence: one wait of 3 s among none is not sure to
+ * be 5 %. */
+static void test_confidence(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    struct pp_report *r = build(f);
+    near(r->verdict.confidence, 0.8, 0.01); /* the wait is certain; decode owns 80 % of it */
+    pp_report_free(r);
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_DATA_WAIT)
+            f->span[0][i].dur_ns = f->span[0][i].batch == 30 ? 80 * FAKE_MS : 0;
+    r = build(f);
+    near(r->data_wait_share, 80.0 / 1080, 1e-9);
+    assert_true(r->verdict.confidence > 0.3 && r->verdict.confidence < 0.8);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* ---- samples, errors, retries ---- */
+
+static struct pp_span *work(struct fake_run *f, uint32_t id, pp_phase ph, uint64_t *t, uint64_t sample,
+                            unsigned flags)
+{
+    struct pp_span *s = fake_span(f, id, ph, *t, FAKE_MS);
+    s->sample = sample;
+    s->batch = 20;
+    s->flags = (uint16_t)flags;
+    *t += FAKE_MS;
+    return s;
+}
+
+static void test_samples_of_a_worker(void **state)
+{
+    struct fake_pipeline p = base();
+    p.workers = 0;
+    struct fake_run *f = made(&p, "2");
+    uint32_t id = fake_thread(f, PP_LANE_WORKER, "pp-worker-0");
+    uint64_t t = FAKE_T0 + 1000 * FAKE_MS;
+    for (int i = 0; i < 3; i++) { /* the same index three times in one batch: a dataset of one image */
+        work(f, id, PP_PHASE_READ, &t, 7, 0);
+        work(f, id, PP_PHASE_DECODE, &t, 7, 0);
+    }
+    work(f, id, PP_PHASE_READ, &t, 8, PP_SPAN_ERROR); /* fails, is retried, succeeds: one sample */
+    work(f, id, PP_PHASE_RETRY, &t, 8, PP_SPAN_RETRY);
+    work(f, id, PP_PHASE_READ, &t, 8, PP_SPAN_RETRY);
+    work(f, id, PP_PHASE_DECODE, &t, 8, 0);
+    work(f, id, PP_PHASE_READ, &t, 9, 0); /* corrupt */
+    work(f, id, PP_PHASE_DECODE, &t, 9, PP_SPAN_ERROR);
+    work(f, id, PP_PHASE_READ, &t, 10, 0); /* in its place */
+    work(f, id, PP_PHASE_DECODE, &t, 10, 0);
+    struct pp_report *r = build(f);
+    assert_int_equal(r->n_workers, 1);
+    assert_int_equal(r->workers[0].samples, 5);
+    assert_int_equal(r->workers[0].errors, 1);
+    assert_int_equal(r->workers[0].retries, 1);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_rows(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    f->error[0] = (struct pp_error_row){
+        .path = "a.jpg", .kind = "corrupt", .action = "skipped", .reason = "ends early", .count = 1};
+    f->error[1] = (struct pp_error_row){
+        .path = "b.jpg", .kind = "corrupt", .action = "skipped", .reason = "no SOI", .count = 40};
+    f->error[2] = (struct pp_error_row){
+        .path = "c.jpg", .kind = "transient", .action = "retried", .reason = "EIO", .count = 2};
+    f->n_errors = 3;
+    f->queue[0] = (struct pp_queue_row){.name = "ready",
+                                        .capacity = 4,
+                                        .mean_depth = 1.5,
+                                        .share_empty = 0.25};
+    f->n_queues = 1;
+    fake_num(f, "config", "workers", "2", NULL);
+    fake_text(f, "chosen", "workers", "auto: one per usable CPU");
+    fake_num(f, "result", "recorder_cpu_ns", "31000000", "ns");
+    fake_num(f, "result", "span_cost_ns", "100", "ns");
+    struct pp_report *r = build(f);
+    assert_int_equal(r->errors, 41);
+    assert_int_equal(r->n_error_kinds, 2);
+    assert_int_equal(r->error_kinds[0].count, 41);
+    assert_string_equal(r->error_kinds[0].example_path, "a.jpg");
+    assert_int_equal(r->n_queues, 1);
+    assert_string_equal(r->queues[0].name, "ready");
+    assert_string_equal(r->config[1].note, "auto: one per usable CPU");
+    near(r->overhead_cpu_s, 0.031 + (double)r->spans * 100e-9, 1e-12);
+    near(r->overhead_share, r->overhead_cpu_s / (r->duration_s * 2), 1e-12);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* ---- the stall index, against counting ---- */
+
+static void test_stalled_before(void **state)
+{
+    struct pp_stall stalls[] = {{10, 20, 0}, {25, 26, 10}, {40, 60, 11}};
+    struct pp_timeline tl = {.stalls = stalls, .n_stalls = 3};
+    for (int round = 0; round < 2; round++) {
+        size_t cursor = 0;
+        for (uint64_t step = 0; step < 400; step++) {
+            uint64_t t = round ? step * 37 % 80 : step / 5, counted = 0;
+            for (uint64_t ns = 0; ns < t; ns++)
+                for (int k = 0; k < 3; k++)
+                    counted += ns >= stalls[k].start_ns && ns < stalls[k].end_ns;
+            assert_int_equal(pp_timeline_stalled_before(&tl, t, &cursor), counted);
+        }
+    }
+}
+
+/* Every stretch, in order of time and out of it: the stalled time before its end without that before its
+ * start. */
+static void test_stalled_between(void **state)
+{
+    struct pp_stall stalls[] = {{10, 20, 0}, {25, 26, 10}, {40, 60, 11}};
+    struct pp_timeline tl = {.stalls = stalls, .n_stalls = 3}, none = {.n_stalls = 0};
+    for (uint64_t stride = 1; stride < 80; stride += 6) {
+        size_t cursor = 0, of_none = 0;
+        for (uint64_t step = 0; step < 80; step++)
+            for (uint64_t from = step * stride % 80, to = from; to <= 80; to++) {
+                size_t first = 0, second = 0;
+                uint64_t want = pp_timeline_stalled_before(&tl, to, &first) -
+                                pp_timeline_stalled_before(&tl, from, &second);
+                assert_int_equal(pp_timeline_stalled_between(&tl, from, to, &cursor), want);
+                assert_int_equal(pp_timeline_stalled_between(&none, from, to, &of_none), 0);
+            }
+    }
+}
+
+/* A span of an unknown phase or lane, or an open end, must not be more than a loss. */
+static void test_strange_spans(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    fake_span(f, 2, (pp_phase)200, FAKE_T0 + 1000 * FAKE_MS, FAKE_MS);
+    fake_span(f, 2, PP_PHASE_READ, UINT64_MAX - 5, 3)->flags = PP_SPAN_UNFINISHED;
+    fake_span(f, 0, PP_PHASE_DATA_WAIT, FAKE_T0 + 4000 * FAKE_MS,
+              9000 * FAKE_MS); /* for the end of the data: no batch */
+    f->thread[3].lane = (pp_lane)99;
+    struct pp_report *r = build(f);
+    near(r->data_wait_share, 0.6, 1e-9);
+    assert_int_equal(r->n_workers, 1);
+    assert_int_equal(r->n_losses, 1);
+    assert_int_equal(r->losses[0].count, 1);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_window_and_totals),
+        cmocka_unit_test(test_lane_shares_add_up),
+        cmocka_unit_test(test_epoch_boundaries_are_apart),
+        cmocka_unit_test(test_first_batches_of_epochs_count),
+        cmocka_unit_test(test_batches_without_numbers),
+        cmocka_unit_test(test_an_epoch_of_one_batch),
+        cmocka_unit_test(test_a_failed_run_is_not_asked_to_run_longer),
+        cmocka_unit_test(test_first_batch_is_never_steady),
+        cmocka_unit_test(test_whole_run_in_warmup),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_missing_signals),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_losses_forbid_a_verdict),
+        cmocka_unit_test(test_a_recovery_is_told),
+        cmocka_unit_test(test_rows_left_out_are_no_loss_to_the_report),
+        cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_empty_recording),
+        cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_samples_of_a_worker),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_stalled_before),
+        cmocka_unit_test(test_stalled_between),
+        cmocka_unit_test(test_strange_spans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/* The renderers: golden documents of a fixed run (PP_GOLDEN_UPDATE=1 rewrites them for review), the JSON
+ * document against its published schema, and that no line of text is wider than the terminal. */
+#include "tests/support/golden.h"
+#include "report/build/build.h"
+#include "tests/support/report_fixture.h"
+
+#include <jansson.h>
+
+static void render(const struct pp_report *r, int json, int color, int columns)
+{
+    FILE *out = open_memstream(&text, &text_size);
+    assert_non_null(out);
+    assert_int_equal(json ? pp_render_json(r, out) : pp_render_text(r, out, color, columns), 0);
+    fclose(out);
+}
+
+static void golden(int workers, int json, const char *name)
+{
+    struct fake_run *f = full_run(workers);
+    struct pp_report *r = build(f);
+    render(r, json, 0, 80);
+    golden_check(name, text);
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_golden_text(void **state)
+{
+    golden(2, 0, "report.txt");
+}
+
+static void test_golden_json(void **state)
+{
+    golden(2, 1, "report.json");
+}
+
+static void test_golden_many_workers(void **state)
+{
+    golden(128, 0, "report-128-workers.txt");
+}
+
+static void test_golden_nothing_recorded(void **state)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_report *r = build(f);
+    render(r, 0, 0, 80);
+    golden_check("report-empty.txt", text);
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* No line is wider than the terminal; tables need 80 columns and are left alone below. */
+static void test_text_fits(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    for (int columns = 80; columns <= 140; columns += 5) {
+        render(r, 0, 0, columns);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+            int w = 0;
+            for (char *p = line; *p; p++)
+                w += ((unsigned char)*p & 0xc0) != 0x80;
+            assert_in_range(w, 1, columns < 120 ? columns : 120);
+        }
+        free(text);
+    }
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* On a page of 40 columns the words of the evidence stand below their numbers, not one by one beside them. */
+static void test_narrow_page(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    render(r, 0, 0, 40);
+    char *from = strstr(text, "\nEvidence"), *to = from ? strstr(from + 1, "\n\n") : NULL;
+    assert_true(from && to);
+    *to = '\0';
+    assert_non_null(strtok(from, "\n")); /* the heading is not wrapped */
+    int below = 0;
+    for (char *line = strtok(NULL, "\n"); line; line = strtok(NULL, "\n")) {
+        assert_in_range(strlen(line), 1, line[2] == '+' || line[2] == '-' || line[2] == ' ' ? 48 : 40);
+        assert_true(line[strlen(line) - 1] != ' ');
+        below += strncmp(line, "      ", 6) == 0 && strchr(line + 6, ' ') != NULL;
+    }
+    assert_true(below >= 3);
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* A run that cannot be replayed has no list of changes, and says why; what was ruled out stands there all the
+ * same. */
+static void test_no_change_is_predicted(void **state)
+{
+    static const char *const ruled_out[] = {"storage: the reads hit the page cache"};
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    r->verdict.l0 = "input-bound";
+    r->verdict.l1 = "storage";
+    r->verdict.n_fixes = 0;
+    r->verdict.why_no_fixes = "the replay of the run as it was is off by 53 %";
+    r->verdict.ruled_out[0] = ruled_out[0];
+    r->verdict.n_ruled_out = 1;
+    render(r, 0, 0, 80);
+    assert_non_null(
+        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    assert_non_null(strstr(text, "\nRuled out\n  "));
+    free(text);
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(pp_render_md(r, out), 0);
+    fclose(out);
+    assert_non_null(
+        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    free(text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* Colour adds escapes and takes nothing away. */
+static void test_color_only_adds(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    render(r, 0, 0, 80);
+    char *plain = text;
+    render(r, 0, 1, 80);
+    assert_non_null(strchr(text, '\033'));
+    assert_null(strchr(plain, '\033')); /* nor one from a file name */
+    char *to = text;
+    for (char *from = text; *from;) {
+        if (*from == '\033')
+            from = strchr(from, 'm') + 1;
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    assert_string_equal(text, plain);
+    free(text);
+    free(plain);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* ---- the published schema ---- */
+
+static int type_matches(const json_t *schema_type, const json_t *value)
+{
+    const char *name = json_string_value(schema_type);
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return strcmp(name, "object") == 0;
+    case JSON_ARRAY: return strcmp(name, "array") == 0;
+    case JSON_STRING: return strcmp(name, "string") == 0;
+    case JSON_INTEGER: return strcmp(name, "integer") == 0 || strcmp(name, "number") == 0;
+    case JSON_REAL: return strcmp(name, "number") == 0;
+    case JSON_TRUE:
+    case JSON_FALSE: return strcmp(name, "boolean") == 0;
+    case JSON_NULL: return strcmp(name, "null") == 0;
+    }
+    return 0;
+}
+
+static int any_type(const json_t *type, const json_t *value)
+{
+    if (json_is_string(type))
+        return type_matches(type, value);
+    for (size_t i = 0; i < json_array_size(type); i++)
+        if (type_matches(json_array_get(type, i), value))
+            return 1;
+    return 0;
+}
+
+static int in_enum(const json_t *allowed, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(allowed); i++)
+        if (json_equal(json_array_get(allowed, i), value))
+            return 1;
+    return 0;
+}
+
+/* The part of JSON Schema that the published one uses. */
+static void check(const json_t *root, json_t *schema, json_t *value, const char *path)
+{
+    char sub[256];
+    const char *ref = json_string_value(json_object_get(schema, "$ref")), *key;
+    json_t *part, *name;
+    size_t i;
+    if (ref) {
+        schema = json_object_get(json_object_get(root, "$defs"), strrchr(ref, '/') + 1);
+        assert_non_null(schema);
+    }
+    json_t *type = json_object_get(schema, "type"), *allowed = json_object_get(schema, "enum"),
+           *constant = json_object_get(schema, "const");
+    if (type && !any_type(type, value))
+        fail_msg("%s has the wrong type", path);
+    if (allowed && !in_enum(allowed, value))
+        fail_msg("%s is none of the listed values", path);
+    if (constant && !json_equal(constant, value))
+        fail_msg("%s is not the constant", path);
+    json_t *low = json_object_get(schema, "minimum"), *high = json_object_get(schema, "maximum");
+    if (json_is_number(value) && ((low && json_number_value(value) < json_number_value(low)) ||
+                                  (high && json_number_value(value) > json_number_value(high))))
+        fail_msg("%s is out of range", path);
+    json_array_foreach(json_object_get(schema, "required"), i,
+                       name) if (json_is_object(value) && !json_object_get(value, json_string_value(name)))
+        fail_msg("%s lacks %s", path, json_string_value(name));
+    json_t *properties = json_object_get(schema, "properties"), *items = json_object_get(schema, "items");
+    if (json_is_object(value) && properties)
+        json_object_foreach(value, key, part)
+        {
+            snprintf(sub, sizeof(sub), "%s.%s", path, key);
+            json_t *property = json_object_get(properties, key);
+            if (!property)
+                fail_msg("%s is not in the schema", sub);
+            check(root, property, part, sub);
+        }
+    if (json_is_array(value) && items)
+        json_array_foreach(value, i, part)
+        {
+            snprintf(sub, sizeof(sub), "%s[%zu]", path, i);
+            check(root, items, part, sub);
+        }
+}
+
+static json_t *rendered(struct fake_run *f)
+{
+    json_error_t why;
+    struct pp_report *r = build(f);
+    render(r, 1, 0, 80);
+    json_t *doc = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+    if (!doc)
+        fail_msg("line %d: %s", why.line, why.text);
+    free(text);
+    pp_report_free(r);
+    return doc;
+}
+
+static void test_schema(void **state)
+{
+    json_error_t why;
+    json_t *schema = json_load_file("docs/report.schema.json", 0, &why);
+    if (!schema)
+        fail_msg("docs/report.schema.json: line %d: %s", why.line, why.text);
+    struct fake_run *runs[] = {full_run(2), full_run(0), calloc(1, sizeof(struct fake_run))};
+    for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+        json_t *doc = rendered(runs[i]);
+        check(schema, schema, doc, "$");
+        json_decref(doc);
+        fake_free(runs[i]);
+    }
+    json_decref(schema);
+}
+
+/* Numbers are numbers and as the model has them; unknown is null. */
+static void test_values(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    json_t *doc = rendered(f);
+    assert_string_equal(json_string_value(json_object_get(doc, "schema")), "pipeprobe.report/1");
+    assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == r->samples_per_s);
+    assert_true(json_number_value(json_object_get(doc, "data_wait_share")) == r->data_wait_share);
+    assert_true(json_is_null(json_object_get(json_object_get(doc, "verdict"), "reason")));
+    assert_int_equal(json_array_size(json_object_get(doc, "workers")), 2);
+    assert_int_equal(json_array_size(json_object_get(doc, "phases")), r->n_phases);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "environment"), "memory_bytes")),
+                     8589934592);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "config_notes"), "workers")),
+                        "auto: one per usable CPU");
+    json_decref(doc);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_write_failure_is_told(void **state)
+{
+    struct fake_run *f = full_run(2);
+    struct pp_report *r = build(f);
+    for (int json = 0; json < 2; json++) {
+        FILE *full = fopen("/dev/full", "w");
+        assert_non_null(full);
+        assert_int_equal(json ? pp_render_json(r, full) : pp_render_text(r, full, 0, 80), -1);
+        fclose(full);
+    }
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_text),
+        cmocka_unit_test(test_golden_json),
+        cmocka_unit_test(test_golden_many_workers),
+        cmocka_unit_test(test_golden_nothing_recorded),
+        cmocka_unit_test(test_text_fits),
+        cmocka_unit_test(test_narrow_page),
+        cmocka_unit_test(test_no_change_is_predicted),
+        cmocka_unit_test(test_color_only_adds),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_write_failure_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* Predictions out of costs made by hand: what the laws say has to come out, and what a knob may be. */
+#include "tests/support/made_costs.h"
+#include "report/replay/estimate.h"
+
+static void test_predictions_follow_the_laws(void **state)
+{
+    struct pp_costs c = made();
+    double now = c.samples_per_s;
+    near(predicted(&c, "workers=2"), now, 0.001 * now);
+    near(predicted(&c, "workers=4"), 2 * now, 0.03 * now);     /* latency: twice the reads in flight */
+    near(predicted(&c, "workers=64"), 8 / 0.005, 0.02 * 1600); /* until the trainer is the limit */
+    near(predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
+    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    near(predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
+    near(predicted(&c, "decode=11"), 2 / 0.019, 0.02 * 105); /* 8.8 + 0.2 + 10 ms, on CPUs enough */
+    near(predicted(&c, "step-ms=100"), 80, 1);
+    near(predicted(&c, "order=out-of-order"), now, 0.02 * now);
+    pp_costs_free(&c);
+}
+
+static void test_no_change_is_no_change(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_prediction a, b;
+    struct pp_err err = {0};
+    assert_int_equal(pp_whatif(&c, &none, &a, &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &none, &b, &err), PP_OK);
+    assert_memory_equal(&a, &b, sizeof(a));
+    assert_true(a.samples_per_s == c.samples_per_s);
+    assert_true(a.low < a.samples_per_s && a.samples_per_s < a.high && a.low > 0.9 * a.samples_per_s);
+    pp_costs_free(&c);
+}
+
+/* A trainer that is the limit: what a step takes at twice the batch decides everything, and is not in the
+ * recording. */
+static void test_a_batch_size_comes_with_a_step(void **state)
+{
+    struct pp_costs c = made();
+    c.step_blocked_ns = 100e6;
+    c.samples_per_s = 80;
+    near(predicted(&c, "batch-size=16"), 80, 1);
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, &c, "batch-size=16", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    assert_true(p.low < 80 && p.high > 160); /* from in proportion to not at all */
+    assert_int_equal(pp_knobs_set(&k, &c, "step-ms=100", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    near(p.samples_per_s, 160, 2);
+    assert_true(p.low > 140);
+    assert_int_equal(pp_knobs_set(&k, &c, "step-ms=200", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    near(p.samples_per_s, 80, 1);
+    pp_costs_free(&c);
+}
+
+/* 10 ms of reads and 1 ms of CPU a sample, batches of 8. */
+static void test_what_a_step_needs(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_estimate e;
+    struct pp_err err = {0};
+    assert_int_equal(pp_estimate(&c, &none, 10e6, &e, &err), PP_OK);
+    near(e.samples_per_s, 800, 1e-6);
+    near(e.cores, 0.8, 1e-3);
+    near(e.reads_waiting, 8, 1e-3);
+    near(e.busy_workers, 8.8, 1e-3);
+    near(e.bytes_per_s, 800 * 20000, 800 * 200);
+    near(e.copy_share, 0.01, 1e-6);
+    assert_true(e.workers >= 9 && e.workers <= 11);
+    near(e.with_workers.samples_per_s, 800, 30);
+    assert_true(e.most_per_s > 800); /* four CPUs: 4000 */
+    near(e.most_per_s, 4000, 1);
+
+    assert_int_equal(pp_estimate(&c, &none, 1e6, &e, &err),
+                     PP_OK); /* 8000 samples/s need eight CPUs, and there are four */
+    assert_true(e.most_per_s < e.samples_per_s);
+    assert_string_equal(e.most_of, "the CPUs");
+    near(e.cores, 8, 1e-2);
+    assert_int_equal(pp_estimate(&c, &none, 0, &e, &err), PP_E_USAGE);
+    assert_int_equal(pp_estimate(&c, &none, NAN, &e, &err), PP_E_USAGE);
+    pp_costs_free(&c);
+}
+
+/* Three workers on storage that stops for 300 ms of every second: fewer of them see it stop just as often. */
+static void test_outages_are_times_and_no_samples(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    uint64_t at[2] = {0, 0};
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        uint64_t *t = &at[i % 2], in_period = *t % (1000 * FAKE_MS),
+                 stopped = in_period >= 700 * FAKE_MS ? 1000 * FAKE_MS - in_period : 0;
+        x->read_start_ns = *t;
+        x->read_blocked = (float)(stopped + 10 * FAKE_MS);
+        x->read_end_ns = *t + stopped + 10 * FAKE_MS;
+        *t = x->read_end_ns + FAKE_MS + i % 3 * FAKE_MS / 10;
+    }
+    c.window_ns = (double)at[0];
+    c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    near((double)c.n_outages, c.window_ns / 1e9, 1);
+    for (size_t i = 0; i < c.n_outages; i++)
+        near(c.outages[i].end - c.outages[i].start, 300e6, 20e6);
+    near(predicted(&c, "workers=1"), c.samples_per_s / 2, 0.05 * c.samples_per_s);
+    near(predicted(&c, "workers=6"), c.samples_per_s * 3, 0.25 * c.samples_per_s);
+    pp_costs_free(&c);
+}
+
+static void test_a_full_link_gains_nothing_from_workers(void **state)
+{
+    struct pp_costs c = made();
+    c.bandwidth = 20000 * c.samples_per_s;
+    near(predicted(&c, "workers=16"), c.samples_per_s, 0.03 * c.samples_per_s);
+    near(predicted(&c, "storage-latency=0.5"), 2 * c.samples_per_s, 0.05 * c.samples_per_s);
+    pp_costs_free(&c);
+}
+
+static void test_others_take_their_share(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0;
+    c.usable_cpus = c.online_cpus = 1;
+    c.samples_per_s = 500;        /* 1 ms each on one CPU: half of it went to others */
+    c.cpu_ns = 1, c.delay_ns = 3; /* two of ours and two of theirs */
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    near(c.others, 2, 0.3);
+    pp_costs_free(&c);
+}
+
+/* One worker waits the same for a CPU, hardly at all, with nobody beside it and with the other CPU taken:
+ * what others used tells. */
+static void test_idle_cpus_are_there_for_a_second_worker(void **state)
+{
+    static const struct {
+        double outside, least, most;
+    } rows[] = {{0.05, 1.8, 2.05}, {1, 0.9, 1.4}};
+    for (int fair = 0; fair <= 1; fair++)
+        for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+            struct pp_costs c = made();
+            struct pp_err err = {0};
+            for (size_t i = 0; i < c.n; i++)
+                c.samples[i].read_blocked = 0;
+            c.workers = 1;
+            c.fair_to_groups = fair;
+            c.step_blocked_ns = 1e6;
+            c.usable_cpus = c.online_cpus = 2;
+            c.samples_per_s = 1000;
+            c.cpu_ns = 99, c.delay_ns = 1;
+            c.process_cpus = 0.99, c.outside_cpus = rows[row].outside;
+            assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+            double gain = predicted(&c, "workers=2") / c.samples_per_s;
+            if (fair || row == 0) /* threads that share one by one leave a second worker more */
+                assert_true(gain >= rows[row].least && gain <= rows[row].most);
+            else
+                assert_true(gain >= rows[row].least && gain <= 1.6);
+            pp_costs_free(&c);
+        }
+}
+
+static void test_knobs_are_checked(void **state)
+{
+    static const struct {
+        const char *set, *word;
+        pp_status status;
+    } rows[] = {{"wrokers=3", "workers", PP_E_USAGE},
+                {"workers=0", "workers=N", PP_E_USAGE},
+                {"workers", "workers=N", PP_E_USAGE},
+                {"cache=1.5", "SHARE", PP_E_USAGE},
+                {"order=maybe", "in-order", PP_E_USAGE},
+                {"step=inf", "FACTOR", PP_E_USAGE},
+                {"decode=-1", "FACTOR", PP_E_USAGE},
+                {"step-ms=0", "MS", PP_E_USAGE},
+                {"batch-size=1.5", "N", PP_E_USAGE},
+                {"gil=none", "lock", PP_E_UNSUPPORTED},
+                {"gpu-decode=yes", "device", PP_E_UNSUPPORTED},
+                {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
+    struct pp_costs c = made();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_knobs k = pp_knobs_none();
+        struct pp_err err = {0};
+        assert_int_equal(pp_knobs_set(&k, &c, rows[i].set, &err), rows[i].status);
+        if (!strstr(err.text, rows[i].word))
+            fail_msg("'%s' does not name '%s'", err.text, rows[i].word);
+    }
+    pp_costs_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_predictions_follow_the_laws),
+        cmocka_unit_test(test_no_change_is_no_change),
+        cmocka_unit_test(test_a_batch_size_comes_with_a_step),
+        cmocka_unit_test(test_what_a_step_needs),
+        cmocka_unit_test(test_outages_are_times_and_no_samples),
+        cmocka_unit_test(test_a_full_link_gains_nothing_from_workers),
+        cmocka_unit_test(test_others_take_their_share),
+        cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
+        cmocka_unit_test(test_knobs_are_checked),
+    };
+    return cmocka_run_group_tests_name("predictions", tests, NULL, NULL);
+}

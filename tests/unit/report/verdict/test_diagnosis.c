@@ -1,0 +1,304 @@
+/* The diagnosis of a whole recording: its costs, its verdict, what the other causes miss, and what must not
+ * be looked at. */
+#include "tests/support/made_costs.h"
+#include "report/build/build.h"
+#include "tui/cli/selftest/rivals.h"
+
+static struct fake_run *recorded(int with_inject, int no_resources)
+{
+    struct fake_pipeline p = {
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 36 * FAKE_MS,
+        .step_ns = 12 * FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .no_resources = no_resources,
+        .stage = {{PP_PHASE_READ, 10 * FAKE_MS, 0.01, 0.04},
+                  {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1},
+                  {PP_PHASE_TRANSFORM, FAKE_MS, 0.9, 0.1}},
+    };
+    struct fake_run *f = fake_pipeline(&p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", "2", "threads");
+    fake_num(f, "config", "batch_size", "8", "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    if (with_inject)
+        fake_text(f, "config", "inject", "decode-cost=9 read-errors=0.5");
+    fake_num(f, "environment", "usable_cpus", "4", NULL);
+    return f;
+}
+
+static struct pp_report *report_of(struct fake_run *f)
+{
+    struct pp_source source = fake_source(f);
+    struct pp_report *r = NULL;
+    struct pp_err err = {0};
+    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
+    return r;
+}
+
+/* What the system counted over the run: the CPU time of this process, and of the machine with `others` CPUs
+ * more. */
+static void add_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others)
+{
+    uint64_t all = (uint64_t)p->batches * (p->wait_ns + p->step_ns);
+    for (int i = 0; i <= 10; i++) {
+        uint64_t t = FAKE_T0 + 100 * FAKE_MS + all / 10 * (uint64_t)i;
+        double passed = (double)(all / 10) * i;
+        fake_counter(f, "process_cpu_ns_total", t, own * passed);
+        fake_counter(f, "machine_cpu_user_ns_total", t, (own + others) * passed);
+        fake_counter(f, "machine_cpu_system_ns_total", t, 0);
+    }
+}
+
+static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own,
+                                    double others)
+{
+    struct fake_run *f = fake_pipeline(p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", workers, "threads");
+    fake_num(f, "config", "batch_size", "8", "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    fake_num(f, "environment", "cpus_online", "2", NULL);
+    fake_text(f, "environment", "cpu_sharing", "groups");
+    add_cpu_counters(f, p, own, others);
+    return f;
+}
+
+/* The trainer's steps need that part of a CPU, and wait that part for one. */
+static void give_steps(struct fake_run *f, double cpu, double delay)
+{
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_STEP)
+            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = cpu, .delay = delay}, 0);
+}
+
+static void expect_verdict(struct fake_run *f, const char *l0, const char *l1, const char *l2)
+{
+    struct pp_report *r = report_of(f);
+    const struct pp_report_verdict *v = &r->verdict;
+    if (strcmp(v->l0, l0) != 0 ||
+        (l1 && (!v->l1 || !v->l2 || strcmp(v->l1, l1) != 0 || strcmp(v->l2, l2) != 0)))
+        fail_msg("not %s %s/%s: %s (%s)", l0, l1 ? l1 : "", l2 ? l2 : "", v->sentence,
+                 v->why_no_fixes ? v->why_no_fixes : "replayed");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* One worker decodes all the time. An idle second CPU is there for a second worker; one that others use has
+ * to be freed first. */
+static void test_cpus_that_others_use_are_missing_to_more_workers(void **state)
+{
+    struct fake_pipeline p = {.workers = 1,
+                              .batches = 60,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = 75 * FAKE_MS,
+                              .step_ns = 5 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.9, 0},
+                                        {PP_PHASE_DECODE, 9 * FAKE_MS, 0.98, 0.02},
+                                        {PP_PHASE_TRANSFORM, 9 * FAKE_MS / 10, 0.98, 0.02}}};
+    expect_verdict(on_two_cpus(&p, "1", 0.98, 0.05), "input-bound", "loader", "under-parallel");
+    expect_verdict(on_two_cpus(&p, "1", 0.98, 1), "input-bound", "transform", "cpu-contended");
+}
+
+/* A trainer that sleeps through its steps and wakes up late because others use the CPUs: nothing that the run
+ * can do gains from it, and it hardly waits for data. One that has to compute, and gets half of a CPU, is
+ * held up by the others. */
+static void test_a_late_step_is_no_input(void **state)
+{
+    struct fake_pipeline p = {.workers = 2,
+                              .batches = 100,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = FAKE_MS / 5,
+                              .step_ns = 22 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 2, 0.2, 0},
+                                        {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1},
+                                        {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.1},
+                                        {PP_PHASE_SLOT_WAIT, 38 * FAKE_MS / 10, 0, 0}}};
+    static const double late[] = {0.02, 0.07, 0.12};
+    for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++) {
+        struct fake_run *f = on_two_cpus(&p, "2", 0.4, 1.5);
+        give_steps(f, 0.01, late[i]);
+        expect_verdict(f, "not-input-bound", NULL, NULL);
+    }
+    p.stage[0].cpu = 0.02; /* its workers hardly compute */
+    p.stage[1] = (struct fake_stage){PP_PHASE_DECODE, FAKE_MS / 5, 0.05, 0};
+    p.stage[2] = (struct fake_stage){PP_PHASE_TRANSFORM, FAKE_MS / 10, 0.05, 0};
+    p.stage[3] = (struct fake_stage){PP_PHASE_SLOT_WAIT, 475 * FAKE_MS / 100, 0, 0};
+    struct fake_run *f = on_two_cpus(&p, "2", 0.6, 1.4);
+    give_steps(f, 0.5, 0.49);
+    struct pp_report *r = report_of(
+        f); /* what there is to gain is the wait, and what the steps took longer */
+    near(r->samples_per_s, 8 / 0.0222, 0.1);
+    near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
+    near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
+    pp_report_free(r);
+    expect_verdict(f, "input-bound", "transform", "cpu-contended");
+}
+
+/* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three
+ * batches in flight bridge half of a stop, seventeen all of it: little is lost, and nearly all of it by the
+ * shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
+static void test_a_prefetch_that_bridges_what_is_lost(void **state)
+{
+    static const struct {
+        double read_ms;
+        int bridges;
+    } rows[] = {{0.1, 1}, {9, 0}};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+        struct pp_costs c = made();
+        uint64_t at[2] = {0, 0};
+        c.prefetch = 1;
+        c.step_blocked_ns = 25e6;
+        for (size_t i = 0; i < c.n; i++) {
+            struct pp_cost_sample *x = &c.samples[i];
+            uint64_t *t = &at[i % 2], in_period = *t % (450 * FAKE_MS),
+                     stopped = in_period >= 300 * FAKE_MS ? 450 * FAKE_MS - in_period : 0,
+                     read = (uint64_t)(rows[row].read_ms * 1e6);
+            x->read_start_ns = *t;
+            x->read_blocked = (float)(stopped + read);
+            x->read_end_ns = *t + stopped + read;
+            x->decode_cpu = 2.8e6f;
+            *t = x->read_end_ns + 3 * FAKE_MS +
+                 (rows[row].bridges ? 31 * FAKE_MS / 10
+                                    : 0); /* a worker that is faster than the trainer waits for a slot */
+        }
+        c.window_ns = (double)at[0];
+        c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
+        struct pp_err err = {0};
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        struct pp_signals s = signals_of(&c);
+        double part = pp_signals_fix(&s, "prefetch")->p.gain / pp_signals_fix(&s, "storage")->p.gain;
+        assert_true(s.read_burst >= pp_conditions[PP_IF_READ_BURST].at_least);
+        if ((part >= pp_conditions[PP_IF_PREFETCH_BRIDGES].at_least) != rows[row].bridges)
+            fail_msg("row %zu: prefetch gains %g, free storage %g", row,
+                     pp_signals_fix(&s, "prefetch")->p.gain, pp_signals_fix(&s, "storage")->p.gain);
+        pp_costs_free(&c);
+    }
+}
+
+static void test_costs_are_cpu_and_blocked_time(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_source source = fake_source(f);
+    struct pp_timeline tl;
+    struct pp_costs c;
+    struct pp_err err = {0};
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_in_range(c.n, 380, 402); /* 2.4 s, 12 ms a sample on two workers */
+    for (size_t i = 0; i < c.n; i++) {
+        near(c.samples[i].read_blocked, 9.5e6, 1e3); /* of 10 ms, without CPU and run-queue delay */
+        near(c.samples[i].read_cpu, 1e5, 1e2);
+        near(c.samples[i].decode_cpu, 9e5, 1e2);
+        near(c.samples[i].decode_blocked, 0, 10);
+        assert_true(i == 0 || c.samples[i].batch >= c.samples[i - 1].batch);
+    }
+    near(c.step_blocked_ns, 12e6, 1);
+    near(c.samples_per_s, 8 / 0.048, 0.01);
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
+static const char *why_not(const struct pp_report *r, const char *l2)
+{
+    for (size_t i = 0; i < r->verdict.n_rejected; i++)
+        if (strcmp(r->verdict.rejected[i].l2, l2) == 0)
+            return r->verdict.rejected[i].why;
+    return NULL;
+}
+
+/* Two causes look alike in a table of means: what the other one misses is said in numbers. */
+static void test_every_other_cause_says_what_it_misses(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_report *r = report_of(f);
+    assert_null(why_not(r, r->verdict.l2));
+    assert_non_null(strstr(why_not(r, "cpu-saturated"), "replay: weight of CPU work is "));
+    assert_non_null(strstr(why_not(r, "cpu-saturated"), " %, not >= 40.0 %"));
+    assert_non_null(strstr(why_not(r, "bandwidth"), "gaps between reads follow bytes is "));
+    assert_string_equal(why_not(r, "warm-up"), "time to the first batch is unknown, not >= 15.0 %");
+    assert_non_null(why_not(r, "pageable"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* What was injected is in the file, for people; the verdict must come from its effects alone. */
+static void test_the_injected_fault_is_not_looked_at(void **state)
+{
+    struct fake_run *with = recorded(1, 0), *without = recorded(0, 0);
+    struct pp_report *a = report_of(with), *b = report_of(without);
+    assert_string_equal(a->verdict.sentence, b->verdict.sentence);
+    assert_string_equal(a->verdict.l1, "storage");
+    assert_string_equal(a->verdict.l1, b->verdict.l1);
+    assert_string_equal(a->verdict.l2, b->verdict.l2);
+    assert_true(a->verdict.confidence == b->verdict.confidence);
+    assert_int_equal(a->verdict.n_fixes, b->verdict.n_fixes);
+    assert_true(a->verdict.n_fixes > 0);
+    for (size_t i = 0; i < a->verdict.n_fixes; i++)
+        assert_true(strcmp(a->verdict.fixes[i].knob, b->verdict.fixes[i].knob) == 0 &&
+                    a->verdict.fixes[i].gain == b->verdict.fixes[i].gain);
+    assert_int_equal(a->n_config, b->n_config + 1);
+    pp_report_free(a);
+    pp_report_free(b);
+    fake_free(with);
+    fake_free(without);
+}
+
+static void test_without_cpu_accounting_nothing_is_predicted(void **state)
+{
+    struct fake_run *f = recorded(0, 1);
+    struct pp_report *r = report_of(f);
+    assert_int_equal(r->verdict.n_fixes, 0);
+    assert_non_null(strstr(r->verdict.why_no_fixes, "schedstat"));
+    assert_null(r->verdict.l1); /* input-bound, and what by is not guessed */
+    assert_string_equal(r->verdict.l0, "input-bound");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_rivals_judge_the_same_recording(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    struct pp_report *r = report_of(f);
+    struct pp_rival_verdict v;
+    const char *name;
+    int n = 0, nsys = 0;
+    for (int i = 0; (name = pp_rival(i, r, &v)); i++, n++) {
+        if (strcmp(name, "XProf") == 0)
+            assert_true(v.input_bound && strcmp(v.l1, "storage") == 0);
+        if (strcmp(name, "FastFlow") == 0)
+            assert_true(v.input_bound && strcmp(v.l1, "transform") == 0); /* it knows no other */
+        if (strstr(name, "nsys"))
+            nsys = !v.input_bound; /* 36 ms gaps are silent under its 500 ms */
+    }
+    assert_int_equal(n, 13);
+    assert_true(nsys);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cpus_that_others_use_are_missing_to_more_workers),
+        cmocka_unit_test(test_a_late_step_is_no_input),
+        cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
+        cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
+        cmocka_unit_test(test_every_other_cause_says_what_it_misses),
+        cmocka_unit_test(test_the_injected_fault_is_not_looked_at),
+        cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
+        cmocka_unit_test(test_rivals_judge_the_same_recording),
+    };
+    return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
+}

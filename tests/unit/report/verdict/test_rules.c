@@ -1,0 +1,239 @@
+/* The tables of the verdict: that rules, documentation and scenarios speak of the same things, and what a
+ * rule says of facts made by hand. */
+#include "report/build/diagnose.h"
+#include "tui/cli/selftest/scenario.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static int known_name(const char *name, size_t len)
+{
+    static const char *const texts[] = {"owner", "gpu_not_measured"};
+    for (int i = 0; i < 2; i++)
+        if (strlen(texts[i]) == len && memcmp(texts[i], name, len) == 0)
+            return 1;
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
+            return 1;
+    return 0;
+}
+
+static void check_rules(const struct pp_cause_rule *rules, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *texts[] = {rules[i].sentence, rules[i].remedy};
+        for (int t = 0; t < 2; t++)
+            for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
+                if (!known_name(p + 1, strcspn(p + 1, "}|")))
+                    fail_msg("%s/%s speaks of %.20s, which is no metric", rules[i].l1, rules[i].l2, p);
+        for (int k = 0; k < 4 && rules[i].when[k].id != PP_IF_END; k++)
+            assert_non_null(pp_conditions[rules[i].when[k].id].source);
+    }
+}
+
+/* A trainer that waits for data that part of its time, and whose step is stretched by the other part; nothing
+ * else is known. */
+static struct pp_facts starved_facts(double waits, double stretched)
+{
+    struct pp_facts f = {.has_step = 1,
+                         .has_steady_state = 1,
+                         .data_wait_se = 0.01,
+                         .owner_known = 1,
+                         .owner = PP_PHASE_NONE,
+                         .starved = 1,
+                         .starved_alone = 1};
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        f.metric[m] = NAN;
+    f.metric[PP_METRIC_DATA_WAIT] = waits + stretched, f.metric[PP_METRIC_WAIT_ITSELF] = waits,
+    f.metric[PP_METRIC_STRETCH] = stretched;
+    f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0,
+    f.metric[PP_METRIC_OWNER_SHARE] = 1;
+    return f;
+}
+
+/* The trainer's own step does not get a CPU: it is this run's workers that take it, or somebody else; the
+ * sentence never calls that waiting for data. */
+static void test_who_crowds_the_trainer(void **state)
+{
+    static const struct {
+        double own_crowd, workers_per_cpu;
+        const char *l1, *l2;
+    } rows[] = {{0.7, 4, "loader", "oversubscribed"},
+                {0.2, 4, "transform", "cpu-contended"},
+                {0.7, 1, "transform", "cpu-contended"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.03, 0.82);
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0,
+        f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1,
+        f.metric[PP_METRIC_CONTENDED] = 0.3;
+        f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu,
+        f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
+        f.metric[PP_METRIC_OWN_CROWD] = rows[i].own_crowd;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l1, rows[i].l1);
+        assert_string_equal(v.l2, rows[i].l2);
+        assert_non_null(strstr(
+            v.sentence,
+            "loses 85.0 % of its time: 3.0 % waiting for data, 82.0 % because its own step does not get a CPU"));
+        assert_null(strchr(v.sentence, '{'));
+        assert_null(strstr(v.sentence, " - ")); /* no value that is not known */
+        pp_arena_free(&arena);
+    }
+}
+
+/* Where the replay does not come out, whose threads take the trainer's CPU is not known; and the owner of the
+ * little wait there is has not taken it. */
+static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **state)
+{
+    struct pp_arena arena = {0};
+    struct pp_report_verdict v;
+    struct pp_facts f = starved_facts(0.04, 0.76);
+    pp_verdict_judge(&f, &arena, &v);
+    assert_string_equal(v.l0, "input-bound");
+    assert_null(v.l1);
+    assert_non_null(strstr(v.sentence, "what holds it up is not established: the replay"));
+    assert_non_null(strstr(v.next_step, "whose threads"));
+    pp_arena_free(&arena);
+}
+
+static void test_rules_speak_of_metrics(void **state)
+{
+    check_rules(pp_cause_rules, pp_cause_rules_n);
+    check_rules(pp_outside_rules, pp_outside_rules_n);
+}
+
+/* ---- docs/DIAGNOSIS.md has the tables of the rules, row by row ---- */
+
+static void put_condition(FILE *out, const struct pp_condition *c, int holds)
+{
+    fprintf(out, "%s %s %g", pp_metric_infos[c->metric].text, holds ? ">=" : "<", c->at_least);
+}
+
+static void put_owners(FILE *out, unsigned owners)
+{
+    const char *between = "owner ";
+    for (unsigned phase = 0; owners != PP_ANY_OWNER && phase < 32; phase++)
+        if (owners & (1u << phase)) {
+            const struct pp_phase_info *info = pp_phase_info((pp_phase)phase);
+            fprintf(out, "%s%s", between, phase == PP_PHASE_NONE || !info ? "the hand-off" : info->name);
+            between = ", ";
+        }
+}
+
+static void put_rule(FILE *out, const struct pp_cause_rule *r)
+{
+    const char *between = r->owners == PP_ANY_OWNER ? "" : "; ";
+    fprintf(out, "| %s | %s | ", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-");
+    put_owners(out, r->owners);
+    for (int k = 0; k < 4 && r->when[k].id != PP_IF_END; k++, between = "; ") {
+        fputs(between, out);
+        put_condition(out, &pp_conditions[r->when[k].id], r->when[k].holds);
+    }
+    fputs(" | ", out);
+    if (r->relief != PP_IF_END)
+        put_condition(out, &pp_conditions[r->relief], 1);
+    else
+        fputc('-', out);
+    fputs(" |\n", out);
+}
+
+static void test_the_documentation_has_the_tables(void **state)
+{
+    static char docs[200000];
+    char *rules = NULL, *conditions = NULL;
+    size_t size;
+    FILE *out = open_memstream(&rules, &size);
+    for (size_t i = 0; i < pp_cause_rules_n; i++)
+        put_rule(out, &pp_cause_rules[i]);
+    for (size_t i = 0; i < pp_outside_rules_n; i++)
+        put_rule(out, &pp_outside_rules[i]);
+    fclose(out);
+    out = open_memstream(&conditions, &size);
+    for (int i = PP_IF_END + 1; i < PP_CONDITIONS; i++)
+        fprintf(out, "| %s | %g | %s |\n", pp_metric_infos[pp_conditions[i].metric].text,
+                pp_conditions[i].at_least, pp_conditions[i].source);
+    fclose(out);
+    FILE *in = fopen("docs/DIAGNOSIS.md", "r");
+    assert_non_null(in);
+    docs[fread(docs, 1, sizeof(docs) - 1, in)] = '\0';
+    fclose(in);
+    int has_rules = strstr(docs, rules) != NULL, has_conditions = strstr(docs, conditions) != NULL;
+    if (!has_rules || !has_conditions)
+        fprintf(stderr, "docs/DIAGNOSIS.md should have:\n%s%s", has_rules ? "" : rules,
+                has_conditions ? "" : conditions);
+    free(rules);
+    free(conditions);
+    assert_true(has_rules && has_conditions);
+}
+
+static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rules[i].l2 && scenario_lists(s->l1, rules[i].l1) && scenario_lists(s->l2, rules[i].l2))
+            return 1;
+    return 0;
+}
+
+/* Every scenario reads, and its truth is a label that some rule can give: else it would be lost before it is
+ * run. */
+static void test_scenarios_have_labels_the_rules_know(void **state)
+{
+    struct scenario *s;
+    size_t n;
+    struct pp_err err = {0};
+    assert_int_equal(scenarios_read("samples/scenarios", &s, &n, &err), PP_OK);
+    assert_true(n >= 30);
+    for (size_t i = 0; i < n; i++) {
+        struct intervention knobs[INTERVENTIONS_MAX];
+        int control = strcmp(s[i].l0, "not-input-bound") == 0,
+            turned = scenario_interventions(&s[i], 1, knobs), fixes = 0;
+        for (int k = 0; k < turned; k++)
+            fixes += scenario_lists(s[i].fix, knobs[k].knob);
+        if (!control && (!some_rule_says(&s[i], pp_cause_rules, pp_cause_rules_n) &&
+                         !some_rule_says(&s[i], pp_outside_rules, pp_outside_rules_n)))
+            fail_msg("%s: no rule says %s/%s", s[i].name, s[i].l1, s[i].l2);
+        if (!control && !fixes)
+            fail_msg("%s: none of its fixes (%s) is an intervention", s[i].name, s[i].fix);
+        assert_true(control == (s[i].fix[0] == '\0'));
+    }
+    free(s);
+}
+
+/* The knob beside more workers is half the decoding, as the report offers it, and what the what-if calls the
+ * same. */
+static void test_costly_decoding_is_halved_and_not_taken_away(void **state)
+{
+    static const struct scenario s = {.remedy = "work",
+                                      .options = "--workers 1 --batch-size 16",
+                                      .level = {"--inject decode-cost=3", "--inject decode-cost=5",
+                                                "--inject transform-cost=2ms"}};
+    struct intervention knobs[INTERVENTIONS_MAX];
+    int n = scenario_interventions(&s, 1, knobs);
+    assert_string_equal(knobs[n - 1].knob, "work");
+    assert_string_equal(knobs[n - 1].options, "--inject decode-cost=2.5");
+    assert_string_equal(knobs[n - 1].set, "decode=0.5");
+    assert_false(knobs[n - 1].without_faults);
+    n = scenario_interventions(&s, 2, knobs);
+    assert_true(knobs[n - 1].without_faults && strcmp(knobs[n - 1].knob, "work") == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_crowds_the_trainer),
+        cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
+        cmocka_unit_test(test_rules_speak_of_metrics),
+        cmocka_unit_test(test_the_documentation_has_the_tables),
+        cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
+        cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away),
+    };
+    return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
+}

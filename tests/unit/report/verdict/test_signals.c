@@ -1,0 +1,289 @@
+/* The signals that tell alike causes apart, each on costs made by hand that have it and on others that look
+ * like it. */
+#include "tests/support/made_costs.h"
+
+static void test_latency_is_no_bandwidth(void **state)
+{
+    struct pp_costs c = made();
+    c.step_blocked_ns =
+        8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
+    struct pp_signals s = signals_of(&c);
+    assert_true(s.read_serial < PP_SERIAL);
+    assert_true(c.bandwidth == 0);
+    assert_true(s.weight[PP_CAUSE_STORAGE] > 0.8);
+    near(s.read_tail, 1, 0.01);
+    near(s.worker_skew, 1, 0.01);
+    near(s.shard_skew, 1, 0.01);
+    near(s.drift, 1, 0.01);
+    assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
+    pp_costs_free(&c);
+}
+
+/* Both of two workers' reads make a fault and a half: 1.5 a sample. */
+static void test_major_faults_are_per_sample(void **state)
+{
+    struct pp_costs c = made();
+    assert_true(isnan(signals_of(&c).major_faults));
+    c.major_faults_per_s = 1.5 * c.samples_per_s;
+    near(signals_of(&c).major_faults, 1.5, 1e-9);
+    pp_costs_free(&c);
+}
+
+/* A file system that does not tell about its cache (FUSE, some network mounts) has not missed it. */
+static void test_an_untold_cache_is_no_miss(void **state)
+{
+    struct pp_costs c = made();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].hit = 0, c.samples[i].hit_known = i % 4 == 0;
+    near(signals_of(&c).hit_share, 0, 0);
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].hit_known = 0;
+    assert_true(isnan(signals_of(&c).hit_share));
+    pp_costs_free(&c);
+}
+
+/* late: every so many reads one ends 20 ms late, for its thread had no CPU, and the reads behind it when they
+ * would have. */
+static void expect_link(size_t late)
+{
+    struct pp_costs c = made();
+    uint64_t end = 10 * FAKE_MS;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + FAKE_MS / 10;
+        end += (uint64_t)x->bytes * 250; /* 4 MB/s */
+        x->read_end_ns = end + (late && i % late == late - 1 ? 20 * FAKE_MS : 0);
+        x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
+    }
+    struct pp_signals s = signals_of(&c);
+    if (!(s.read_serial >= PP_SERIAL))
+        fail_msg("1 of %zu late: %g", late, s.read_serial);
+    near(c.bandwidth, 4e6, late ? 3e5 : 1e5);
+    pp_costs_free(&c);
+}
+
+/* Of two workers one takes 50 ms a read, the other 10: 20 and 91 samples/s. Four workers have one slow one
+ * among them; as quick as the other, both make 182. */
+static void test_a_slow_worker_stays_slow(void **state)
+{
+    struct pp_costs c = made();
+    struct pp_err err = {0};
+    uint64_t at[2] = {0, 0};
+    c.samples_per_s = 1 / 0.051 + 1 / 0.011;
+    c.prefetch = 8;
+    for (size_t i = 0; i < c.n; i++) { /* claimed by whoever is free first */
+        struct pp_cost_sample *x = &c.samples[i];
+        uint32_t w = at[1] < at[0];
+        x->worker = w;
+        x->read_blocked = w ? 10e6f : 50e6f;
+        x->read_start_ns = at[w];
+        x->read_end_ns = at[w] + (uint64_t)x->read_blocked;
+        at[w] = x->read_end_ns + FAKE_MS;
+    }
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(c.n_slow, 1);
+    near(c.slow[0].more_ns, 40e6, 1);
+    double error;
+    assert_int_equal(pp_whatif_error(&c, &error, &err), PP_OK);
+    near(error, 0, 0.02);
+    near(predicted(&c, "workers=4"), 1 / 0.051 + 3 / 0.011, 10);
+    struct pp_knobs k = pp_knobs_none();
+    double rate;
+    k.even_workers = 1;
+    assert_int_equal(pp_whatif_rate(&c, &k, &rate, NULL, &err), PP_OK);
+    near(rate, 2 / 0.011, 4);
+    pp_costs_free(&c);
+}
+
+static void test_a_shared_link_is_seen(void **state)
+{
+    expect_link(0);
+    expect_link(25);
+}
+
+/* Between its reads a worker takes from 0.1 to 0.9 ms. */
+static uint64_t between_reads(size_t i)
+{
+    return FAKE_MS / 10 + i * 7919 % 9 * FAKE_MS / 10;
+}
+
+/* 200 reads a second, one after another: more workers wait longer, no more. */
+static void test_a_quota_of_reads_is_seen(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + between_reads(i);
+        end = (end > x->read_start_ns ? end : x->read_start_ns) + 5 * FAKE_MS;
+        x->read_end_ns = end;
+        x->read_blocked = (float)(end - x->read_start_ns);
+    }
+    c.samples_per_s = 200;
+    struct pp_signals s = signals_of(&c);
+    near(c.reads_per_s, 200, 1);
+    near(c.bandwidth, 0, 0);
+    near(s.read_serial, 0, 0.3);
+    near(predicted(&c, "workers=8"), 200, 4);
+    near(predicted(&c, "storage-latency=0.5"), 400, 8);
+    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    const struct pp_fix *workers = pp_signals_fix(&s, "workers");
+    assert_true(!workers || workers->p.gain < 0.03);
+    pp_costs_free(&c);
+}
+
+/* Reads of 10 ms each, that end at a pace because one CPU decodes them in turn: no quota. */
+static void test_paced_by_the_cpu_is_no_quota(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 10 * FAKE_MS;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        end += 5 * FAKE_MS + between_reads(i);
+        x->read_end_ns = end + i % 7 * FAKE_MS / 100;
+        x->read_start_ns = end - 10 * FAKE_MS;
+        x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
+    }
+    signals_of(&c);
+    near(c.reads_per_s, 0, 0);
+    near(c.bandwidth, 0, 0);
+    pp_costs_free(&c);
+}
+
+/* Of reads of one size nobody can tell bytes from reads: it is a link, and a faster one helps. */
+static void test_a_line_of_equal_reads_is_a_link(void **state)
+{
+    struct pp_costs c = made();
+    uint64_t end = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->bytes = 20000;
+        x->read_start_ns = i < 2 ? 0 : c.samples[i - 2].read_end_ns + between_reads(i);
+        end = (end > x->read_start_ns ? end : x->read_start_ns) + 5 * FAKE_MS;
+        x->read_end_ns = end;
+        x->read_blocked = (float)(end - x->read_start_ns);
+    }
+    c.samples_per_s = 200;
+    signals_of(&c);
+    near(c.bandwidth, 4e6, 4e4);
+    near(c.reads_per_s, 0, 0);
+    near(predicted(&c, "workers=8"), 200, 4);
+    near(predicted(&c, "storage-bandwidth=8MB"), 400, 8);
+    pp_costs_free(&c);
+}
+
+/* Reads of four workers, each asked for 1 to 9 ms after its worker's last one: how long they are blocked is
+ * answer's to say. */
+static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_ns))
+{
+    uint64_t free_at[4] = {0};
+    c->workers = 4;
+    for (size_t i = 0; i < c->n; i++) {
+        struct pp_cost_sample *x = &c->samples[i];
+        uint32_t w = 0;
+        for (uint32_t k = 1; k < 4; k++)
+            w = free_at[k] < free_at[w] ? k : w;
+        x->worker = w;
+        x->read_start_ns = free_at[w];
+        x->read_end_ns = answer(i, free_at[w]);
+        x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
+        free_at[w] = x->read_end_ns + 10 * between_reads(i);
+        c->window_ns = (double)x->read_end_ns;
+    }
+    c->samples_per_s = (double)c->n * 1e9 / c->window_ns;
+}
+
+/* Six reads in every 100 ms, at once; the seventh waits for the next. */
+static uint64_t six_a_slice(size_t i, uint64_t asked_ns)
+{
+    enum { SLICE = 100, BUDGET = 6 };
+    static uint64_t slice;
+    static int left;
+    slice = i ? slice : 0, left = i ? left : BUDGET;
+    uint64_t now = asked_ns / (SLICE * FAKE_MS);
+    if (now > slice)
+        slice = now, left = BUDGET;
+    else if (!left)
+        slice++, left = BUDGET;
+    left--;
+    return slice > now ? slice * SLICE * FAKE_MS + i % 5 * FAKE_MS / 100 : asked_ns + FAKE_MS / 2;
+}
+
+/* As slow, and by themselves. */
+static uint64_t slow_by_itself(size_t i, uint64_t asked_ns)
+{
+    return asked_ns + i * 7919 % 125 * FAKE_MS;
+}
+
+static void test_a_quota_in_slices_is_seen(void **state)
+{
+    struct pp_costs c = made();
+    ask(&c, six_a_slice);
+    signals_of(&c);
+    near(c.samples_per_s, 60, 3);
+    near(c.reads_per_s, c.samples_per_s, 1e-9);
+    near(predicted(&c, "workers=16"), c.samples_per_s, 2);
+    pp_costs_free(&c);
+
+    c = made();
+    ask(&c, slow_by_itself);
+    signals_of(&c);
+    near(c.samples_per_s, 60, 3);
+    near(c.reads_per_s, 0, 0);
+    near(predicted(&c, "workers=16"), 4 * c.samples_per_s, 15);
+    pp_costs_free(&c);
+}
+
+static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
+{
+    struct pp_costs c = made();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked *= c.samples[i].sample < SAMPLES / 8 ? 8 : 1;
+    struct pp_signals s = signals_of(&c);
+    near(s.shard_skew, 8, 0.1);
+    assert_true(s.drift < PP_DRIFT);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = 1; i < c.n; i += 2)
+        c.samples[i].read_blocked *= 5;
+    s = signals_of(&c);
+    assert_true(s.worker_skew > 4);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = 0; i < c.n; i += 50)
+        c.samples[i].read_blocked *= 30;
+    s = signals_of(&c);
+    near(s.read_tail, 30, 0.1);
+    assert_true(s.shard_skew < 3 && s.worker_skew < 3);
+    pp_costs_free(&c);
+
+    c = made();
+    for (size_t i = SAMPLES / 2; i < SAMPLES; i++) {
+        c.samples[i].read_blocked *= 3;
+        c.samples[i].read_start_ns = c.samples[i - 1].read_end_ns;
+        c.samples[i].read_end_ns = c.samples[i].read_start_ns + 15 * FAKE_MS;
+    }
+    s = signals_of(&c);
+    near(s.drift, 3, 0.1);
+    near(c.samples_per_s, 1e3 / 15, 1); /* what goes on: the rate after the change */
+    pp_costs_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_latency_is_no_bandwidth),
+        cmocka_unit_test(test_major_faults_are_per_sample),
+        cmocka_unit_test(test_an_untold_cache_is_no_miss),
+        cmocka_unit_test(test_a_slow_worker_stays_slow),
+        cmocka_unit_test(test_a_shared_link_is_seen),
+        cmocka_unit_test(test_a_quota_of_reads_is_seen),
+        cmocka_unit_test(test_paced_by_the_cpu_is_no_quota),
+        cmocka_unit_test(test_a_line_of_equal_reads_is_a_link),
+        cmocka_unit_test(test_a_quota_in_slices_is_seen),
+        cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change),
+    };
+    return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
+}

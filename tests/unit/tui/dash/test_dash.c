@@ -1,0 +1,215 @@
+/* Golden screens of the dashboard: every view of a recorded run at four sizes, and the pictures in the pages.
+ */
+#include "tests/support/dash_fixture.h"
+#include "report/build/build.h"
+#include "tests/support/golden.h"
+
+#include "tui/dash/verdict.h"
+
+/* ---- golden screens ---- */
+
+static void compare(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "dash/%s.txt", name);
+    golden_check(path, text);
+}
+
+static struct pp_predicted predicted_by_four_workers(void)
+{
+    return (struct pp_predicted){.set = "workers=4",
+                                 .measured = 157.9,
+                                 .p = {.samples_per_s = 205,
+                                       .low = 190,
+                                       .high = 214,
+                                       .gain = 0.298,
+                                       .gain_low = 0.203,
+                                       .gain_high = 0.355,
+                                       .data_wait_share = 0.012}};
+}
+
+/* Every view, at four sizes, in UTF-8 and in the C locale, with colour and without: a file each, the screens
+ * one after the other. */
+static void test_golden_sizes(void **state)
+{
+    static const struct {
+        int rows, cols;
+    } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
+    static const char typed[PP_VIEW_COUNT + 1] = "ogwbeviW?";
+    struct pp_predicted answer = predicted_by_four_workers();
+    for (int view = 0; view <= PP_VIEW_COUNT; view++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":33\n"),
+                                      (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
+        char name[80], *all = NULL;
+        size_t size;
+        FILE *f = open_memstream(&all, &size);
+        model.predicted = &answer;
+        for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(*sizes); i++) {
+            int utf8 = i >> 1 & 1, color = i & 1, rows = sizes[i / 4].rows, cols = sizes[i / 4].cols;
+            char *text = print(rows, cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
+            for (const char *p = text; !utf8 && *p; p++)
+                assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
+            if (!color)
+                assert_null(strchr(text, '\033'));
+            fprintf(f, "==== %dx%d, %s, %s\n%s", cols, rows, utf8 ? "UTF-8" : "C locale",
+                    color ? "colour" : "NO_COLOR", text);
+            free(text);
+        }
+        model.predicted = NULL;
+        fclose(f);
+        snprintf(name, sizeof(name), "view-%s",
+                 view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
+        compare(name, all);
+        free(all);
+    }
+}
+
+static void test_golden_views(void **state)
+{
+    static const struct {
+        const char *name, *typed;
+    } views[] = {
+        {"stall", ":10\n}"},
+        {"search", "w/worker-2"},
+        {"filtered", "w\\worker-1\n"},
+        {"sorted", "wssS"},
+    };
+    for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":42\n"), views[i].typed);
+        char *text = print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+        compare(views[i].name, text);
+        free(text);
+    }
+    struct pp_report moment = {
+        .verdict = {
+            .l0 = "input-bound",
+            .l1 = "loader",
+            .level = "highly",
+            .confidence = 0.71,
+            .exposed_share = 0.31,
+            .headline = "LOADER-BOUND",
+            .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+            .sentence =
+                "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
+    struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
+    model.moment = &moment;
+    model.moment_from_ns = MADE_T0 + 19 * MADE_S;
+    model.moment_to_ns = MADE_T0 + 34 * MADE_S;
+    char *told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("moment", told);
+    free(told);
+    snap.stalled_ns = 4.4e9;
+    snap.workers[1].sample_age_ns = 4.5e9;
+    snap.workers[1].sample = 6001;
+    snap.workers[1].path = "/data/imagenet/train/n01440764/n01440764_6001.JPEG";
+    told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    compare("stalled", told);
+    free(told);
+    model.moment = NULL;
+    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    char *text = print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
+    compare("braille", text);
+    free(text);
+}
+
+/* ---- pictures ---- */
+
+static char *read_all(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+    if (!in || !text)
+        fail_msg("%s is missing: run from the repository's root", path);
+    size_t n = fread(text, 1, (1 << 20) - 1, in);
+    text[n] = '\0';
+    fclose(in);
+    return text;
+}
+
+static void write_all(const char *path, const char *before, size_t n, const char *middle, const char *after)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fwrite(before, 1, n, out);
+    fprintf(out, "%s%s", middle, after);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* A page has the line "<!-- screen NAME -->", and under it, after a blank line, the screen as an indented
+ * block. */
+static void compare_picture(const char *page, const char *name, const char *screen)
+{
+    char mark[80], *text = read_all(page), *block = NULL, *copy = strdup(screen), *rest = copy, *line;
+    size_t size;
+    FILE *f = open_memstream(&block, &size);
+    while ((line = strsep(&rest, "\n")) && rest)
+        fprintf(f, *line ? "    %s\n" : "\n", line);
+    fputc('\n', f);
+    fclose(f);
+    snprintf(mark, sizeof(mark), "\n<!-- screen %s -->\n\n", name);
+    char *at = strstr(text, mark), *end = at ? at + strlen(mark) : NULL;
+    if (!at)
+        fail_msg("%s has no line '<!-- screen %s -->'", page, name);
+    size_t head = (size_t)(end - text);
+    while (*end == '\n' || strncmp(end, "    ", 4) == 0)
+        end += strcspn(end, "\n") + 1;
+    if (getenv("PP_GOLDEN_UPDATE"))
+        write_all(page, text, head, block, end);
+    else if (strncmp(text + head, block, strlen(block)) != 0 || text + head + strlen(block) != end)
+        fail_msg("%s: screen %s is out of date; PP_GOLDEN_UPDATE=1 renews it; it is now:\n%s", page, name,
+                 block);
+    free(block);
+    free(copy);
+    free(text);
+}
+
+/* The screens in the pages are of the recorded run of this test, judged for real: what a reader sees is what
+ * the program shows. */
+static void test_pictures(void **state)
+{
+    static const struct {
+        const char *page, *name;
+        int rows, cols;
+        const char *typed;
+    } pictures[] = {
+        {"README.md", "overview", 27, 100, ""}, {"docs/TOP.md", "overview", 32, 100, ""},
+        {"docs/TOP.md", "batch", 13, 100, "b"}, {"docs/TOP.md", "what-if", 22, 100, "W"},
+        {"docs/TOP.md", "small", 10, 40, ""},
+    };
+    struct pp_report *whole, *moment;
+    struct pp_predicted answer;
+    struct pp_predictor *p = pp_predictor_start(run->path);
+    assert_int_equal(pp_verdict_of_all(run->path, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_part(run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment,
+                                        NULL),
+                     PP_OK);
+    struct pp_dash_model before = model;
+    model.report = whole;
+    model.moment = moment;
+    model.moment_from_ns = MADE_T0 + 20 * MADE_S;
+    model.moment_to_ns = MADE_T0 + 35 * MADE_S;
+    for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++) {
+        struct pp_dash_state s = keys(keys(pp_dash_start(), ":34\n"), pictures[i].typed);
+        while (s.view == PP_VIEW_WHATIF && !(pp_predictor_ask(p, "", &answer) && answer.set[0] == '\0'))
+            usleep(10000);
+        model.predicted = &answer;
+        char *screen = print(pictures[i].rows, pictures[i].cols, PP_GLYPHS_BLOCK, 0, &s);
+        model.predicted = NULL;
+        compare_picture(pictures[i].page, pictures[i].name, screen);
+        free(screen);
+    }
+    model = before;
+    pp_predictor_stop(p);
+    pp_report_free(whole);
+    pp_report_free(moment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_sizes),
+        cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_pictures),
+    };
+    return cmocka_run_group_tests_name("dash", tests, setup, teardown);
+}

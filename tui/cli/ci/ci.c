@@ -1,0 +1,95 @@
+/* `pipeprobe ci`: gates for continuous integration. */
+#include "tui/cli/ci/ci.h"
+
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) .offset = offsetof(struct ci_opts, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "runs", .letter = 'n', .type = PP_OPT_INT, AT(runs), .min = 1, .max = 1000, .arg = "N",
+     .dflt = "7", .group = "ci run",
+     .help = "runs on each side; 7 is the least that can show a regression"},
+    {.name = "max-runs", .advanced = 1, .type = PP_OPT_INT, AT(max_runs), .min = 1, .max = 1000, .arg = "N",
+     .dflt = "auto", .has_auto = 1,
+     .help = "go on to this many when inconclusive; auto: twice --runs"},
+    {.name = "warmup-runs", .advanced = 1, .type = PP_OPT_INT, AT(warmup_runs), .min = 0, .max = 100,
+     .arg = "N", .dflt = "1", .help = "made first and thrown away"},
+    {.name = "ab", .type = PP_OPT_STRING, AT(ab), .arg = "BASE_CMD",
+     .help = "BASE is this shell command ('old/pipeprobe run DATA'), in turn with HEAD: ABBA"},
+    {.name = "aa", .type = PP_OPT_FLAG, AT(aa),
+     .help = "BASE is the same command: the noise floor of this machine"},
+    {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "keep the recordings there"},
+    {.name = "update", .type = PP_OPT_FLAG, AT(update),
+     .help = "the runs become the baseline unless they are worse or inconclusive"},
+    {.name = "baseline", .letter = 'b', .type = PP_OPT_STRING, AT(baseline), .arg = "FILE",
+     .dflt = "pipeprobe-baseline.json", .group = "Baseline",
+     .help = "the file with earlier runs"},
+    {.name = "lenient", .type = PP_OPT_FLAG, AT(lenient),
+     .help = "a missing baseline is no error: nothing is compared"},
+    {.name = "label", .advanced = 1, .type = PP_OPT_STRING, AT(label), .arg = "TEXT",
+     .help = "kept in the baseline, such as a commit"},
+    GATE_OPT_ROWS(struct ci_opts, gate, "yes"),
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, AT(quiet), .help = "no progress and no notes"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* What stands after "--" belongs to `pipeprobe run`, not to these options. */
+static int own_words(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return i;
+    return argc;
+}
+
+static int dispatch(const struct ci_opts *o, const char *const *words, int n, char **rest, int n_rest)
+{
+    static const char *const names[] = {"run", "baseline", NULL};
+    struct pp_err err = {0};
+    const char *near = n > 0 ? pp_nearest(words[0], names) : NULL;
+    if (n == 1 && strcmp(words[0], "run") == 0)
+        return ci_run(o, rest, n_rest);
+    if (n > 0 && strcmp(words[0], "baseline") == 0 && n_rest == 0)
+        return ci_baseline(o, words + 1, n - 1);
+    if (n > 1 && strcmp(words[0], "run") == 0)
+        pp_fail(&err, PP_E_USAGE, "'%s' is to be run? Operands and options of 'pipeprobe run' stand after --",
+                words[1]);
+    else
+        pp_fail(&err, PP_E_USAGE, "ci is followed by run or baseline%s%s%s", near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+    return pp_cli_fail(&pp_cmd_ci, &err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct ci_opts o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    int own = own_words(argc, argv), n, code;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    if (!operands)
+        return pp_cli_fail(&pp_cmd_ci, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
+    code = pp_cli_parse(&pp_cmd_ci, &set, own, argv, operands, &n);
+    if (code < 0)
+        code = dispatch(&o, operands, n, own < argc ? argv + own + 1 : argv + argc,
+                        own < argc ? argc - own - 1 : 0);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_ci = {
+    .name = "ci",
+    .summary = "make repeated runs and fail when they are worse than a baseline",
+    .usage = "ci run [options] -- RUN OPTIONS   or   ci baseline save|update RUNS...|show",
+    .opts = opts,
+    .notes = "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
+             "comparable (--strict: 1), 4 a run failed. A failed or unfinished run is never a\n"
+             "sample.",
+    .examples = {"pipeprobe ci run --junit gate.xml -- ~/imagenet/val --step-ms 45 --epochs 2",
+                 "pipeprobe ci baseline save runs/ --label v1.2"},
+    .run = run,
+};

@@ -1,0 +1,40 @@
+/* tui/cli/ci/ci.h: the parts of `pipeprobe ci`: options of all its subcommands, one file each. */
+#ifndef PP_TUI_CLI_CI_CI_H
+#define PP_TUI_CLI_CI_CI_H
+
+#include "report/compare/load.h"
+#include "tui/cli/gate.h"
+
+struct ci_opts {
+    struct gate_opts gate;
+    int64_t runs, max_runs, warmup_runs;
+    const char *ab, *baseline, *keep, *label;
+    int aa, lenient, update, quiet;
+};
+
+/* Runs the words after "--" (options of `pipeprobe run`) repeatedly and compares. Returns the exit code. */
+int ci_run(const struct ci_opts *o, char **run_argv, int run_argc);
+/* baseline save|show|update RUNS...: words[0] is what to do. Returns the exit code. */
+int ci_baseline(const struct ci_opts *o, const char *const *words, int n);
+
+/* Writes head's runs as the baseline, with label, time and version. */
+pp_status ci_save_baseline(const struct ci_opts *o, const struct pp_runs *runs, struct pp_err *err);
+
+/* One recorded run in a child process. */
+struct ci_command {
+    const char *shell; /* a shell command to which "-o FILE --quiet --force" is appended, or NULL: this
+                          program's `run` */
+    char **argv;       /* its words otherwise */
+    int argc;
+};
+/* Makes one run into path (its output beside it, path.log) and loads it. A run that fails, or does not
+ * finish, is PP_E_SYSTEM with the end of what it said; PP_E_USAGE when it refused its options;
+ * PP_E_INTERRUPTED. */
+pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into,
+                      struct pp_err *err);
+
+/* From here on SIGINT and SIGTERM end the run in hand and then ci_make_run with PP_E_INTERRUPTED, so that
+ * nothing is left behind. */
+void ci_catch_signals(void);
+
+#endif

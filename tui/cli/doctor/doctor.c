@@ -1,0 +1,178 @@
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+#include "probe/device/cuda_bandwidth.h"
+#include "probe/base/page.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/doctor/doctor_checks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct options {
+    int json, color;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct pp_opt_choice colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
+     .help = "one document of schema pipeprobe.doctor/1"},
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+     .help = "auto: on a terminal, unless NO_COLOR is set"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const char *meaning(const struct pp_check *c, const struct pp_finding *f)
+{
+    return f->answer == PP_YES ? c->with : f->answer == PP_NO ? c->without : "so it may or may not work";
+}
+
+/* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has
+ * said why. */
+static void put_bandwidth(FILE *out)
+{
+    struct pp_bandwidth b;
+    struct pp_err err;
+    char size[32];
+    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
+        if (err.code != PP_E_NOT_FOUND && err.code != PP_E_UNSUPPORTED)
+            fprintf(out, "\nCopies to the GPU could not be measured: %s\n", err.text);
+        return;
+    }
+    fprintf(out, "\nCopies to the GPU, GB/s  ");
+    for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+        fprintf(out, " %9s", pp_text_bytes(size, sizeof(size), (double)b.size[s]));
+    for (int m = 0; m < PP_BANDWIDTH_MEMORIES; m++) {
+        fprintf(out, "\n  %-22s ", b.memory[m]);
+        for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+            fprintf(out, " %9.2f", b.bytes_per_s[m][s] / 1e9);
+    }
+    fputc('\n', out);
+}
+
+static void put_text(const struct options *o)
+{
+    static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
+    static const enum pp_tone tone[] = {
+        [PP_NO] = PP_TONE_BAD, [PP_YES] = PP_TONE_PLAIN, [PP_CANNOT_TELL] = PP_TONE_BAD};
+    struct pp_page page = {.out = stdout,
+                           .columns = pp_cli_columns(stdout),
+                           .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
+    for (size_t i = 0; i < pp_checks_n; i++) {
+        struct pp_finding f = {0};
+        char lead[40], text[400];
+        pp_checks[i].look(&f);
+        int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], pp_checks[i].name);
+        snprintf(text, sizeof(text), "%s: %s", f.value, meaning(&pp_checks[i], &f));
+        pp_page_text(&page, tone[f.answer], lead, n, 0, text);
+    }
+    put_bandwidth(stdout);
+}
+
+/* "h2d": one row per kind of memory and size; null where nothing was measured. */
+static void put_bandwidth_json(struct pp_json *j)
+{
+    struct pp_bandwidth b;
+    struct pp_err err;
+    pp_json_key(j, "h2d");
+    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
+        pp_json_null(j);
+        return;
+    }
+    pp_json_array(j);
+    for (int i = 0; i < PP_BANDWIDTH_MEMORIES * PP_BANDWIDTH_SIZES; i++) {
+        int m = i / PP_BANDWIDTH_SIZES, s = i % PP_BANDWIDTH_SIZES;
+        pp_json_object(j);
+        pp_json_key(j, "memory");
+        pp_json_str(j, b.memory[m]);
+        pp_json_key(j, "size_bytes");
+        pp_json_uint(j, b.size[s]);
+        pp_json_key(j, "bytes_per_s");
+        pp_json_num(j, b.bytes_per_s[m][s]);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+}
+
+static int put_json(void)
+{
+    struct pp_json j;
+    pp_json_begin(&j, stdout, 2);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema");
+    pp_json_str(&j, "pipeprobe.doctor/1");
+    pp_json_key(&j, "version");
+    pp_json_str(&j, PP_VERSION);
+    pp_json_key(&j, "checks");
+    pp_json_array(&j);
+    for (size_t i = 0; i < pp_checks_n; i++) {
+        struct pp_finding f = {0};
+        pp_checks[i].look(&f);
+        pp_json_object(&j);
+        pp_json_key(&j, "name");
+        pp_json_str(&j, pp_checks[i].name);
+        pp_json_key(&j, "ok");
+        if (f.answer == PP_CANNOT_TELL)
+            pp_json_null(&j);
+        else
+            pp_json_bool(&j, f.answer == PP_YES);
+        pp_json_key(&j, "value");
+        pp_json_str(&j, f.value);
+        pp_json_key(&j, "meaning");
+        pp_json_str(&j, meaning(&pp_checks[i], &f));
+        pp_json_object_end(&j);
+    }
+    pp_json_array_end(&j);
+    put_bandwidth_json(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    int n, exit_code;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    if (!operands) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+        return pp_cli_fail(&pp_cmd_doctor, &err);
+    }
+    exit_code = pp_cli_parse(&pp_cmd_doctor, &set, argc, argv, operands, &n);
+    if (exit_code >= 0)
+        goto out;
+    exit_code = 0;
+    if (n > 0)
+        pp_fail(&err, PP_E_USAGE, "takes no argument, but '%s' was given", operands[0]);
+    else if (!o.json)
+        put_text(&o);
+    else
+        put_json();
+    if (err.code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        pp_fail_errno(&err, errno, "cannot write to standard output");
+    if (err.code != PP_OK)
+        exit_code = pp_cli_fail(&pp_cmd_doctor, &err);
+out:
+    free(operands);
+    return exit_code;
+}
+
+const struct pp_command pp_cmd_doctor = {
+    .name = "doctor",
+    .summary = "say what this machine and this build can measure, and what not",
+    .usage = "doctor [options]",
+    .opts = opts,
+    .notes = "One line per capability: yes, no or ? (cannot tell), what was found, what it\n"
+             "means. Run it where the data is: page-cache hits depend on the file system.",
+    .examples = {"pipeprobe doctor", "pipeprobe doctor --json | jq '.checks[] | select(.ok | not)'"},
+    .run = run,
+};

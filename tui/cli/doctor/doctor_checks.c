@@ -1,0 +1,294 @@
+#include "tui/cli/doctor/doctor_checks.h"
+
+#include "collectors/gpu/cupti_abi.h"
+#include "collectors/system/environment.h"
+#include "collectors/gpu/nvml.h"
+#include "collectors/nvtx/nvtx.h"
+#include "probe/base/text.h"
+#include "probe/device/cuda_driver.h"
+#include "probe/device/device.h"
+#include "probe/transform/transform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <jpeglib.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    f->answer = answer;
+    vsnprintf(f->value, sizeof(f->value), fmt, ap);
+    va_end(ap);
+}
+
+/* ---- this build ---- */
+
+static void look_jpeg(struct pp_finding *f)
+{
+#if defined(WITH_SIMD)
+    int simd = 1;
+#else
+    int simd = 0;
+#endif
+    found(f, simd ? PP_YES : PP_NO, "libjpeg-turbo %s, %s", TEXT(LIBJPEG_TURBO_VERSION),
+          simd ? "SIMD" : "built without SIMD");
+}
+
+static void look_sqlite(struct pp_finding *f)
+{
+    found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
+}
+
+static void look_nvtx(struct pp_finding *f)
+{
+    found(f, pp_nvtx_built() ? PP_YES : PP_NO,
+          pp_nvtx_built() ? "found when this was compiled" : "not there when this was compiled");
+}
+
+/* ---- CPUs and memory ---- */
+
+static void look_avx2(struct pp_finding *f)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    int yes = __builtin_cpu_supports("avx2");
+    found(f, yes ? PP_YES : PP_NO, "%s", yes ? "this CPU has it" : "this CPU does not have it");
+#else
+    found(f, PP_NO, "not an x86 CPU");
+#endif
+}
+
+static void look_cpus(struct pp_finding *f)
+{
+    struct pp_cpus c = {0};
+    pp_cpus_read(&c);
+    char quota[40] = "no cgroup quota";
+    if (c.quota > 0)
+        snprintf(quota, sizeof(quota), "cgroup quota %.3g", c.quota);
+    found(f, c.usable >= c.online ? PP_YES : PP_NO, "%.3g usable of %d online (affinity %d, %s)", c.usable,
+          c.online, c.affinity, quota);
+}
+
+static void look_memory(struct pp_finding *f)
+{
+    char text[32];
+    uint64_t bytes = pp_memory_available();
+    if (bytes)
+        found(f, PP_YES, "%s available", pp_text_bytes(text, sizeof(text), (double)bytes));
+    else
+        found(f, PP_CANNOT_TELL, "neither /proc/meminfo nor a cgroup says");
+}
+
+static void look_memlock(struct pp_finding *f)
+{
+    struct rlimit limit;
+    char text[32];
+    size_t trial = (size_t)64
+                   << 20; /* a batch of 64 float32 images is 37 MiB; root locks beyond the limit, so try it */
+    void *p = mmap(NULL, trial, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int locks = p != MAP_FAILED && mlock(p, trial) == 0;
+    if (p != MAP_FAILED)
+        munmap(p, trial);
+    if (locks)
+        found(f, PP_YES, "64 MiB could be locked");
+    else if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+        found(f, PP_CANNOT_TELL, "getrlimit: %s", strerror(errno));
+    else
+        found(f, PP_NO, "ulimit -l is %s", pp_text_bytes(text, sizeof(text), (double)limit.rlim_cur));
+}
+
+/* The first line of path into line; when there is none, why, and 0. */
+static int first_line(const char *path, char *line, size_t size)
+{
+    FILE *in = fopen(path, "re");
+    int ok = in && fgets(line, (int)size, in);
+    if (ok)
+        line[strcspn(line, "\n")] = '\0';
+    else
+        snprintf(line, size, "%s", in ? "empty" : strerror(errno));
+    if (in)
+        fclose(in);
+    return ok;
+}
+
+static void look_tsc(struct pp_finding *f)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    unsigned a, b, c, d = 0;
+    char source[64];
+    int invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+    int known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+                           sizeof(source));
+    found(f, invariant ? PP_YES : PP_NO, "%s; the kernel's clock source is %s",
+          invariant ? "invariant" : "not declared invariant", known ? source : "unknown");
+#else
+    found(f, PP_NO, "not an x86 CPU");
+#endif
+}
+
+/* ---- what the kernel tells ---- */
+
+static void look_file(struct pp_finding *f, const char *path)
+{
+    char line[128];
+    int ok = first_line(path, line, sizeof(line));
+    found(f, ok ? PP_YES : PP_NO, "%s%s%s", path, ok ? " is readable" : ": ", ok ? "" : line);
+}
+
+static void look_schedstat(struct pp_finding *f)
+{
+    look_file(f, "/proc/thread-self/schedstat");
+}
+
+static void look_psi(struct pp_finding *f)
+{
+    look_file(f, "/proc/pressure/cpu");
+}
+
+/* Reads back a page just written, which the cache must hold, in an unnamed file of the current directory. */
+static void look_nowait(struct pp_finding *f)
+{
+    char page[4096] = {0};
+    struct iovec v = {page, sizeof(page)};
+    int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page)) {
+        found(f, PP_CANNOT_TELL, "no scratch file can be made here: %s", strerror(errno));
+    } else {
+        ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
+        int told = n >= 0 || errno == EAGAIN;
+        found(f, told ? PP_YES : PP_NO, "%s%s",
+              told ? "RWF_NOWAIT works in this directory" : "RWF_NOWAIT in this directory: ",
+              told ? "" : strerror(errno));
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* ---- the GPU ---- */
+
+static void look_cuda(struct pp_finding *f)
+{
+    struct pp_cuda_driver cu;
+    struct pp_err err;
+    char name[64] = "";
+    int n, device;
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK ||
+        pp_cuda_driver_devices(&cu, &n, &err) != PP_OK) {
+        found(f, PP_NO, "%s", err.text);
+        return;
+    }
+    if (cu.cuDeviceGet(&device, 0) == 0)
+        cu.cuDeviceGetName(name, sizeof(name), device);
+    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s",
+          cu.version / 1000, cu.version % 1000 / 10);
+}
+
+/* Opening the device tries each value that the kernel can be given, and the length of a step. */
+static pp_status try_kernels(enum pp_dtype dtype, char *note, size_t size, struct pp_err *err)
+{
+    struct pp_transform *t = NULL;
+    struct pp_device *d = NULL;
+    struct pp_device_info info = {0};
+    pp_status st = pp_transform_parse("rrc:224,normalize=imagenet", dtype, &t, err);
+    if (st == PP_OK)
+        st = pp_device_open(
+            &(struct pp_device_opts){.kind = "cuda",
+                                     .normalize = &(
+                                         struct pp_device_normalize){.plane = 224 * 224,
+                                                                     .value_bytes = pp_dtype_size(dtype),
+                                                                     .table = pp_transform_values(t)}},
+            &d, err);
+    if (d)
+        pp_device_info(d, &info);
+    snprintf(note, size, "%s", info.note ? info.note : "");
+    pp_device_close(d);
+    pp_transform_destroy(t);
+    return st;
+}
+
+static void look_kernels(struct pp_finding *f)
+{
+    char note[200];
+    struct pp_err err;
+    if (try_kernels(PP_DTYPE_F32, note, sizeof(note), &err) != PP_OK ||
+        try_kernels(PP_DTYPE_F16, note, sizeof(note), &err) != PP_OK)
+        found(f, PP_NO, "%s", err.text);
+    else
+        found(f, PP_YES, "f32 and f16 as on the CPU%s%s", note[0] ? "; " : "", note);
+}
+
+static void look_cupti(struct pp_finding *f)
+{
+    struct pp_cuda_driver cu;
+    struct pp_cupti_api_table cupti;
+    struct pp_err err;
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK)
+        found(f, PP_NO, "no driver for it");
+    else if (pp_cupti_load(&cupti, NULL, cu.version, &err) != PP_OK)
+        found(f, PP_NO, "%s", err.text);
+    else
+        found(f, PP_YES, "%s, interface %u", cupti.library, cupti.version);
+}
+
+static void look_nvml(struct pp_finding *f)
+{
+    struct pp_nvml *n;
+    struct pp_err err;
+    unsigned generation, width;
+    if (pp_nvml_open(NULL, &n, &err) != PP_OK) {
+        found(f, PP_NO, "%s", err.text);
+        return;
+    }
+    pp_nvml_link(n, &generation, &width);
+    found(f, PP_YES, "driver %s, PCIe generation %u, %u lanes", pp_nvml_driver(n), generation, width);
+    pp_nvml_close(n);
+}
+
+const struct pp_check pp_checks[] = {
+    {"JPEG decoding", look_jpeg, "decoding runs at full speed",
+     "decoding is several times slower than it could be"},
+    {"recordings", look_sqlite, "recordings are read and written",
+     "STRICT tables need SQLite 3.37: recordings cannot be written"},
+    {"AVX2", look_avx2, "resize and normalise use it",
+     "resize and normalise take the portable path: same bits, slower"},
+    {"all CPUs usable", look_cpus, "workers can use every CPU of the machine",
+     "--workers auto goes by the usable ones"},
+    {"memory", look_memory, "batch slots are kept within it",
+     "batch slots cannot be checked against what is free"},
+    {"page-locked batches", look_memlock, "batch slots can be locked in memory",
+     "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
+    {"run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking",
+     "oversubscription cannot be told from slow work: causes stay open"},
+    {"page-cache hits", look_nowait, "each read says how much came from the page cache",
+     "whether storage was read or the cache cannot be told here"},
+    {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded",
+     "pressure of the whole machine is not recorded"},
+    {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
+    {"CUDA driver", look_cuda, "batches are copied to it",
+     "copies go over the host stand-in: a link of stated bandwidth"},
+    {"CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
+     "neither --wire u8 nor --step cuda can be used on a device"},
+    {"CUPTI", look_cupti, "what the GPU does is recorded",
+     "what the GPU does is not measured: its idle time has no causes"},
+    {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded",
+     "GPU utilisation, memory and PCIe traffic are not recorded"},
+    {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase",
+     "phases are not announced through NVTX"},
+};
+const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);

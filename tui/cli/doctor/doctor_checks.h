@@ -1,0 +1,23 @@
+/* tui/cli/doctor/doctor_checks.h: what this machine and this build can do, one row per capability. Each check
+ * looks by itself, changes nothing, and says so when it cannot tell. */
+#ifndef PP_TUI_CLI_DOCTOR_DOCTOR_CHECKS_H
+#define PP_TUI_CLI_DOCTOR_DOCTOR_CHECKS_H
+
+#include <stddef.h>
+
+enum pp_answer { PP_NO, PP_YES, PP_CANNOT_TELL };
+
+struct pp_finding {
+    enum pp_answer answer;
+    char value[240]; /* what was found: a version, a limit, why not */
+};
+
+struct pp_check {
+    const char *name;
+    void (*look)(struct pp_finding *f);
+    const char *with, *without; /* what it means to have it, or not */
+};
+extern const struct pp_check pp_checks[];
+extern const size_t pp_checks_n;
+
+#endif

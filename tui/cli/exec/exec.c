@@ -1,0 +1,319 @@
+/* `pipeprobe exec`: runs somebody else's program and records its NVTX ranges, without Nsight and without a
+ * GPU. The program's standard streams, signals and exit status are its own; ours are one or two lines on
+ * stderr, at the end. */
+#include "tui/cli/cli.h"
+#include "tui/cli/exec/exec_map.h"
+#include "tui/cli/exec/exec_record.h"
+#include "tui/cli/recording_name.h"
+
+#include "collectors/attach/launch.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/build/build.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libpipeprobe_inject.so"
+#define RING_SPANS "16Ki" /* 1 MiB a thread; foreign programs may have hundreds of threads */
+
+struct options {
+    struct pp_opt_list maps;
+    const char *output;
+    int force, quiet;
+    int64_t ring_spans;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
+     .help = "phases of range names: FILE, dali or pytorch; again for more"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
+     .help = "replace FILE"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
+     .help = "no notes on stderr, only errors"},
+    {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
+     .min = 1024, .max = 4194304,
+     .help = "spans a thread can be ahead of the disk (64 bytes each)"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* ---- the injection library ---- */
+
+static int usable(const char *path, char *out)
+{
+    return access(path, R_OK) == 0 && realpath(path, out) != NULL;
+}
+
+/* Beside the program, where a build leaves it, or where an installation puts it. out: PATH_MAX. */
+static pp_status find_library(char *out, struct pp_err *err)
+{
+    static const char *const places[] = {"", "../lib/", "../lib/pipeprobe/", "../lib64/"};
+    char self[PATH_MAX], path[PATH_MAX];
+    const char *asked = getenv("PIPEPROBE_INJECT_LIB");
+    if (asked && *asked)
+        return usable(asked, out)
+                   ? PP_OK
+                   : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB=%s cannot be read", asked);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    const char *dir = dirname(self);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if ((size_t)snprintf(path, sizeof(path), "%s/%s" LIBRARY, dir, places[i]) < sizeof(path) &&
+            usable(path, out))
+            return PP_OK;
+    return pp_fail(err, PP_E_NOT_FOUND,
+                   LIBRARY " is neither in %s nor in its ../lib; say where it is with PIPEPROBE_INJECT_LIB",
+                   dir);
+}
+
+/* ---- what the program gets ---- */
+
+struct surroundings {
+    char library[PATH_MAX], session[PATH_MAX];
+    char set_library[PATH_MAX + 32], set_session[PATH_MAX + 32], set_next[PATH_MAX + 32];
+    const char *env[4];
+    const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
+    int nested;       /* it is our own library: an exec inside an exec */
+};
+
+static void make_environment(struct surroundings *s)
+{
+    char real[PATH_MAX];
+    const char *held = getenv("NVTX_INJECTION64_PATH");
+    s->next = held && *held ? held : NULL;
+    s->nested = s->next && realpath(s->next, real) && strcmp(real, s->library) == 0;
+    if (s->nested)
+        s->next = NULL;
+    snprintf(s->set_library, sizeof(s->set_library), "NVTX_INJECTION64_PATH=%s", s->library);
+    snprintf(s->set_session, sizeof(s->set_session), "PIPEPROBE_SESSION=%s", s->session);
+    snprintf(s->set_next, sizeof(s->set_next), "PIPEPROBE_NEXT_INJECTION=%s", s->next ? s->next : "");
+    s->env[0] = s->set_library;
+    s->env[1] = s->set_session;
+    s->env[2] = s->set_next;
+}
+
+static void store_config(struct pp_store *store, const struct options *o, char *const *argv, size_t map_rows,
+                         const struct surroundings *s)
+{
+    char text[4096] = "pipeprobe exec --";
+    size_t n = strlen(text);
+    for (; *argv && n < sizeof(text) - 1; argv++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", *argv);
+    pp_store_meta_text(store, "run", "command_line", text);
+    text[0] = '\0';
+    n = 0;
+    for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", o->maps.item[i]);
+    pp_store_meta_text(store, "config", "source", "nvtx");
+    pp_store_meta_text(store, "config", "map", o->maps.n ? text : "none");
+    pp_store_meta_num(store, "config", "map_rows", (double)map_rows, "rows");
+    pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
+    pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
+}
+
+/* ---- the closing words ---- */
+
+static void say_totals(const struct exec_record *r, const char *program)
+{
+    const struct exec_totals *t = &r->totals;
+    char spans[32], dropped[32];
+    if (!t->processes) {
+        fprintf(
+            stderr,
+            "pipeprobe exec: %s made no NVTX call that reached us, so %s holds no span. It may have no NVTX annotations, or none on the path it took; be "
+            "built with NVTX_DISABLE; be set-user-ID, 32-bit or statically linked; or clear its environment\n",
+            program, r->path);
+        return;
+    }
+    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s in %u process%s recorded in %s\n",
+            pp_text_count(spans, sizeof(spans), (double)t->spans), t->spans == 1 ? "" : "s", t->threads,
+            t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
+    if (t->dropped)
+        fprintf(stderr,
+                "pipeprobe exec: %s more were lost because rings were full; give a larger --ring-spans\n",
+                pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
+    if (t->ringless)
+        fprintf(
+            stderr,
+            "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
+            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s", r->rings);
+    if (t->chained == 2)
+        fprintf(
+            stderr,
+            "pipeprobe exec: the tool that held NVTX_INJECTION64_PATH could not be attached; it saw nothing\n");
+}
+
+static int has_phase(const struct pp_report *r, pp_phase phase)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == phase && r->phases[i].count)
+            return 1;
+    return 0;
+}
+
+/* A verdict needs to know when the trainer waited and when it worked; without both phases there is none, and
+ * we say what is missing. */
+static void say_verdict(const struct exec_record *r)
+{
+    struct pp_err err;
+    struct pp_report *report = NULL;
+    if (pp_report_build(r->path, &report, &err) != PP_OK)
+        fprintf(stderr, "pipeprobe exec: no verdict: %s\n", err.text);
+    else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
+        fprintf(
+            stderr,
+            "pipeprobe exec: no verdict: it needs ranges that a map names data_wait and step, and there are %s; see --map\n",
+            has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
+            : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
+                                                  : "neither");
+    else
+        fprintf(stderr, "pipeprobe exec: %s\n", report->verdict.sentence);
+    pp_report_free(report);
+}
+
+/* ---- the command ---- */
+
+static int failed_before(const struct pp_err *err)
+{
+    pp_cli_fail(&pp_cmd_exec, err);
+    return PP_LAUNCH_FAILED;
+}
+
+/* Everything up to the program's start. 0, or the exit code after a message. */
+static int start(const struct options *o, char *const *program, struct exec_record *rec,
+                 struct surroundings *s, struct pp_launch *launch)
+{
+    struct pp_err err;
+    char *map_text = NULL;
+    size_t map_rows = 0;
+    pp_err_clear(&err);
+    int code = pp_launch_find(program[0], &err);
+    if (code) {
+        pp_cli_fail(&pp_cmd_exec, &err);
+        return code;
+    }
+    pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
+    if (st == PP_OK)
+        st = find_library(s->library, &err);
+    for (int tries = st == PP_OK ? PP_RECORDING_NAME_TRIES : 0, taken = 1; taken && tries; tries--) {
+        st = pp_recording_name(o->output, o->force, rec->path, sizeof(rec->path), &err);
+        if (st == PP_OK)
+            st = exec_record_begin(rec, o->force, (size_t)o->ring_spans, map_text, &err);
+        taken = st == PP_E_EXISTS && !o->output;
+    }
+    if (st == PP_OK && !realpath(rec->rings, s->session))
+        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s went away", rec->rings);
+    free(map_text);
+    if (st != PP_OK) {
+        exec_record_abandon(rec);
+        return failed_before(&err);
+    }
+    make_environment(s);
+    store_config(rec->store, o, program, map_rows, s);
+    if (s->next && !o->quiet)
+        fprintf(stderr,
+                "pipeprobe exec: NVTX_INJECTION64_PATH is held by %s; both it and pipeprobe get the calls\n",
+                s->next);
+    if (s->nested && !o->quiet)
+        fprintf(
+            stderr,
+            "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one does not see %s\n",
+            program[0]);
+    code = pp_launch_start(launch, program, s->env, &err);
+    if (code) {
+        exec_record_abandon(rec);
+        pp_cli_fail(&pp_cmd_exec, &err);
+    }
+    return code;
+}
+
+static int run_program(const struct options *o, char *const *program)
+{
+    struct exec_record rec = {0};
+    struct surroundings *s = calloc(1, sizeof(*s));
+    struct pp_launch launch;
+    struct pp_err err;
+    pp_err_clear(&err);
+    if (!s) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        return failed_before(&err);
+    }
+    pp_launch_begin(&launch); /* before the drain's thread, which is not to take signals */
+    int code = start(o, program, &rec, s, &launch);
+    if (!code) {
+        code = pp_launch_wait(&launch);
+        pp_status st = exec_record_end(&rec, code, launch.signalled ? "interrupted" : "finished", &err);
+        if (st != PP_OK)
+            pp_cli_fail(&pp_cmd_exec, &err);
+        if (!o->quiet && !pp_store_lost(rec.store))
+            say_totals(&rec, program[0]);
+        if (!o->quiet && st == PP_OK && rec.totals.spans)
+            say_verdict(&rec);
+    }
+    pp_launch_end(&launch);
+    exec_record_free(&rec);
+    free(s);
+    return code;
+}
+
+/* Options end at "--": what comes behind it is the program's. */
+static int exec_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    struct pp_err err;
+    int own = 1, n_operands = 0, code;
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    pp_err_clear(&err);
+    if (!operands) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        code = failed_before(&err);
+        goto out;
+    }
+    char *kept = own < argc ? argv[own] : NULL;
+    if (kept)
+        argv[own] = NULL;
+    code = pp_cli_parse(&pp_cmd_exec, &set, own, argv, operands, &n_operands);
+    if (kept)
+        argv[own] = kept;
+    if (code >= 0) {
+        code = code ? PP_LAUNCH_FAILED : 0;
+    } else if (n_operands || own + 1 >= argc) {
+        if (n_operands)
+            pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
+        else
+            pp_fail(&err, PP_E_USAGE,
+                    "which program? Write it behind --: pipeprobe exec -- python3 train.py");
+        code = failed_before(&err);
+    } else {
+        code = run_program(&o, argv + own + 1);
+    }
+out:
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_exec = {
+    .name = "exec",
+    .summary = "run a program annotated with NVTX and record its ranges",
+    .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
+    .opts = opts,
+    .notes = "Records ranges, marks, threads and processes (forked and spawned ones too).\n"
+             "A map says which names are read, decode, data_wait, step, ...; without one they\n"
+             "keep their names and there is no verdict. Exit code: the program's; 128+N when\n"
+             "signal N ended it; 127 not found, 126 not executable, 125 pipeprobe could not\n"
+             "begin.",
+    .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1",
+                 "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
+    .run = exec_main,
+};

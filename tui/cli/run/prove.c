@@ -1,0 +1,233 @@
+#include "tui/cli/run/prove.h"
+
+#include "collectors/store/proof.h"
+#include "probe/base/err.h"
+#include "report/build/build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Knobs of the replay that an option of `run` turns; with_value: the fix's value follows. */
+static const struct {
+    const char *knob, *option;
+    int with_value;
+} turns[] = {
+    {"workers", "--workers", 1},         {"fewer-workers", "--workers", 1}, {"prefetch", "--prefetch", 1},
+    {"buffers", "--copy-buffers", 1},    {"order", "--out-of-order", 0},    {"pinned", "--no-pageable", 0},
+    {"sync", "--no-sync-every-step", 0},
+};
+enum {
+    TURNS = sizeof(turns) / sizeof(*turns),
+    WORTH_A_RUN = 3,
+    EXTRA_MAX = 8,
+    CLAIMS_MAX = 2,
+    ROUNDS_MAX = 100
+};
+
+/* A prediction, and the options that put it to the test. */
+struct claim {
+    struct pp_proof_row row;
+    const char *option[EXTRA_MAX];
+    int options;
+    char number[32], file[PATH_MAX]; /* file: of the round that goes on, or went last */
+    double rate[ROUNDS_MAX];
+};
+
+/* ---- what there is to prove ---- */
+
+static int claim_fix(const struct pp_report *r, struct claim *c)
+{
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        for (int t = 0; t < TURNS; t++) {
+            if (strcmp(f->knob, turns[t].knob) != 0 || 100 * f->gain < WORTH_A_RUN)
+                continue;
+            *c = (struct claim){.row = {.kind = "fix",
+                                        .change = f->knob,
+                                        .value = f->to,
+                                        .base = r->samples_per_s,
+                                        .predicted = f->samples_per_s,
+                                        .predicted_low = r->samples_per_s * (1 + f->low),
+                                        .predicted_high = r->samples_per_s * (1 + f->high),
+                                        .ballast_cpus = NAN}};
+            c->option[c->options++] = turns[t].option;
+            if (turns[t].with_value)
+                c->option[c->options++] = f->to;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* CPUs that the workers used in the steady state; NAN where their CPU time was not recorded. */
+static double worker_cpus(const struct pp_report *r)
+{
+    double cpus = 0;
+    for (size_t i = 0; i < r->n_workers; i++)
+        cpus += r->workers[i].cpu_share;
+    return r->n_workers ? fmin(cpus, (double)r->n_workers) : NAN;
+}
+
+static int is_streamed(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_config; i++)
+        if (strcmp(r->config[i].key, "stream") == 0)
+            return strcmp(r->config[i].value, "true") == 0 || strcmp(r->config[i].value, "1") == 0;
+    return 0;
+}
+
+static int claim_headroom(const struct pp_report *r, struct claim *c)
+{
+    if (isnan(r->without_waits_samples_per_s) || is_streamed(r))
+        return 0;
+    *c = (struct claim){.row = {.kind = "headroom",
+                                .change = "free-input",
+                                .value = "",
+                                .base = r->samples_per_s,
+                                .predicted = r->without_waits_samples_per_s,
+                                .predicted_low = NAN,
+                                .predicted_high = NAN,
+                                .ballast_cpus = worker_cpus(r)}};
+    c->option[c->options++] = "--cached-batches";
+    c->option[c->options++] = "--no-sync-every-step";
+    if (!isnan(c->row.ballast_cpus)) {
+        snprintf(c->number, sizeof(c->number), "%.3f", c->row.ballast_cpus);
+        c->option[c->options++] = "--cpu-ballast";
+        c->option[c->options++] = c->number;
+    }
+    return 1;
+}
+
+/* ---- running it ---- */
+
+static pp_status spawn(char **argv, struct pp_err *err)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
+                                     0); /* its report is not asked for */
+    int rc = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0)
+        return pp_fail_errno(err, rc, "--prove: starting another run failed");
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return code == 0 || code == 3
+               ? PP_OK
+               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change ended with %d", code);
+}
+
+/* This command line again, with the claim's options behind it: of an option given twice, the last one counts.
+ */
+static pp_status run_again(const struct prove_opts *o, struct claim *c, struct pp_err *err)
+{
+    static const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof",
+                                         "--quiet",    "--force",  "--output"};
+    char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + 3, sizeof(*argv));
+    int n = 0;
+    if (!argv)
+        return pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory for a command line");
+    argv[n++] = (char *)"pipeprobe";
+    for (int i = 0; i < o->argc; i++)
+        argv[n++] = o->argv[i];
+    for (int i = 0; i < c->options; i++)
+        argv[n++] = (char *)c->option[i];
+    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
+        argv[n++] = (char *)always[i];
+    argv[n++] = c->file;
+    pp_status st = spawn(argv, err);
+    free(argv);
+    return st;
+}
+
+static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
+{
+    struct pp_report *after = NULL;
+    size_t stem = strlen(o->recording);
+    if (stem > 7 && strcmp(o->recording + stem - 7, ".sqlite") == 0)
+        stem -= 7;
+    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change,
+             (long long)round + 1);
+    if (!o->quiet)
+        fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change,
+                c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
+    pp_status st = run_again(o, c, err);
+    if (st == PP_OK)
+        st = pp_report_build(c->file, &after, err);
+    if (st == PP_OK)
+        c->rate[round] = after->samples_per_s;
+    if (!o->keep)
+        unlink(c->file);
+    pp_report_free(after);
+    return st;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+static void sum_up(const struct prove_opts *o, struct claim *c)
+{
+    size_t n = (size_t)o->rounds;
+    qsort(c->rate, n, sizeof(c->rate[0]), by_rate);
+    c->row.rounds = n;
+    c->row.measured = (c->rate[(n - 1) / 2] + c->rate[n / 2]) / 2;
+    c->row.measured_low = n > 1 ? c->rate[0] : NAN;
+    c->row.measured_high = n > 1 ? c->rate[n - 1] : NAN;
+    c->row.recording = o->keep ? c->file : NULL;
+}
+
+static pp_status store(const struct prove_opts *o, struct claim *claims, int n, struct pp_err *err)
+{
+    struct pp_proof_row rows[CLAIMS_MAX];
+    for (int i = 0; i < n; i++) {
+        sum_up(o, &claims[i]);
+        rows[i] = claims[i].row;
+    }
+    return pp_proof_write(o->recording, rows, (size_t)n, err);
+}
+
+pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
+{
+    struct pp_report *before = NULL;
+    struct claim *claims = calloc(CLAIMS_MAX, sizeof(*claims));
+    int n = 0;
+    pp_status st = claims ? pp_report_build(o->recording, &before, err)
+                          : pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory");
+    if (st != PP_OK)
+        goto out;
+    n += claim_fix(before, &claims[n]);
+    if (!n && !o->quiet)
+        fputs("proving    no fix: no option of run is predicted to gain 3 %\n", stderr);
+    int with_fix = n;
+    n += claim_headroom(before, &claims[n]);
+    if (n == with_fix && !o->quiet)
+        fprintf(stderr, "proving    no headroom: %s\n",
+                is_streamed(before) ? "a stream's batches cannot be kept"
+                                    : "without a step nothing waits for the input");
+    for (int64_t round = 0; round < o->rounds && st == PP_OK && !o->interrupted(); round++)
+        for (int i = 0; i < n && st == PP_OK && !o->interrupted(); i++)
+            st = run_round(o, &claims[i], round, err);
+    if (o->interrupted()) /* the rounds got no further, and half of them prove nothing */
+        st = PP_OK;
+    else if (st == PP_OK && n)
+        st = store(o, claims, n, err);
+out:
+    pp_report_free(before);
+    free(claims);
+    return st;
+}

@@ -1,0 +1,404 @@
+/* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
+#include "tui/cli/cli.h"
+#include "report/build/build.h"
+#include "tui/cli/run/prove.h"
+#include "tui/cli/run/run_events.h"
+#include "tui/cli/run/run_opts.h"
+#include "tui/cli/run/run_ranks.h"
+#include "tui/cli/run/run_record.h"
+#include "tui/cli/run/run_setup.h"
+#include "tui/cli/run/run_top.h"
+
+#include "collectors/nvtx/nvtx.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+#include "report/render/render.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Ctrl-C: once stops the loader, twice leaves at once ---- */
+
+/* timeout(1), and whoever signals a process and its group, sends what is one request twice: nobody types that
+ * fast. */
+enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
+
+static volatile sig_atomic_t interrupts;
+static int64_t first_interrupt_ns; /* the handler's own; each signal that it catches is blocked in it */
+static _Atomic(struct pp_loader *)
+    running; /* what the handler stops; set while pp_loader_run may be entered */
+
+static void on_signal(int sig)
+{
+    static const char again[] =
+        "\npipeprobe run: stopped again: leaving at once; what was committed is in the file, the rest is recovered when it is opened\n";
+    struct timespec now;
+    (void)sig;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (interrupts && now_ns - first_interrupt_ns < SAME_REQUEST_NS)
+        return;
+    if (interrupts++) {
+        ssize_t n = write(STDERR_FILENO, again, sizeof(again) - 1);
+        (void)n;
+        _exit(130);
+    }
+    first_interrupt_ns = now_ns;
+    struct pp_loader *l = atomic_load_explicit(&running, memory_order_acquire);
+    if (l)
+        pp_loader_stop(l);
+}
+
+static int interrupted(void)
+{
+    return interrupts != 0;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&sa.sa_mask);
+    sigaddset(&sa.sa_mask, SIGINT);
+    sigaddset(&sa.sa_mask, SIGTERM);
+    sigaddset(&sa.sa_mask, SIGHUP);
+    interrupts = 0;
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error to report, not an end */
+}
+
+/* ---- notes on stderr ---- */
+
+static void note_choice(char *buf, size_t size, const char *what, uint64_t value, const char *why)
+{
+    if (why[0])
+        snprintf(buf, size, "%s %llu (%s)", what, (unsigned long long)value, why);
+    else
+        snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
+}
+
+static void say_what_was_chosen(const struct run_opts *o, const struct run_parts *p,
+                                const struct run_record *rec)
+{
+    const struct pp_loader_opts *l = &p->loader;
+    char text[256], t[32], a[160], b[160], c[160];
+    struct pp_device_info dev;
+    const char *warning;
+    if (o->quiet)
+        return;
+    pp_dataset_describe(p->dataset, text, sizeof(text));
+    fprintf(stderr, "dataset    %s (opened in %s)\n", text,
+            pp_text_duration(t, sizeof(t), (double)p->open_ns));
+    for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
+        fprintf(stderr, "warning    %s\n", warning);
+    note_choice(a, sizeof(a), "workers", (uint64_t)l->workers, p->chosen[0]);
+    note_choice(b, sizeof(b), "batch size", l->batch_size, p->chosen[1]);
+    note_choice(c, sizeof(c), "prefetch", (uint64_t)l->prefetch, p->chosen[2]);
+    fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
+            pp_text_bytes(t, sizeof(t),
+                          ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
+                              (double)p->row_bytes));
+    if (p->transform)
+        fprintf(stderr, "transform  %s, %s%s\n",
+                pp_transform_text(p->delivered ? p->delivered : p->transform),
+                pp_dtype_name((enum pp_dtype)o->dtype),
+                p->delivered ? "; copied as u8 and normalised on the device" : "");
+    if (l->streaming)
+        fprintf(
+            stderr,
+            "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+            "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
+            l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer,
+            (unsigned long long)l->shuffle_buffer);
+    else
+        fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n",
+                pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed,
+                (long long)o->rank, (long long)o->world_size);
+    if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
+        fprintf(stderr,
+                "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
+                (unsigned long long)l->batch_size,
+                pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
+    pp_device_info(p->device, &dev);
+    fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
+    if (dev.passed_over)
+        fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
+    if (rec && rec->gpu)
+        fprintf(stderr, "GPU        activity %s\n", pp_gpu_activity(rec->gpu));
+    if (l->step == PP_STEP_NONE)
+        fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
+    else
+        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step),
+                pp_text_duration(t, sizeof(t), (double)l->step_ns));
+    if (o->collective)
+        fprintf(stderr,
+                "collective %lld ranks meet after each step at %s; one that does not come is waited for %s\n",
+                (long long)o->world_size, o->collective,
+                pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
+    fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off",
+            l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
+}
+
+/* ---- parts of a run ---- */
+
+static char *join_command_line(int argc, char **argv)
+{
+    size_t n = sizeof("pipeprobe");
+    for (int i = 0; i < argc; i++)
+        n += strlen(argv[i]) + 1;
+    char *line = malloc(n), *at = line;
+    if (!line)
+        return NULL;
+    at = stpcpy(at, "pipeprobe");
+    for (int i = 0; i < argc; i++) {
+        *at++ = ' ';
+        at = stpcpy(at, argv[i]);
+    }
+    return line;
+}
+
+/* Without a recording there is no report: the few numbers the loader itself knows. */
+static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
+                            const struct pp_loader_result *r)
+{
+    char rate[32];
+    if (!o->json) {
+        printf("%s samples/s (%llu samples in %llu batches, %llu errors; nothing recorded)\n",
+               pp_text_rate(rate, sizeof(rate), pp_loader_rate(r)), (unsigned long long)r->samples,
+               (unsigned long long)r->batches, (unsigned long long)r->errors);
+        return fflush(stdout) == 0 ? 0 : -1;
+    }
+    struct pp_json j;
+    pp_json_begin(&j, stdout, 2);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.unrecorded/1");
+    pp_json_key(&j, "samples_per_s"), pp_json_num(&j, pp_loader_rate(r));
+    pp_json_key(&j, "samples"), pp_json_uint(&j, r->samples);
+    pp_json_key(&j, "batches"), pp_json_uint(&j, r->batches);
+    pp_json_key(&j, "errors"), pp_json_uint(&j, r->errors);
+    pp_json_key(&j, "workers"), pp_json_int(&j, p->loader.workers);
+    pp_json_key(&j, "allocations_warm"), pp_json_uint(&j, r->allocations_warm);
+    pp_json_key(&j, "slot_bytes"), pp_json_uint(&j, r->slot_bytes);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
+{
+    struct pp_report *report = NULL;
+    pp_status st = pp_report_build(path, &report, err);
+    if (st == PP_OK) {
+        *exit_code = pp_report_exit_code(report);
+        errno = 0;
+        int rc = o->json ? pp_render_json(report, stdout)
+                         : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout),
+                                          pp_cli_columns(stdout));
+        if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
+            st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
+                         path);
+    }
+    pp_report_free(report);
+    return st;
+}
+
+static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
+                            const struct pp_loader_result *r, struct pp_err *err)
+{
+    struct pp_loader_state s = p->state;
+    s.epoch = r->epoch;
+    s.consumed = r->position;
+    s.shard = r->cursor.shard;
+    s.offset = r->cursor.offset;
+    s.number = r->cursor.number;
+    return pp_state_save(o->save_state, &s, err);
+}
+
+static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result,
+                            struct pp_err *err)
+{
+    struct pp_loader *loader = NULL;
+    pp_status st = pp_loader_create(&p->loader, &loader, err);
+    if (st != PP_OK)
+        return st;
+    atomic_store_explicit(&running, loader, memory_order_release);
+    if (interrupted())
+        pp_loader_stop(loader); /* the signal came before the handler could see the loader */
+    run_record_follow(rec, loader);
+    st = pp_loader_run(loader, result, err);
+    run_record_follow(rec, NULL);
+    atomic_store_explicit(&running, NULL, memory_order_release);
+    pp_loader_destroy(loader);
+    return st;
+}
+
+/* What the user asked to have besides the report. */
+static pp_status extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
+                        const struct pp_loader_result *r, struct pp_err *err)
+{
+    size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
+    /* A loader that never began stands nowhere: a state saved before stays as it is. */
+    pp_status st = o->save_state && r->start_ns ? save_state(o, p, r, err) : PP_OK;
+    if (st == PP_OK && o->list_delivered)
+        st = run_events_list(ev, n, o->list_delivered, err);
+    if (st == PP_OK && o->digest)
+        fprintf(o->json ? stderr : stdout, "digest %016llx of %zu batches\n",
+                (unsigned long long)run_events_digest(ev, n), n);
+    return st;
+}
+
+static int list_faults(void)
+{
+    const char *name, *args, *help;
+    char spec[80];
+    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++) {
+        snprintf(spec, sizeof(spec), "%s%s%s", name, args[0] ? "=" : "", args);
+        printf("%s\n    %s\n", spec, help);
+    }
+    return 0;
+}
+
+/* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
+ * a mistyped option. */
+static int could_not_measure(const struct pp_err *err)
+{
+    pp_cli_fail(&pp_cmd_run, err);
+    return 4;
+}
+
+static pp_status prove(const struct run_opts *o, int argc, char **argv, const char *recording,
+                       struct pp_err *err)
+{
+    return pp_prove(&(struct prove_opts){.argc = argc,
+                                         .argv = argv,
+                                         .recording = recording,
+                                         .rounds = o->prove_rounds,
+                                         .keep = o->keep_proof,
+                                         .quiet = o->quiet,
+                                         .interrupted = interrupted},
+                    err);
+}
+
+static int run_main(int argc, char **argv)
+{
+    uint64_t started_ns = pp_now_ns();
+    struct run_opts o = {0};
+    struct pp_opt_set set = {.table = run_opt_table, .fields = &o};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    char *command_line = join_command_line(argc, argv);
+    struct run_parts parts = {0};
+    struct run_record rec = {0};
+    struct run_events events = {0};
+    struct pp_loader_result result = {0};
+    struct pp_err err, end_err;
+    pid_t top = 0;
+    int n_operands = 0, code;
+    pp_status st, run_st, end_st = PP_OK;
+
+    pp_err_clear(&err);
+    if (!operands || !command_line) {
+        code = pp_cli_fail(&pp_cmd_run, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
+        goto out;
+    }
+    if ((code = pp_cli_parse(&pp_cmd_run, &set, argc, argv, operands, &n_operands)) >= 0)
+        goto out;
+    if (o.inject.n == 1 && !strcmp(o.inject.item[0], "list")) {
+        code = list_faults();
+        goto out;
+    }
+    st = run_opts_check(&o, &set, n_operands, &err);
+    if (st == PP_OK && o.ranks > 1) {
+        code = run_ranks(argc, argv, &o, &set);
+        goto out;
+    }
+    catch_signals();
+    pp_progress_begin(&events.progress, o.quiet);
+    if (st == PP_OK && o.record)
+        st = run_record_name(&rec, &o, &err);
+    if (st == PP_OK)
+        st = run_parts_make(&parts, &o, &set, operands[0], &events.progress, interrupted, &err);
+    if (st == PP_OK && o.record)
+        st = run_record_begin(&rec, &o, &set, &parts, o.synthetic ? o.synthetic : operands[0], command_line,
+                              started_ns, &err);
+    if (st != PP_OK) {
+        code = pp_cli_fail(&pp_cmd_run, &err);
+        goto out;
+    }
+    pp_nvtx_start(); /* before the threads that record */
+    say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
+    if (o.top && run_top_start(rec.path, &top, &err) != PP_OK) {
+        code = pp_cli_fail(&pp_cmd_run, &err);
+        goto out;
+    }
+    if (o.top)
+        pp_progress_begin(&events.progress, 1); /* the screen is the dashboard's */
+
+    events.store = rec.store;
+    events.collective = o.collective;
+    events.quiet = o.quiet;
+    events.max_ns = parts.loader.max_ns;
+    events.max_steps = parts.loader.max_steps;
+    events.has_step = parts.loader.step != PP_STEP_NONE;
+    events.keep_digests = o.digest;
+    events.keep_indexes = o.list_delivered != NULL;
+    events.row_bytes = parts.row_bytes;
+    run_events_connect(&events, &parts.loader.events);
+    parts.loader.session = rec.session;
+    run_st = run_loader(&parts, &rec, &result, &err);
+    pp_progress_clear(&events.progress);
+    if (o.record)
+        end_st = run_record_end(&rec, &result,
+                                run_st != PP_OK ? "failed"
+                                : interrupted() ? "interrupted"
+                                                : "finished",
+                                &end_err);
+    run_top_wait(top);
+
+    code = 0;
+    if (run_st != PP_OK)
+        code = could_not_measure(&err);
+    if (end_st != PP_OK)
+        code = could_not_measure(&end_err);
+    st = o.prove && code == 0 && !interrupted() ? prove(&o, argc, argv, rec.path, &err) : PP_OK;
+    if (st != PP_OK)
+        code = could_not_measure(&err);
+    st = o.record && rec.store && pp_store_lost(rec.store)
+             ? PP_OK /* there is nothing to report on, as was said */
+         : o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
+         : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK
+                                                      : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    if (interrupted())
+        code = 130;
+    if (st == PP_OK)
+        st = extras(&o, &parts, &events, &result, &err);
+    if (st != PP_OK)
+        code = could_not_measure(&err);
+out:
+    run_record_free(&rec);
+    run_parts_free(&parts);
+    run_events_free(&events);
+    free(command_line);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_run = {
+    .name = "run",
+    .summary = "run an instrumented loader against your data and say what bounds it",
+    .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
+    .opts = run_opt_table,
+    .notes = "DATASET is a directory of images (class = directory), tar shards\n"
+             "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
+             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+             "4 could not measure, 130 interrupted.",
+    .examples = {"pipeprobe run ~/imagenet/train",
+                 "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
+    .run = run_main,
+};

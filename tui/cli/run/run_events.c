@@ -1,0 +1,169 @@
+#include "tui/cli/run/run_events.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define LINE_EVERY_NS 200000000u
+
+static void on_error(void *ctx, const struct pp_loader_error *e)
+{
+    struct run_events *ev = ctx;
+    atomic_fetch_add_explicit(&ev->errors, 1, memory_order_relaxed);
+    if (ev->store)
+        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = e->t_ns,
+                                                           .thread = e->thread,
+                                                           .batch = e->batch,
+                                                           .sample = e->sample,
+                                                           .path = e->path,
+                                                           .kind = e->kind,
+                                                           .action = e->action,
+                                                           .reason = e->reason});
+}
+
+/* What changes how the run goes on is among the errors of the file too, as what opening the data set met is.
+ */
+static void on_note(void *ctx, const char *text)
+{
+    struct run_events *ev = ctx;
+    pp_progress_clear(&ev->progress);
+    if (!ev->quiet)
+        fprintf(stderr, "note       %s\n", text);
+    if (ev->store)
+        pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(),
+                                                           .batch = PP_NO_BATCH,
+                                                           .sample = PP_NO_SAMPLE,
+                                                           .path = ev->collective,
+                                                           .kind = "warning",
+                                                           .action = "noted",
+                                                           .reason = text});
+}
+
+/* XProf's words for the exposed wait so far. */
+static const char *so_far(double share)
+{
+    return share >= 0.20   ? "highly input-bound so far"
+           : share >= 0.05 ? "moderately input-bound so far"
+                           : "not input-bound so far";
+}
+
+static int on_tick(void *ctx, const struct pp_loader_progress *p)
+{
+    struct run_events *ev = ctx;
+    if (!ev->progress.on || p->elapsed_ns < ev->next_line_ns)
+        return 0;
+    ev->next_line_ns = p->elapsed_ns + LINE_EVERY_NS;
+    char rate[32], wait[96] = "", eta[32] = "?", errors[48] = "";
+    double elapsed = (double)p->elapsed_ns, share = elapsed > 0 ? (double)p->wait_ns / elapsed : 0;
+    uint64_t n_errors = atomic_load_explicit(&ev->errors, memory_order_relaxed);
+    double left = ev->max_ns ? (double)ev->max_ns - elapsed : -1;
+    if (ev->max_steps && p->batches) {
+        double by_steps = elapsed / (double)p->batches * (double)(ev->max_steps - p->batches);
+        left = left < 0 || by_steps < left ? by_steps : left;
+    }
+    if (left >= 0)
+        pp_text_duration(eta, sizeof(eta), left);
+    if (ev->has_step)
+        snprintf(wait, sizeof(wait), "  data wait %.0f %%, %s", share * 100, so_far(share));
+    if (n_errors)
+        snprintf(errors, sizeof(errors), "  %llu errors", (unsigned long long)n_errors);
+    pp_text_rate(rate, sizeof(rate), (double)p->samples / elapsed * 1e9);
+    pp_progress_line(&ev->progress, "%s samples/s  epoch %llu  batch %llu%s%s  ETA %s", rate,
+                     (unsigned long long)p->epoch, (unsigned long long)p->batches, wait, errors, eta);
+    return 0;
+}
+
+/* Makes room for n more items of size bytes; 0 when there is no memory. */
+static int room(void **items, size_t *cap, size_t used, size_t n, size_t size)
+{
+    if (used + n <= *cap)
+        return 1;
+    size_t want = (used + n) * 2;
+    void *p = realloc(*items, want * size);
+    if (!p)
+        return 0;
+    *items = p;
+    *cap = want;
+    return 1;
+}
+
+static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
+                       const uint64_t *indexes, size_t samples)
+{
+    struct run_events *ev = ctx;
+    (void)epoch;
+    size_t n = ev->keep_indexes ? samples : 0;
+    if (ev->out_of_memory ||
+        !room((void **)&ev->deliveries, &ev->cap_batches, ev->n_batches, 1, sizeof(*ev->deliveries)) ||
+        !room((void **)&ev->indexes, &ev->cap_indexes, ev->n_indexes, n, sizeof(*ev->indexes))) {
+        ev->out_of_memory = 1;
+        return;
+    }
+    struct run_delivery *d = &ev->deliveries[ev->n_batches++];
+    *d = (struct run_delivery){.batch = batch, .first_index = ev->n_indexes, .samples = n};
+    if (ev->keep_digests)
+        d->digest = XXH3_64bits(data, samples * ev->row_bytes) ^
+                    XXH3_64bits_withSeed(labels, samples * sizeof(*labels), 1) ^
+                    XXH3_64bits_withSeed(indexes, samples * sizeof(*indexes), 2);
+    if (n)
+        memcpy(ev->indexes + ev->n_indexes, indexes, n * sizeof(*indexes));
+    ev->n_indexes += n;
+}
+
+void run_events_connect(struct run_events *ev, struct pp_loader_events *out)
+{
+    *out = (struct pp_loader_events){.ctx = ev,
+                                     .error = on_error,
+                                     .tick = on_tick,
+                                     .note = on_note,
+                                     .deliver = ev->keep_digests || ev->keep_indexes ? on_deliver : NULL};
+}
+
+static int by_batch(const void *a, const void *b)
+{
+    const struct run_delivery *x = a, *y = b;
+    return x->batch < y->batch ? -1 : x->batch > y->batch;
+}
+
+uint64_t run_events_digest(struct run_events *ev, size_t n)
+{
+    XXH3_state_t *state = XXH3_createState();
+    uint64_t digest = 0;
+    if (!state)
+        return 0;
+    XXH3_64bits_reset(state);
+    qsort(ev->deliveries, n, sizeof(*ev->deliveries), by_batch);
+    for (size_t i = 0; i < n; i++)
+        XXH3_64bits_update(state, &ev->deliveries[i].digest, sizeof(ev->deliveries[i].digest));
+    digest = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return digest;
+}
+
+pp_status run_events_list(const struct run_events *ev, size_t n, const char *path, struct pp_err *err)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return pp_fail_errno(err, errno, "--list-delivered: opening %s failed", path);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < ev->deliveries[i].samples; k++)
+            fprintf(f, "%llu\t%llu\n", (unsigned long long)ev->deliveries[i].batch,
+                    (unsigned long long)ev->indexes[ev->deliveries[i].first_index + k]);
+    int failed = ferror(f);
+    if (fclose(f) != 0 || failed)
+        return pp_fail_errno(err, errno, "--list-delivered: writing %s failed", path);
+    if (ev->out_of_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "--list-delivered: memory ran out; %s is incomplete", path);
+    return PP_OK;
+}
+
+void run_events_free(struct run_events *ev)
+{
+    free(ev->deliveries);
+    free(ev->indexes);
+}

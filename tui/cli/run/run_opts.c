@@ -1,0 +1,350 @@
+#include "tui/cli/run/run_opts.h"
+
+#include "probe/base/err.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/run/run_fits.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct pp_opt_choice sampler_choices[] = {
+    {"sequential", "dataset order"},
+    {"random", "a new permutation every epoch, in O(1) memory"},
+    {"torch", "exactly the order of PyTorch's DistributedSampler"},
+    {"weighted", "with replacement, by --weights"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice dtype_choices[] = {
+    {"f32", "float32 NCHW"},
+    {"f16", "float16 NCHW"},
+    {"u8", "uint8 NHWC, not normalised"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice wire_choices[] = {
+    {"dtype", "as they are delivered"},
+    {"u8", "bytes, normalised on the device: a quarter of f32 to copy"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice on_error_choices[] = {
+    {"skip", "leave the sample out"},
+    {"substitute", "take the next sample instead"},
+    {"fail", "end the run"},
+    {NULL, NULL},
+};
+/* In the order of enum pp_detail. */
+static const struct pp_opt_choice detail_choices[] = {
+    {"sample", "every span"},
+    {"batch", "per-sample spans summed up per batch"},
+    {"rollup", "all but the trainer's summed up per phase"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice step_choices[] = {
+    {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
+    {"none", "no step: how fast could this data go"},
+    {"sleep", "a GPU stand-in: takes --step-ms and no CPU"},
+    {"spin", "takes --step-ms of CPU time"},
+    {"cuda", "a kernel that keeps the GPU busy for --step-ms"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice device_choices[] = {
+    {"auto", "cuda when a device is usable, else host"},
+    {"host", "a link of stated bandwidth that stands in for a GPU"},
+    {"cuda", "an NVIDIA GPU"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice h2d_choices[] = {
+    {"async", "copies overlap the step"},
+    {"sync", "copy and step take turns, as with a blocking copy"},
+    {NULL, NULL},
+};
+static const struct pp_opt_choice color_choices[] = {
+    {"auto", "when stdout is a terminal"},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+
+#define AT(field) offsetof(struct run_opts, field)
+#define MANY 9e15
+#define STEP_MS_LEAST 0.001
+#define STEP_MS_MOST 1e7
+
+/* clang-format off */
+const struct pp_opt run_opt_table[] = {
+    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data",
+     .help = "made-up images instead of DATASET: n=10000,size=500x375,read=2ms"},
+    {.name = "stream", .type = PP_OPT_FLAG, .offset = AT(stream), .dflt = "0",
+     .help = "tar shards: read in order, shuffle in a buffer"},
+    {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = AT(shuffle_buffer), .min = 0,
+     .max = 1e8, .arg = "N", .dflt = "1000",
+     .help = "samples held back for shuffling (--stream)"},
+    {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(shuffle_shards), .dflt = "1",
+     .help = "shuffle the shards' order too (--stream)"},
+    {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR",
+     .help = "where shard indexes are kept (default: beside them)"},
+    {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9,
+     .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
+    {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4,
+     .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+    {.name = "exif-rotate", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(exif_rotate), .dflt = "0",
+     .help = "apply EXIF orientation (PIL and torchvision do not)"},
+
+    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
+     .arg = "N", .dflt = "auto", .has_auto = 1,
+     .group = "Loader", .help = "decoding threads (auto: usable CPUs)"},
+    {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
+     .arg = "N", .dflt = "auto", .has_auto = 1,
+     .help = "samples per batch (auto: 64, less for less data)"},
+    {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
+     .dflt = "auto", .has_auto = 1,
+     .help = "batches in flight per worker (auto: 2, as memory allows)"},
+    {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
+     .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
+    {.name = "dtype", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices,
+     .arg = "f32|f16|u8", .dflt = "f32", .help = "of the batches"},
+    {.name = "wire", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(wire), .choices = wire_choices,
+     .arg = "dtype|u8", .dflt = "dtype", .help = "what of the batches is copied to the device"},
+    {.name = "out-of-order", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(out_of_order), .dflt = "0",
+     .help = "deliver batches as they are finished"},
+    {.name = "drop-last", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0",
+     .help = "drop the short last batch (and the ranks' padding)"},
+
+    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
+     .arg = "KIND", .dflt = "random", .group = "Order",
+     .help = "sequential, random, torch or weighted"},
+    {.name = "weights", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
+     .help = "one weight per line, for --sampler weighted"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
+     .help = "of order and augmentation"},
+    {.name = "rank", .advanced = 1, .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R",
+     .dflt = "0", .help = "this rank of --world-size"},
+    {.name = "world-size", .advanced = 1, .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6,
+     .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
+    {.name = "ranks", .advanced = 1, .type = PP_OPT_INT, .offset = AT(ranks), .min = 1, .max = 64, .arg = "N",
+     .dflt = "1", .help = "start that many here, into NAME.rank0.sqlite, ..."},
+    {.name = "collective", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(collective), .arg = "FILE",
+     .help = "meet the other ranks after each step; a file all share"},
+    {.name = "collective-limit", .advanced = 1, .type = PP_OPT_DURATION, .offset = AT(collective_limit_ns),
+     .arg = "TIME", .dflt = "60s", .help = "how long a rank that does not come is waited for"},
+
+    {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
+     .group = "End of the run",
+     .help = "30s (the default without --steps or --epochs), 2m, 1h"},
+    {.name = "steps", .type = PP_OPT_INT, .offset = AT(steps), .min = 1, .max = MANY, .arg = "N",
+     .help = "stop after N batches"},
+    {.name = "epochs", .type = PP_OPT_INT, .offset = AT(epochs), .min = 1, .max = 65535, .arg = "N",
+     .help = "stop after epoch N"},
+    {.name = "warmup", .advanced = 1, .type = PP_OPT_INT, .offset = AT(warmup), .min = 0, .max = MANY,
+     .arg = "N", .dflt = "auto", .has_auto = 1,
+     .help = "batches kept apart (auto: one filling of the prefetch)"},
+    {.name = "save-state", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(save_state), .arg = "FILE",
+     .help = "write where the run stands at its end"},
+    {.name = "resume", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(resume), .arg = "FILE",
+     .help = "go on from there"},
+    {.name = "resume-cursor", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(resume_cursor), .dflt = "0",
+     .help = "--stream: from its shard and offset, not through the epoch"},
+
+    {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = STEP_MS_LEAST,
+     .max = STEP_MS_MOST, .arg = "MS", .group = "Trainer and device",
+     .help = "what your GPU takes per batch, without waiting"},
+    {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step),
+     .length_offset = AT(step_length_ns), .choices = step_choices, .arg = "KIND", .dflt = "auto",
+     .help = "none, sleep, spin or cuda; cuda:20ms gives its length too"},
+    {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices,
+     .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
+    {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001,
+     .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
+    {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0",
+     .help = "ordinary memory: every copy bounces"},
+    {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices,
+     .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
+    {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1,
+     .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
+    {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step),
+     .dflt = "0", .help = "wait for the device after every step"},
+    {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1",
+     .help = "CUDA: record what the GPU does, through CUPTI"},
+
+    {.name = "cached-batches", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(cached_batches), .dflt = "0",
+     .help = "batches once made are delivered again: input is free"},
+    {.name = "cpu-ballast", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(cpu_ballast), .min = 0,
+     .max = 1024, .arg = "CPUS", .dflt = "0", .help = "take as much CPU meanwhile as the input would"},
+
+    {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT",
+     .group = "Faults made on purpose",
+     .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
+
+    {.name = "on-error", .type = PP_OPT_CHOICE, .offset = AT(on_error), .choices = on_error_choices,
+     .arg = "POLICY", .dflt = "skip", .group = "Errors",
+     .help = "skip, substitute or fail, for a sample that cannot be used"},
+    {.name = "retries", .advanced = 1, .type = PP_OPT_INT, .offset = AT(retries), .min = 0, .max = 100,
+     .arg = "N", .dflt = "3", .help = "of a read that failed with EIO or ESTALE"},
+    {.name = "retry-backoff-ms", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(retry_backoff_ms),
+     .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "before the first retry; doubles"},
+
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .group = "Output",
+     .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
+     .help = "replace FILE"},
+    {.name = "record", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(record), .dflt = "1",
+     .help = "--no-record: throughput only, no file"},
+    {.name = "max-rows", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_rows), .arg = "N",
+     .help = "plain span rows in FILE (default 5M)"},
+    {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices,
+     .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
+    {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N",
+     .help = "limit of FILE, 1MiB at least; near it details go first"},
+    {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0",
+     .help = "run the best option, and with input free, too"},
+    {.name = "prove-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(prove_rounds), .min = 1,
+     .max = 100, .arg = "N", .dflt = "1", .help = "of the proving runs; from 2 on their spread is known"},
+    {.name = "keep-proof", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(keep_proof), .dflt = "0",
+     .help = "keep the proving runs' own recordings, beside FILE"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0",
+     .help = "the report as JSON on stdout"},
+    {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0",
+     .help = "print a digest of every batch delivered"},
+    {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered),
+     .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
+    {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0",
+     .help = "show the run live; q leaves the display, the run goes on"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
+     .help = "no progress, no notes on stderr"},
+    {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices,
+     .arg = "WHEN", .dflt = "auto", .help = "auto, always or never"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name)
+{
+    for (int i = 0; set->table[i].name; i++)
+        if (!strcmp(set->table[i].name, name))
+            return (enum pp_opt_source)set->source[i];
+    return PP_OPT_DEFAULT;
+}
+
+int run_opt_given(const struct pp_opt_set *set, const char *name)
+{
+    return run_opt_source(set, name) != PP_OPT_DEFAULT;
+}
+
+/* A file that is written when the run has ended: a name that cannot be written must not cost the run first.
+ */
+static pp_status check_destination(const char *option, const char *path, struct pp_err *err)
+{
+    char copy[PATH_MAX];
+    struct stat info;
+    if (!path)
+        return PP_OK;
+    if (strlen(path) >= sizeof(copy))
+        return pp_fail(err, PP_E_USAGE, "--%s: the name is too long (%zu bytes)", option, strlen(path));
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return pp_fail(err, PP_E_USAGE, "--%s: %s is a directory; name a file in it", option, path);
+    const char *dir = dirname(strcpy(copy, path));
+    if (access(dir, W_OK | X_OK) != 0)
+        return pp_fail_errno(err, errno, "--%s: %s cannot be written: directory %s", option, path, dir);
+    return PP_OK;
+}
+
+/* --step KIND:TIME is --step KIND --step-ms TIME. */
+static pp_status take_step_length(struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
+{
+    double ms = (double)o->step_length_ns / 1e6;
+    if (!o->step_length_ns)
+        return PP_OK;
+    if (run_opt_given(set, "step-ms") && o->step_ms != ms)
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms and --step-ms %g give two lengths; leave out one",
+                       step_choices[o->step].name, ms, o->step_ms);
+    if (!(ms >= STEP_MS_LEAST && ms <= STEP_MS_MOST))
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms is out of range; allowed are %gms to %gms",
+                       step_choices[o->step].name, ms, STEP_MS_LEAST, STEP_MS_MOST);
+    o->step_ms = ms;
+    return PP_OK;
+}
+
+pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
+{
+    pp_status st = take_step_length(o, set, err);
+    if (st != PP_OK)
+        return st;
+    if (!operands && !o->synthetic)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "which DATASET? Give a directory of images, tar shards, a token file, or --synthetic SPEC");
+    if (operands && o->synthetic)
+        return pp_fail(err, PP_E_USAGE, "--synthetic takes the place of DATASET; leave out one of the two");
+    if (operands > 1)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "one DATASET at a time, %d were given; shards are given as a range: 'shard-{000000..000009}.tar'",
+            operands);
+    if (o->rank >= o->world_size && o->ranks < 2)
+        return pp_fail(err, PP_E_USAGE, "--rank %lld: ranks of a world of %lld are numbered 0 to %lld",
+                       (long long)o->rank, (long long)o->world_size, (long long)o->world_size - 1);
+    if (o->collective && o->world_size < 2 && o->ranks < 2)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--collective %s: a run of one rank has nobody to wait for; give each process its --rank, and all the same --world-size",
+            o->collective);
+    if (o->collective && o->prove)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--prove runs this rank alone, and --collective makes it wait for others; leave out one of the two");
+    if (o->token_bytes == 3)
+        return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
+    if (o->step != RUN_STEP_AUTO && o->step != RUN_STEP_NONE && !(o->step_ms > 0))
+        return pp_fail(err, PP_E_USAGE, "--step %s needs its length: for example --step %s:20ms",
+                       step_choices[o->step].name, step_choices[o->step].name);
+    if (o->step == RUN_STEP_NONE && o->step_ms > 0)
+        return pp_fail(err, PP_E_USAGE, "--step none has no length; leave out --step-ms or use --step sleep");
+    if (o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host");
+    if (o->stream && run_opt_given(set, "sampler"))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
+    if (o->resume_cursor && !(o->stream && o->resume))
+        return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
+    if ((o->sampler == 3) != (o->weights != NULL))
+        return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_bytes && o->max_bytes < 1 << 20)
+        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
+    if (!o->record && o->prove)
+        return pp_fail(err, PP_E_USAGE, "--prove needs a recording to predict from: leave out --no-record");
+    if (o->prove && (o->save_state || o->list_delivered))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out");
+    if (o->cached_batches && (o->save_state || o->list_delivered || o->digest))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--cached-batches delivers the same samples again: --save-state, --list-delivered and --digest would not say which; leave them out");
+    if (o->prove && (o->cached_batches || o->cpu_ballast > 0))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--prove makes the run with free input itself: leave out --cached-batches and --cpu-ballast");
+    if (!o->record && (o->output || o->force))
+        return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
+    if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--top needs a terminal; leave it out, and look from another one with 'pipeprobe top FILE'");
+    if (o->top && !o->record)
+        return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
+    if (run_opt_given(set, "duration") && o->duration_ns == 0)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
+    st = run_fits_one_another(set, err);
+    if (st == PP_OK)
+        st = check_destination("save-state", o->save_state, err);
+    return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;
+}

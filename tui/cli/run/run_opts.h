@@ -1,0 +1,62 @@
+/* tui/cli/run/run_opts.h: what `pipeprobe run` can be asked for, as one table. */
+#ifndef PP_TUI_CLI_RUN_RUN_OPTS_H
+#define PP_TUI_CLI_RUN_RUN_OPTS_H
+
+#include "probe/base/opts.h"
+
+enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
+enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
+enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
+
+struct run_opts {
+    /* data */
+    const char *synthetic, *index_dir;
+    int stream, shuffle_shards, exif_rotate;
+    int64_t shuffle_buffer, window, token_bytes;
+    /* loader */
+    int64_t workers, batch_size, prefetch; /* -1: choose */
+    int out_of_order, drop_last, dtype, wire;
+    const char *transform;
+    /* order */
+    int sampler;
+    const char *weights;
+    int64_t seed, rank, world_size, ranks;
+    const char *collective;
+    uint64_t collective_limit_ns;
+    /* end */
+    uint64_t duration_ns;
+    int64_t steps, epochs, warmup;
+    const char *save_state, *resume;
+    int resume_cursor;
+    /* errors */
+    int on_error;
+    int64_t retries;
+    double retry_backoff_ms;
+    /* trainer and device */
+    int step;
+    uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */
+    double step_ms, link_gbps;
+    int device, h2d; /* h2d 1: sync */
+    int pageable, sync_every_step, gpu_activity;
+    int64_t copy_buffers;
+    int cached_batches;
+    double cpu_ballast;
+    struct pp_opt_list inject;
+    /* output */
+    const char *output, *list_delivered;
+    int force, record, prove, keep_proof, json, top, quiet, color, digest;
+    uint64_t ring_spans, max_rows, max_bytes;
+    int64_t prove_rounds;
+    int detail; /* enum pp_detail */
+};
+
+extern const struct pp_opt run_opt_table[];
+
+/* Where the value of option name came from. */
+enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name);
+/* Whether the user said something about it (flag, environment or config file). */
+int run_opt_given(const struct pp_opt_set *set, const char *name);
+/* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
+pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
+
+#endif

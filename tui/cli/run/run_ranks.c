@@ -1,0 +1,282 @@
+#include "tui/cli/run/run_ranks.h"
+
+#include "collectors/system/environment.h"
+#include "probe/base/err.h"
+#include "report/build/build.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/run/ranks_render.h"
+#include "tui/cli/recording_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { RANKS_MAX = 64 };
+
+struct rank {
+    pid_t pid;
+    char file[PATH_MAX + 32];
+    FILE *words; /* its standard error; NULL: rank 0's is ours */
+};
+
+struct crew {
+    const struct run_opts *o;
+    struct rank rank[RANKS_MAX];
+    struct rank_result result[RANKS_MAX];
+    int n;
+    char meeting[PATH_MAX], workers[16];
+};
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t stopped, n_pids;
+static volatile pid_t pids[RANKS_MAX];
+
+/* What a terminal sends (Ctrl-C, its end) reaches the ranks by itself; twice would make them leave without
+ * finishing their files. */
+static void on_signal(int sig)
+{
+    stopped = 1;
+    for (int i = 0; sig == SIGTERM && i < n_pids; i++)
+        kill(pids[i], SIGTERM);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+}
+
+/* ---- what each rank is told ---- */
+
+/* What a rank is told by us, or what all ranks would write to. */
+static pp_status check(const struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
+{
+    static const char *const clash[] = {"rank", "world-size", "save-state", "resume", "list-delivered"};
+    for (size_t i = 0; i < sizeof(clash) / sizeof(*clash); i++)
+        if (run_opt_given(set, clash[i]))
+            return pp_fail(err, PP_E_USAGE,
+                           "--%s is one rank's, and --ranks %lld starts them all; leave out one of the two",
+                           clash[i], (long long)o->ranks);
+    if (!o->record || o->prove || o->top || o->digest)
+        return pp_fail(err, PP_E_USAGE, "--ranks records every rank into a file of its own: leave out %s",
+                       !o->record ? "--no-record"
+                       : o->prove ? "--prove"
+                       : o->top   ? "--top"
+                                  : "--digest");
+    return PP_OK;
+}
+
+/* STEM.rank0.sqlite, ... */
+static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err)
+{
+    char as_given[PATH_MAX];
+    pp_status st = PP_OK;
+    for (int r = 0; st == PP_OK && r < k->n; r++) {
+        snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);
+        st = pp_recording_name(k->rank[r].file, k->o->force, as_given, sizeof(as_given), err);
+    }
+    return st;
+}
+
+/* Without a name, and of the same second as others, they are STEM-2.rank0.sqlite, ... */
+static pp_status choose_names(struct crew *k, struct pp_err *err)
+{
+    char path[PATH_MAX], stem[PATH_MAX + 16];
+    pp_status st = pp_recording_name(k->o->output, 1, path, sizeof(path), err);
+    size_t length = strlen(path);
+    if (st != PP_OK)
+        return st;
+    if (length > 7 && strcmp(path + length - 7, ".sqlite") == 0)
+        path[length - 7] = '\0';
+    st = name_files(k, path, err);
+    for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
+        snprintf(stem, sizeof(stem), "%s-%d", path, i);
+        st = name_files(k, stem, err);
+    }
+    return st;
+}
+
+/* Names; CPUs that all ranks share; and where they meet. */
+static pp_status prepare(struct crew *k, struct pp_err *err)
+{
+    struct pp_cpus cpus;
+    pp_status st = choose_names(k, err);
+    pp_cpus_read(&cpus);
+    snprintf(k->workers, sizeof(k->workers), "%d",
+             cpus.usable >= 2 * k->n ? (int)floor(cpus.usable / k->n) : 1);
+    const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm"
+                      : getenv("TMPDIR")                   ? getenv("TMPDIR")
+                                                           : "/tmp";
+    if (k->o->collective)
+        snprintf(k->meeting, sizeof(k->meeting), "%s", k->o->collective);
+    else
+        snprintf(k->meeting, sizeof(k->meeting), "%s/pipeprobe-ranks-%ld", dir, (long)getpid());
+    return st;
+}
+
+/* This command line again, with a rank's options behind it: of an option given twice, the last one counts. */
+static char **words_of(const struct crew *k, int r, int argc, char **argv, char number[2][16])
+{
+    char **w = calloc((size_t)argc + 20, sizeof(*w));
+    int n = 0;
+    if (!w)
+        return NULL;
+    snprintf(number[0], sizeof(number[0]), "%d", r);
+    snprintf(number[1], sizeof(number[1]), "%d", k->n);
+    const char *own[] = {"--ranks",
+                         "1",
+                         "--rank",
+                         number[0],
+                         "--world-size",
+                         number[1],
+                         "--collective",
+                         k->meeting,
+                         "--output",
+                         k->rank[r].file,
+                         k->o->workers < 0 ? "--workers" : NULL,
+                         k->o->workers < 0 ? k->workers : NULL,
+                         r ? "--quiet" : NULL};
+    w[n++] = (char *)"pipeprobe";
+    for (int i = 0; i < argc; i++)
+        w[n++] = argv[i];
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        if (own[i])
+            w[n++] = (char *)own[i];
+    return w;
+}
+
+static pp_status start(struct crew *k, int r, int argc, char **argv, struct pp_err *err)
+{
+    struct rank *rank = &k->rank[r];
+    posix_spawn_file_actions_t actions;
+    char number[2][16], **w = words_of(k, r, argc, argv, number);
+    rank->words = r ? tmpfile() : NULL;
+    if (!w || (r && !rank->words)) {
+        free(w);
+        return pp_fail_errno(err, errno, "--ranks: starting rank %d failed", r);
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
+                                     0); /* its report is summed up here */
+    if (rank->words)
+        posix_spawn_file_actions_adddup2(&actions, fileno(rank->words), STDERR_FILENO);
+    int rc = posix_spawn(&rank->pid, "/proc/self/exe", &actions, NULL, w, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    free(w);
+    if (rc != 0)
+        return pp_fail_errno(err, rc, "--ranks: starting rank %d failed", r);
+    pids[n_pids] = rank->pid;
+    n_pids++;
+    k->result[r].code = 0;
+    return PP_OK;
+}
+
+static void wait_for(struct crew *k, int r)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(k->rank[r].pid, &status, 0)) < 0 && errno == EINTR)
+        continue;
+    k->result[r].code = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- what became of them ---- */
+
+static int failed(int code)
+{
+    return code != 0 && code != 3 && code != 130;
+}
+
+/* The last line of a rank that failed, where rank 0 did not say the same. */
+static void put_words(const struct crew *k, int r)
+{
+    char line[1024], last[1024] = "it said nothing";
+    const struct rank *rank = &k->rank[r];
+    if (!rank->words || !failed(k->result[r].code) || failed(k->result[0].code))
+        return;
+    rewind(rank->words);
+    while (fgets(line, sizeof(line), rank->words)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0])
+            snprintf(last, sizeof(last), "%s", line);
+    }
+    fprintf(stderr, "rank %d ended with %d: %s\n", r, k->result[r].code, last);
+}
+
+static int sum_of_codes(const struct crew *k)
+{
+    int inconclusive = 0;
+    for (int r = 0; r < k->n; r++) {
+        if (failed(k->result[r].code))
+            return k->result[r].code < 0 ? 4 : k->result[r].code;
+        inconclusive |= k->result[r].code == 3;
+    }
+    return stopped ? 130 : inconclusive ? 3 : 0;
+}
+
+int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_opt_set *set)
+{
+    struct pp_err err = {0};
+    struct crew *k = calloc(1, sizeof(*k));
+    int code = 4, reports = 0;
+    pp_status st = k ? check(o, set, &err)
+                     : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %lld ranks", (long long)o->ranks);
+    if (st == PP_OK) {
+        k->o = o;
+        k->n = (int)o->ranks;
+        for (int r = 0; r < k->n; r++)
+            k->result[r] = (struct rank_result){.code = -1, .file = k->rank[r].file};
+        st = prepare(k, &err);
+    }
+    if (st != PP_OK) {
+        code = pp_cli_fail(&pp_cmd_run, &err);
+        goto out;
+    }
+    catch_signals();
+    for (int r = 0; r < k->n && st == PP_OK && !stopped; r++)
+        st = start(k, r, argc, argv, &err);
+    if (st != PP_OK || stopped)
+        for (int i = 0; i < n_pids; i++)
+            kill(pids[i], SIGTERM); /* a signal may have come before the last one was there */
+    for (int r = 0; r < k->n; r++)
+        if (k->result[r].code >= 0)
+            wait_for(k, r);
+    n_pids = 0;
+    if (!o->collective)
+        unlink(k->meeting); /* of ranks that were all killed */
+    if (st != PP_OK) {
+        code = pp_cli_fail(&pp_cmd_run, &err);
+        goto out;
+    }
+    for (int r = 0; r < k->n; r++) {
+        put_words(k, r);
+        if (!failed(k->result[r].code) &&
+            pp_report_build(k->rank[r].file, &k->result[r].report, &err) == PP_OK)
+            reports++;
+    }
+    if (reports)
+        (o->json ? ranks_json : ranks_text)(k->result, k->n);
+    code = sum_of_codes(k);
+out:
+    for (int r = 0; k && r < k->n; r++) {
+        pp_report_free(k->result[r].report);
+        if (k->rank[r].words)
+            fclose(k->rank[r].words);
+    }
+    free(k);
+    return code;
+}

@@ -1,0 +1,280 @@
+#include "tui/cli/run/run_record.h"
+
+#include "collectors/system/environment.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "tui/cli/recording_name.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define RING_SPANS \
+    16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain \
+             looks every 100 ms */
+
+pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st = pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
+    if (st == PP_OK)
+        snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
+    return st;
+}
+
+/* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report
+ * would be about the others. */
+static pp_status check_room(const struct run_record *r, int workers, struct pp_err *err)
+{
+    enum { OTHERS = 4 }; /* main, reader, copy, trainer */
+    double ring = RING_SPANS * sizeof(struct pp_span) + 4096, need = (workers + OTHERS) * ring;
+    char copy[sizeof(r->path)], a[32], b[32];
+    struct rlimit limit;
+    struct statvfs fs;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        (double)limit.rlim_cur < ring)
+        return pp_fail(
+            err, PP_E_IO,
+            "recording needs files of %s, and the file-size limit (ulimit -f) is %s; raise it, or measure with --no-record",
+            pp_text_bytes(a, sizeof(a), ring), pp_text_bytes(b, sizeof(b), (double)limit.rlim_cur));
+    memcpy(copy, r->path, sizeof(copy));
+    const char *dir = dirname(copy);
+    if (statvfs(dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
+        return pp_fail(
+            err, PP_E_IO,
+            "recording %d workers into %s needs %s to begin with, and %s is free in %s; free some space or choose another place with -o",
+            workers, r->path, pp_text_bytes(a, sizeof(a), need),
+            pp_text_bytes(b, sizeof(b), (double)fs.f_bavail * (double)fs.f_frsize), dir);
+    return PP_OK;
+}
+
+static void store_config(struct pp_store *s, const struct pp_opt_set *set, const struct run_parts *p,
+                         const char *data_path)
+{
+    const struct pp_loader_opts *l = &p->loader;
+    struct pp_device_info dev;
+    char text[512];
+    pp_store_meta_text(s, "config", "dataset", data_path);
+    pp_store_meta_text(s, "config", "format", pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    pp_dataset_describe(p->dataset, text, sizeof(text));
+    pp_store_meta_text(s, "config", "dataset_description", text);
+    pp_store_meta_num(s, "config", "dataset_samples", (double)pp_dataset_len(p->dataset), "samples");
+    for (int i = 0; set->table[i].name; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "%s", set->table[i].name);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        pp_store_meta_text(s, "config", key, pp_opts_value(set, i, text, sizeof(text)));
+    }
+    /* What was asked for as "auto" is stored as what it became. */
+    pp_store_meta_num(s, "config", "workers", l->workers, "threads");
+    pp_store_meta_num(s, "config", "batch_size", (double)l->batch_size, "samples");
+    pp_store_meta_num(s, "config", "prefetch", l->prefetch, "batches");
+    pp_store_meta_num(s, "config", "warmup", (double)l->warmup_steps, "batches");
+    pp_store_meta_num(s, "config", "duration", (double)l->max_ns, "ns");
+    pp_store_meta_num(s, "config", "row_bytes", (double)p->row_bytes, "bytes");
+    pp_store_meta_num(s, "config", "step_ns", (double)l->step_ns, "ns");
+    pp_store_meta_text(s, "config", "step", pp_step_name(l->step));
+    pp_store_meta_text(s, "config", "transform",
+                       p->delivered   ? pp_transform_text(p->delivered)
+                       : p->transform ? pp_transform_text(p->transform)
+                                      : "none");
+    pp_store_meta_text(s, "config", "wire", p->delivered ? "u8" : "dtype");
+    pp_store_meta_text(s, "config", "simd", pp_transform_simd());
+    static const char *const keys[] = {"workers", "batch_size", "prefetch"};
+    for (int i = 0; i < 3; i++)
+        if (p->chosen[i][0])
+            pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
+    pp_device_info(p->device, &dev);
+    pp_store_meta_text(s, "config", "device", dev.kind);
+    pp_store_meta_text(s, "config", "device_kind", dev.kind);
+    pp_store_meta_text(s, "config", "device_name", dev.name);
+    if (dev.passed_over) {
+        snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
+        pp_store_meta_text(s, "chosen", "device", text);
+    }
+    pp_store_meta_num(s, "config", "copy_buffers", l->copy_buffers, "batches");
+    pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
+}
+
+/* What opening the data set met is among the errors of the file too: a shard cut short is data that the run
+ * did not see. */
+static void store_warnings(struct pp_store *s, const struct run_parts *p, const char *data_path)
+{
+    const char *text;
+    for (size_t i = 0; (text = pp_dataset_warning(p->dataset, i)); i++)
+        pp_store_error(s, &(struct pp_store_error){.t_ns = pp_now_ns(),
+                                                   .batch = PP_NO_BATCH,
+                                                   .sample = PP_NO_SAMPLE,
+                                                   .path = data_path,
+                                                   .kind = "warning",
+                                                   .action = "noted",
+                                                   .reason = text});
+}
+
+static void store_start(struct run_record *r, const char *command_line, uint64_t started_ns)
+{
+    uint64_t now = pp_now_ns();
+    struct pp_thread *main_thread = pp_thread_register(r->session, PP_LANE_MAIN, "pp-main");
+    pp_span_put(main_thread, &(struct pp_span){.start_ns = started_ns,
+                                               .dur_ns = now - started_ns,
+                                               .phase = PP_PHASE_STARTUP,
+                                               .sample = PP_NO_SAMPLE,
+                                               .batch = PP_NO_BATCH});
+    pp_thread_retire(main_thread);
+    pp_store_meta_text(r->store, "run", "tool", "pipeprobe");
+    pp_store_meta_text(r->store, "run", "version", PP_VERSION);
+    pp_store_meta_text(r->store, "run", "command_line", command_line);
+    pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started_ns, "ns");
+    pp_store_meta_num(r->store, "run", "started_utc_ns",
+                      (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
+}
+
+/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next
+ * one is. */
+static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+{
+    pp_status st;
+    int tries = PP_RECORDING_NAME_TRIES;
+    do
+        st = pp_store_create(&(struct pp_store_opts){.path = r->path,
+                                                     .force = o->force,
+                                                     .max_rows = o->max_rows,
+                                                     .detail = (enum pp_detail)o->detail,
+                                                     .max_bytes = o->max_bytes},
+                             &r->store, err);
+    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
+    return st;
+}
+
+static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
+{
+    struct run_record *r = ctx;
+    pthread_mutex_lock(&r->naming);
+    int known = r->loader && pp_loader_sample_path(r->loader, sample, buf, size);
+    pthread_mutex_unlock(&r->naming);
+    return known;
+}
+
+void run_record_follow(struct run_record *r, struct pp_loader *loader)
+{
+    if (!r->drain)
+        return;
+    pthread_mutex_lock(&r->naming);
+    r->loader = loader;
+    pthread_mutex_unlock(&r->naming);
+}
+
+pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set,
+                           const struct run_parts *parts, const char *data_path, const char *command_line,
+                           uint64_t started_ns, struct pp_err *err)
+{
+    pthread_mutex_init(&r->naming, NULL);
+    pp_status st = check_room(r, parts->loader.workers, err);
+    if (st == PP_OK)
+        st = create_store(r, o, err);
+    if (st != PP_OK)
+        return st;
+    st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1},
+                         &r->session, err);
+    if (st != PP_OK) { /* the run never began: nothing of it stays */
+        pp_store_close(r->store);
+        r->store = NULL;
+        unlink(r->path);
+        rmdir(r->rings);
+        return st;
+    }
+    store_config(r->store, set, parts, data_path);
+    store_warnings(r->store, parts, data_path);
+    st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
+    pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");
+    store_start(r, command_line, started_ns);
+    if (st == PP_OK)
+        st = pp_store_commit(r->store, err);
+    if (st == PP_OK)
+        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session,
+                                                    .store = r->store,
+                                                    .sample_path = sample_path,
+                                                    .sample_ctx = r},
+                            &r->drain, err);
+    if (st == PP_OK)
+        st = pp_gpu_start(&(struct pp_gpu_opts){.store = r->store,
+                                                .device = parts->device,
+                                                .activity = o->gpu_activity},
+                          &r->gpu, err);
+    return st;
+}
+
+static void store_result(struct pp_store *s, const struct pp_loader_result *res, const char *outcome)
+{
+    const struct {
+        const char *key, *unit;
+        double value;
+    } rows[] = {
+        {"batches", "batches", (double)res->batches},
+        {"samples", "samples", (double)res->samples},
+        {"errors", "errors", (double)res->errors},
+        {"retries", "reads", (double)res->retries},
+        {"skipped", "samples", (double)res->skipped},
+        {"substituted", "samples", (double)res->substituted},
+        {"opens", "files", (double)res->opens},
+        {"reads", "reads", (double)res->reads},
+        {"trainer_start_mono_ns", "ns", (double)res->start_ns},
+        {"trainer_end_mono_ns", "ns", (double)res->end_ns},
+        {"first_batch_ns", "ns", res->first_batch_ns ? (double)(res->first_batch_ns - res->start_ns) : 0},
+        {"samples_per_s", "samples/s", pp_loader_rate(res)},
+        {"allocations_warm", "allocations", (double)res->allocations_warm},
+        {"slots", "slots", (double)res->slots},
+        {"slot_bytes", "bytes", (double)res->slot_bytes},
+        {"footprint_bytes", "bytes", (double)res->footprint_bytes},
+        {"epoch", "epochs", (double)res->epoch},
+        {"position", "samples", (double)res->position},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
+    if (res->meetings)
+        pp_store_meta_num(s, "result", "meetings", (double)res->meetings, "steps");
+    for (size_t i = 0; i < res->queues; i++) {
+        const struct pp_loader_queue *q = &res->queue[i];
+        pp_store_queue(s, &(struct pp_store_queue){.name = q->name,
+                                                   .capacity = q->capacity,
+                                                   .puts = q->puts,
+                                                   .gets = q->gets,
+                                                   .put_wait_ns = q->put_wait_ns,
+                                                   .get_wait_ns = q->get_wait_ns,
+                                                   .mean_depth = q->mean_depth,
+                                                   .share_empty = q->share_empty,
+                                                   .share_full = q->share_full});
+    }
+    pp_store_meta_text(s, "result", "ended_by", res->ended_by);
+    pp_store_meta_num(s, "run", "ended_mono_ns", (double)pp_now_ns(), "ns");
+    pp_store_meta_text(s, "run", "outcome", outcome);
+}
+
+pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
+                         struct pp_err *err)
+{
+    pp_gpu_stop(r->gpu);
+    r->gpu = NULL;
+    pp_drain_stop(r->drain, &r->drained);
+    r->drain = NULL;
+    store_result(r->store, result, outcome);
+    pp_status st = pp_store_finish(r->store, err);
+    if (r->drained.first_failure != PP_OK)
+        return pp_fail(err, r->drained.first_failure, "%s", r->drained.err_text);
+    return st;
+}
+
+void run_record_free(struct run_record *r)
+{
+    pp_gpu_stop(r->gpu);
+    if (r->drain)
+        pp_drain_stop(r->drain, &r->drained);
+    int lost = r->store && pp_store_lost(r->store); /* half a run without its file is none */
+    pp_store_close(r->store);
+    pp_session_close(r->session, !lost); /* rings that still hold spans stay beside the file for recovery */
+}

@@ -1,0 +1,368 @@
+#include "tui/cli/run/run_setup.h"
+
+#include "collectors/system/environment.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "probe/dataset/dataset_shards.h"
+#include "tui/cli/run/run_fits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BATCH 64
+#define DEFAULT_PREFETCH 2
+#define SLOT_MEMORY_SHARE 0.25 /* of what is available, when the choice is ours */
+
+struct opening {
+    struct pp_progress *progress;
+    int (*interrupted)(void);
+};
+
+static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    struct opening *o = ctx;
+    char n[32], of[32];
+    pp_text_count(n, sizeof(n), (double)done);
+    if (total)
+        pp_progress_line(o->progress, "%s: %s of %s", what, n, pp_text_count(of, sizeof(of), (double)total));
+    else
+        pp_progress_line(o->progress, "%s: %s", what, n);
+    return o->interrupted();
+}
+
+static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path,
+                              struct opening *opening, struct pp_err *err)
+{
+    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path,
+                                .synthetic = o->synthetic != NULL,
+                                .window = (uint64_t)o->window,
+                                .token_bytes = (int)o->token_bytes,
+                                .index_dir = o->index_dir,
+                                .no_index = o->stream,
+                                .progress = on_open_progress,
+                                .progress_ctx = opening};
+    uint64_t t0 = pp_now_ns();
+    pp_status st = pp_dataset_open(&d, &p->dataset, err);
+    p->open_ns = pp_now_ns() - t0;
+    if (st == PP_OK && o->stream && pp_dataset_kind(p->dataset) != PP_DATASET_SHARDS)
+        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out", d.spec,
+                       pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    return st;
+}
+
+/* What the sampler is asked for; also what a saved state is held against. *weights is the caller's to free.
+ */
+static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o,
+                              struct pp_sampler_opts *out, double **weights, struct pp_err *err)
+{
+    *weights = NULL;
+    *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler,
+                                    .n = pp_dataset_len(p->dataset),
+                                    .seed = (uint64_t)o->seed,
+                                    .rank = (uint64_t)o->rank,
+                                    .world_size = (uint64_t)o->world_size,
+                                    .drop_last = o->drop_last};
+    pp_status st = o->weights ? pp_weights_load(o->weights, out->n, weights, err) : PP_OK;
+    out->weights = *weights;
+    return st;
+}
+
+/* A stream's order depends on more than the sampler's options: the saved run must have had the same of all
+ * that. */
+static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o,
+                                    const struct pp_loader_state *state, struct pp_err *err)
+{
+    if (state->streaming != o->stream)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume,
+                       state->streaming ? "streaming (--stream)" : "not streaming");
+    if (!o->stream)
+        return PP_OK;
+    if (state->shuffle_buffer != (uint64_t)o->shuffle_buffer)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume,
+                       (unsigned long long)state->shuffle_buffer);
+    if (!state->shuffle_shards != !o->shuffle_shards)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
+                       state->shuffle_shards ? "" : "no-");
+    uint64_t shards = pp_shards_count(p->dataset);
+    if (state->shards != shards)
+        return pp_fail(err, PP_E_USAGE,
+                       "--resume %s: that run read %llu shards, and here are %llu; give the same ones",
+                       o->resume, (unsigned long long)state->shards, (unsigned long long)shards);
+    return PP_OK;
+}
+
+static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s,
+                              struct pp_err *err)
+{
+    struct pp_loader_state state;
+    pp_status st = pp_state_load(o->resume, &state, err);
+    if (st == PP_OK)
+        st = check_stream_state(p, o, &state, err);
+    if (st == PP_OK)
+        st = pp_state_matches(&state, s, err);
+    if (st != PP_OK)
+        return st;
+    p->loader.start_epoch = state.epoch;
+    p->loader.start_position = state.consumed;
+    p->loader.from_cursor = o->resume_cursor;
+    p->loader.start_cursor = (struct pp_stream_cursor){.shard = state.shard,
+                                                       .offset = state.offset,
+                                                       .delivered = state.consumed,
+                                                       .number = state.number};
+    if (o->epochs && state.epoch >= (uint64_t)o->epochs)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs",
+            o->resume, (unsigned long long)state.epoch, (long long)o->epochs);
+    return PP_OK;
+}
+
+/* The sampler, where the run begins in it, and the state that a later --save-state starts from. */
+static pp_status make_order(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_sampler_opts s;
+    double *weights;
+    pp_status st = sampler_opts(p, o, &s, &weights, err);
+    if (st == PP_OK && !o->stream)
+        st = pp_sampler_create(&s, &p->sampler, err);
+    if (st == PP_OK && o->resume)
+        st = apply_resume(p, o, &s, err);
+    if (st == PP_OK)
+        pp_state_init(&p->state, &s);
+    p->state.streaming = o->stream;
+    p->state.shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    p->state.shuffle_shards = o->shuffle_shards != 0;
+    p->state.shards = o->stream ? pp_shards_count(p->dataset) : 0;
+    free(weights);
+    return st;
+}
+
+/* Samples one rank has per epoch; 0 when unknown. */
+static uint64_t rank_samples(const struct run_parts *p)
+{
+    return p->sampler ? pp_sampler_len(p->sampler) : 0;
+}
+
+static void choose(struct run_parts *p, const struct run_opts *o)
+{
+    struct pp_cpus cpus;
+    struct pp_loader_opts *l = &p->loader;
+    uint64_t n = rank_samples(p), memory = pp_memory_available();
+    pp_cpus_read(&cpus);
+    p->usable_cpus = cpus.usable;
+    l->workers = (int)o->workers;
+    if (o->workers < 0) {
+        l->workers = cpus.usable >= 1 ? (int)floor(cpus.usable) : 1;
+        snprintf(p->chosen[0], sizeof(p->chosen[0]), "auto: %.3g usable CPUs", cpus.usable);
+    }
+    l->batch_size = (uint64_t)o->batch_size;
+    if (o->batch_size < 0) {
+        l->batch_size = n && n < DEFAULT_BATCH ? n : DEFAULT_BATCH;
+        snprintf(p->chosen[1], sizeof(p->chosen[1]), n && n < DEFAULT_BATCH ? "auto: all there is" : "auto");
+    }
+    l->prefetch = (int)o->prefetch;
+    if (o->prefetch < 0) {
+        double per = (double)l->batch_size * (double)p->row_bytes * l->workers,
+               limit = (double)memory * SLOT_MEMORY_SHARE;
+        l->prefetch = memory && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
+        snprintf(p->chosen[2], sizeof(p->chosen[2]),
+                 l->prefetch == 1 ? "auto: 1, for 2 would take over a quarter of the memory" : "auto");
+    }
+}
+
+/* Refuses what the machine cannot hold before anything is allocated. */
+static pp_status check_memory(const struct run_parts *p, struct pp_err *err)
+{
+    const struct pp_loader_opts *l = &p->loader;
+    double slots = (double)l->workers * l->prefetch + 1,
+           need = slots * (double)l->batch_size * (double)p->row_bytes;
+    uint64_t memory = pp_memory_available();
+    char a[32], b[32];
+    if (!memory || need < (double)memory * 0.9)
+        return PP_OK;
+    return pp_fail(
+        err, PP_E_USAGE,
+        "%.0f slots (%d workers x prefetch %d + 1) of %llu samples need %s, and %s of memory is available; lower --batch-size, --prefetch or --workers",
+        slots, l->workers, l->prefetch, (unsigned long long)l->batch_size, pp_text_bytes(a, sizeof(a), need),
+        pp_text_bytes(b, sizeof(b), (double)memory));
+}
+
+static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o)
+{
+    uint64_t filling = (uint64_t)p->loader.workers * (uint64_t)p->loader.prefetch + 1;
+    if (o->warmup >= 0)
+        return (uint64_t)o->warmup;
+    return o->steps && filling > (uint64_t)o->steps / 4 ? (uint64_t)o->steps / 4 : filling;
+}
+
+/* A step is a kernel only on a device that runs one: asked for on another, it is refused before anything
+ * starts. */
+static pp_status choose_step(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    struct pp_device_info dev;
+    pp_device_info(p->device, &dev);
+    switch (o->step) {
+    case RUN_STEP_AUTO:
+        p->loader.step = !(o->step_ms > 0) ? PP_STEP_NONE : dev.runs_steps ? PP_STEP_DEVICE : PP_STEP_SLEEP;
+        break;
+    case RUN_STEP_NONE: p->loader.step = PP_STEP_NONE; break;
+    case RUN_STEP_SLEEP: p->loader.step = PP_STEP_SLEEP; break;
+    case RUN_STEP_SPIN: p->loader.step = PP_STEP_SPIN; break;
+    case RUN_STEP_CUDA:
+        if (!dev.runs_steps)
+            return pp_fail(err, PP_E_USAGE, "--step cuda needs a CUDA device: %s; or use --step sleep",
+                           dev.passed_over ? dev.passed_over : "this is the host device");
+        p->loader.step = PP_STEP_DEVICE;
+        break;
+    }
+    return PP_OK;
+}
+
+static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
+{
+    struct pp_loader_opts *l = &p->loader;
+    struct pp_device_info dev;
+    pp_device_info(p->device, &dev);
+    l->dataset = p->dataset;
+    l->sampler = p->sampler;
+    l->transform = p->transform;
+    l->device = p->device;
+    l->faults = p->faults;
+    l->in_order = !o->out_of_order;
+    l->drop_last_batch = o->drop_last;
+    l->exif_rotate = o->exif_rotate;
+    l->seed = (uint64_t)o->seed;
+    l->max_epochs = (uint64_t)o->epochs;
+    l->max_steps = (uint64_t)o->steps;
+    l->max_ns = o->duration_ns ? o->duration_ns : o->steps || o->epochs ? 0 : UINT64_C(30000000000);
+    l->warmup_steps = clamp_warmup(p, o);
+    l->on_error = (enum pp_on_error)o->on_error;
+    l->retries = (int)o->retries;
+    l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
+    l->step_ns = (uint64_t)(o->step_ms * 1e6);
+    /* The stand-in has no stream to take turns on: one buffer gives the same order. */
+    l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
+    l->sync_every_step = o->sync_every_step;
+    l->collective = p->collective;
+    l->cached_batches = o->cached_batches;
+    l->ballast_cpus = o->cpu_ballast;
+    l->streaming = o->stream;
+    l->shuffle_shards = o->shuffle_shards;
+    l->shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    l->rank = (uint64_t)o->rank;
+    l->world_size = (uint64_t)o->world_size;
+}
+
+static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
+{
+    struct pp_sample s = {0};
+    pp_status st = PP_OK;
+    if (p->transform) {
+        p->row_bytes = pp_transform_bytes(p->transform);
+    } else {
+        st = pp_dataset_read(p->dataset, 0, &s, err);
+        p->row_bytes = s.size;
+        pp_sample_free(&s);
+    }
+    return st;
+}
+
+static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    static const char *const kinds[] = {
+        [RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
+    struct pp_device_opts dev = {.kind = kinds[o->device],
+                                 .link_bytes_per_s = o->link_gbps * 1e9,
+                                 .pageable = o->pageable,
+                                 .copy_buffers = (int)o->copy_buffers,
+                                 .sync_copies = o->h2d};
+    struct pp_device_normalize normalize;
+    if (p->delivered) {
+        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) *
+                                                          (size_t)pp_transform_width(p->delivered),
+                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype),
+                                                 .table = pp_transform_values(p->delivered)};
+        dev.normalize = &normalize;
+    }
+    return pp_device_open(&dev, &p->device, err);
+}
+
+/* First of all: a typo should not cost a listing. */
+static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    const char *spec = o->transform              ? o->transform
+                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
+                                                 : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
+    if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
+        return st;
+    p->delivered = p->transform;
+    p->transform = NULL;
+    return pp_transform_until_normalize(p->delivered, &p->transform, err);
+}
+
+/* Before anything slow: the others wait for a rank that has begun, however long its data takes to open. */
+static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    if (!o->collective)
+        return PP_OK;
+    return pp_collective_join(&(struct pp_collective_opts){.path = o->collective,
+                                                           .rank = (uint32_t)o->rank,
+                                                           .world_size = (uint32_t)o->world_size,
+                                                           .limit_ns = o->collective_limit_ns},
+                              &p->collective, err);
+}
+
+pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set,
+                         const char *path, struct pp_progress *progress, int (*interrupted)(void),
+                         struct pp_err *err)
+{
+    struct opening opening = {progress, interrupted};
+    pp_status st = make_transform(p, o, err);
+    if (st == PP_OK && o->inject.n)
+        st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
+    if (st == PP_OK)
+        st = open_device(p, o, err);
+    if (st == PP_OK)
+        st = choose_step(p, o, err);
+    if (st == PP_OK)
+        st = join_ranks(p, o, err);
+    if (st == PP_OK)
+        st = open_dataset(p, o, path, &opening, err);
+    pp_progress_clear(progress);
+    if (st == PP_OK)
+        st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
+    if (st != PP_OK)
+        return st;
+    if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {
+        pp_transform_destroy(p->transform);
+        p->transform = NULL;
+        if (p->delivered)
+            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds tokens; leave it out", path);
+    }
+    st = run_fits_dataset(set, p->dataset, path ? path : "the synthetic set", err);
+    if (st == PP_OK)
+        st = make_order(p, o, err);
+    if (st == PP_OK)
+        st = find_row_bytes(p, err);
+    if (st != PP_OK)
+        return st;
+    choose(p, o);
+    fill_loader_opts(p, o);
+    st = pp_loader_check(&p->loader, err);
+    return st == PP_OK ? check_memory(p, err) : st;
+}
+
+void run_parts_free(struct run_parts *p)
+{
+    pp_sampler_destroy(p->sampler);
+    pp_transform_destroy(p->transform);
+    pp_transform_destroy(p->delivered);
+    pp_faults_destroy(p->faults);
+    pp_collective_leave(p->collective);
+    if (p->device)
+        pp_device_close(p->device);
+    pp_dataset_close(p->dataset);
+}

@@ -1,0 +1,35 @@
+/* tui/cli/run/run_setup.h: from options to the parts of a run: dataset, sampler, transform, device, and the
+ * choices left to us. */
+#ifndef PP_TUI_CLI_RUN_RUN_SETUP_H
+#define PP_TUI_CLI_RUN_RUN_SETUP_H
+
+#include "probe/loader/loader.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/run/run_opts.h"
+
+struct run_parts {
+    struct pp_dataset *dataset;
+    struct pp_sampler *sampler;     /* NULL when streaming */
+    struct pp_transform *transform; /* what workers do; NULL for tokens */
+    struct pp_transform
+        *delivered; /* --wire u8: the same with the normalisation that the device does; else NULL */
+    struct pp_device *device;
+    struct pp_faults *faults;         /* NULL: none injected */
+    struct pp_collective *collective; /* NULL: no other ranks are met */
+    struct pp_loader_opts loader;     /* filled except session and events */
+    struct pp_loader_state state;     /* of this order, standing nowhere yet: --save-state fills in where */
+    size_t row_bytes;
+    double usable_cpus;
+    char chosen[3]
+               [120]; /* why workers, batch size and prefetch are what they are; "" when the user said so */
+    uint64_t open_ns; /* listing and indexing took this long */
+};
+
+/* interrupted: asked by the progress callback; non-zero stops the opening. parts is to be passed to
+ * run_parts_free in any case. */
+pp_status run_parts_make(struct run_parts *parts, const struct run_opts *o, const struct pp_opt_set *set,
+                         const char *path, struct pp_progress *progress, int (*interrupted)(void),
+                         struct pp_err *err);
+void run_parts_free(struct run_parts *parts);
+
+#endif
