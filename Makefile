@@ -75,7 +75,7 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libtest-support.a $(B)/libpipeprobe-
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libpipeprobe-all.a
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libtest-support.a $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

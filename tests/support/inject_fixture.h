@@ -5,30 +5,35 @@
 
 #include "collectors/attach/inject/process_file.h"
 #include "collectors/attach/namemap.h"
-#include "tests/support/inject_scenarios.h"
+#include "probe/base/err.h"
+#include "probe/trace/drain_side.h"
 #include "tests/support/here.h"
-#include "tests/tools/ring_peek.h"
+#include "tests/support/inject_scenarios.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <pipeprobe/ring.h>
 
-struct seen {
+struct inject_seen {
     struct pp_span span;
     struct pp_ring_info thread;
     char name[PP_NAME_BYTES];
 };
 
-struct result {
+struct inject_result {
     struct pp_session *session;
     char dir[64];
-    struct seen *seen;
+    struct inject_seen *seen;
     size_t n;
     struct pp_process_file process[64];
     size_t processes;
@@ -36,135 +41,27 @@ struct result {
 };
 
 /* In a forked child: this program again, doing the scenario. */
-static inline _Noreturn void become(const char *scenario)
-{
-    execl("/proc/self/exe", "scenario", "--scenario", scenario, (char *)NULL);
-    _exit(127);
-}
+_Noreturn void inject_become(const char *scenario);
 
-static inline void read_rings(struct result *r)
-{
-    static struct pp_span piece[4096];
-    for (uint32_t t = 0; t < pp_session_threads(r->session); t++) {
-        struct pp_ring_info info;
-        size_t n;
-        pp_session_ring_info(r->session, t, &info);
-        while ((n = ring_peek(r->session, t, piece, 4096))) {
-            r->seen = realloc(r->seen, (r->n + n) * sizeof(*r->seen));
-            assert_non_null(r->seen);
-            for (size_t i = 0; i < n; i++) {
-                struct seen *s = &r->seen[r->n++];
-                const char *name = pp_session_name(r->session, piece[i].name);
-                *s = (struct seen){.span = piece[i], .thread = info};
-                snprintf(s->name, sizeof(s->name), "%s", name ? name : "");
-            }
-        }
-    }
-}
-
-/* Reads the process files, and removes what the session itself does not know of. */
-static inline void read_processes(struct result *r)
-{
-    char path[PATH_MAX];
-    DIR *d = opendir(r->dir);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));) {
-        snprintf(path, sizeof(path), "%s/%s", r->dir, e->d_name);
-        if (strncmp(e->d_name, PP_PROCESS_FILE_PREFIX, strlen(PP_PROCESS_FILE_PREFIX)) == 0) {
-            int fd = open(path, O_RDONLY);
-            assert_true(r->processes < 64);
-            assert_int_equal(read(fd, &r->process[r->processes], sizeof(r->process[0])),
-                             sizeof(r->process[0]));
-            r->processes++;
-            close(fd);
-            unlink(path);
-        } else if (strcmp(e->d_name, PP_MAP_FILE_NAME) == 0) {
-            unlink(path);
-        }
-    }
-    closedir(d);
-}
-
-static inline struct result *run_with(const char *scenario, const char *map, const char *next,
-                                      size_t ring_spans)
-{
-    struct pp_err err;
-    char path[128];
-    struct result *r = calloc(1, sizeof(*r));
-    assert_non_null(r);
-    strcpy(r->dir, "/tmp/pp-inject-XXXXXX");
-    assert_non_null(mkdtemp(r->dir));
-    pp_err_clear(&err);
-    if (pp_session_open(&(struct pp_session_opts){.dir = r->dir, .ring_spans = ring_spans}, &r->session,
-                        &err) != PP_OK)
-        fail_msg("%s", err.text);
-    if (map) {
-        snprintf(path, sizeof(path), "%s/%s", r->dir, PP_MAP_FILE_NAME);
-        FILE *out = fopen(path, "w");
-        assert_non_null(out);
-        fputs(map, out);
-        fclose(out);
-    }
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(120);
-        setenv("NVTX_INJECTION64_PATH", built("libpipeprobe_inject.so"), 1);
-        setenv("PIPEPROBE_SESSION", r->dir, 1);
-        if (next)
-            setenv("PIPEPROBE_NEXT_INJECTION", next, 1);
-        become(scenario);
-    }
-    assert_int_equal(waitpid(pid, &r->status, 0), pid);
-    read_rings(r);
-    read_processes(r);
-    return r;
-}
-
-static inline struct result *run(const char *scenario)
-{
-    struct result *r = run_with(scenario, NULL, NULL, 65536);
-    if (r->status)
-        fail_msg("scenario %s: wait status %x", scenario, r->status);
-    return r;
-}
-
-static inline void done(struct result *r)
-{
-    pp_session_close(r->session, 0);
-    assert_int_equal(access(r->dir, F_OK), -1);
-    free(r->seen);
-    free(r);
-}
-
-static inline size_t count(const struct result *r, const char *name)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        n += strcmp(r->seen[i].name, name) == 0;
-    return n;
-}
-
-static inline const struct seen *find(const struct result *r, const char *name)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->seen[i].name, name) == 0)
-            return &r->seen[i];
-    fail_msg("no span called \"%s\" among %zu", name, r->n);
-    return NULL;
-}
-
-static inline int inside(const struct seen *inner, const struct seen *outer)
-{
-    return inner->span.start_ns >= outer->span.start_ns &&
-           inner->span.start_ns + inner->span.dur_ns <= outer->span.start_ns + outer->span.dur_ns;
-}
+/* Runs a scenario to its end and reads what it left. map: contents of a name map, or NULL; next: another
+ * injection library to chain to, or NULL. The caller ends the result with inject_done. */
+struct inject_result *inject_run_with(const char *scenario, const char *map, const char *next,
+                                      size_t ring_spans);
+/* The same without both; fails the test unless the scenario ended with 0. */
+struct inject_result *inject_run(const char *scenario);
+/* Frees it; fails when the session leaves anything behind. */
+void inject_done(struct inject_result *r);
+/* Spans of that name; and the first of them, which must be there. */
+size_t inject_count(const struct inject_result *r, const char *name);
+const struct inject_seen *inject_find(const struct inject_result *r, const char *name);
+int inject_inside(const struct inject_seen *inner, const struct inject_seen *outer);
 
 /* The main of such a program: a scenario when it was run again for one, its tests otherwise. */
 #define INJECT_MAIN(tests) \
     int main(int argc, char **argv) \
     { \
         if (argc == 3 && strcmp(argv[1], "--scenario") == 0) \
-            return run_scenario(argv[2]); \
+            return inject_run_scenario(argv[2]); \
         return cmocka_run_group_tests(tests, NULL, NULL); \
     }
 

@@ -6,7 +6,6 @@
 #include "collectors/store/writer.h"
 
 #include <setjmp.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,78 +13,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
 #include <cmocka.h>
 
-static char dir[64], path[96], rings[112];
-
-static inline int setup(void **state)
-{
-    strcpy(dir, access("/dev/shm", W_OK) == 0 ? "/dev/shm/pp-test-XXXXXX"
-                                              : "/tmp/pp-test-XXXXXX"); /* syncs are free there */
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/run.sqlite", dir);
-    snprintf(rings, sizeof(rings), "%s.rings", path);
-    return 0;
-}
-
-static inline int teardown(void **state)
-{
-    char cmd[192];
-    snprintf(cmd, sizeof(cmd), "chmod -R u+w '%s' && rm -rf '%s'", dir, dir);
-    return system(cmd);
-}
+/* Of the running test: its directory, the path of its run, and of the rings beside that. */
+extern char store_dir[64], store_path[96], store_rings[112];
+/* The directory is made before, and removed after, each test: STORE_TEST. */
+int store_setup(void **state);
+int store_teardown(void **state);
 
 /* Fails when anything but the run's file is left. */
-static inline int teardown_only_the_run(void **state)
-{
-    unlink(path);
-    return rmdir(dir);
-}
+int store_teardown_only_the_run(void **state);
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, store_setup, store_teardown)
 
 /* At the test's path. */
-static inline struct pp_store *create_with(struct pp_store_opts opts)
-{
-    struct pp_store *s = NULL;
-    struct pp_err err;
-    opts.path = path;
-    if (pp_store_create(&opts, &s, &err))
-        fail_msg("%s", err.text);
-    return s;
-}
-
-static inline sqlite3_stmt *ask_first_row(sqlite3 **db, int flags, const char *sql)
-{
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open_v2(path, db, flags, NULL), SQLITE_OK);
-    if (sqlite3_prepare_v2(*db, sql, -1, &st, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(*db));
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    return st;
-}
+struct pp_store *store_create_with(struct pp_store_opts opts);
 
 /* The first value of the first row. */
-static inline double query(const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(&db, SQLITE_OPEN_READONLY, sql);
-    double v = sqlite3_column_double(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
-}
+double store_query(const char *sql);
 
-static inline void assert_integrity(void)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(
-        &db, SQLITE_OPEN_READWRITE,
-        "PRAGMA integrity_check"); /* writing, for a log may have to be replayed */
-    assert_string_equal((const char *)sqlite3_column_text(st, 0), "ok");
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-}
+/* SQLite finds the file sound. */
+void store_assert_integrity(void);
 
 #endif

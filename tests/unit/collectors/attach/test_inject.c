@@ -4,19 +4,19 @@
 
 static void ranges_marks_domains(void **state)
 {
-    struct result *r = run("every_call");
+    struct inject_result *r = inject_run("every_call");
     assert_int_equal(r->n, 11);
-    assert_true(inside(find(r, "inner"), find(r, "outer")));
-    assert_true(inside(find(r, "a mark"), find(r, "outer")));
-    assert_int_equal(find(r, "a mark")->span.dur_ns, 0);
-    assert_int_equal(count(r, "grüß 你 😀"), 1);
-    assert_int_equal(count(r, "dom:registered"), 2);
-    assert_int_equal(count(r, "other:in other"), 1);
-    assert_true(
-        inside(find(r, "dom:registered"), find(r, "other:in other"))); /* the inner of the two comes first */
-    assert_int_equal(count(r, "one"), 1);
-    assert_int_equal(count(r, "dom:with payload"), 1);
-    assert_int_equal(count(r, ""), 2);
+    assert_true(inject_inside(inject_find(r, "inner"), inject_find(r, "outer")));
+    assert_true(inject_inside(inject_find(r, "a mark"), inject_find(r, "outer")));
+    assert_int_equal(inject_find(r, "a mark")->span.dur_ns, 0);
+    assert_int_equal(inject_count(r, "grüß 你 😀"), 1);
+    assert_int_equal(inject_count(r, "dom:registered"), 2);
+    assert_int_equal(inject_count(r, "other:in other"), 1);
+    assert_true(inject_inside(inject_find(r, "dom:registered"),
+                              inject_find(r, "other:in other"))); /* the inner of the two comes first */
+    assert_int_equal(inject_count(r, "one"), 1);
+    assert_int_equal(inject_count(r, "dom:with payload"), 1);
+    assert_int_equal(inject_count(r, ""), 2);
     for (size_t i = 0; i < r->n; i++) {
         assert_int_equal(r->seen[i].span.phase, PP_PHASE_USER);
         assert_int_equal(r->seen[i].span.flags, 0);
@@ -29,7 +29,7 @@ static void ranges_marks_domains(void **state)
     assert_int_equal(r->process[0].parent_pid, getpid());
     assert_non_null(strstr(r->process[0].command, "--scenario every_call"));
     assert_int_equal(r->process[0].clients, 1);
-    done(r);
+    inject_done(r);
 }
 
 static void whole_payloads_are_batches(void **state)
@@ -37,20 +37,20 @@ static void whole_payloads_are_batches(void **state)
     static const uint32_t want[] = {7,           8,           9,           10,          11,
                                     12,          PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH,
                                     PP_NO_BATCH, PP_NO_BATCH, PP_NO_BATCH, 42,          42};
-    struct result *r = run("payloads");
+    struct inject_result *r = inject_run("payloads");
     assert_int_equal(r->n, sizeof(want) / sizeof(want[0]));
     for (size_t i = 0; i < r->n; i++)
         assert_int_equal(r->seen[i].span.batch, want[i]);
-    done(r);
+    inject_done(r);
 }
 
 static void each_thread_has_its_ring(void **state)
 {
-    struct result *r = run("threads");
+    struct inject_result *r = inject_run("threads");
     size_t of[16] = {0}, named = 0;
-    assert_int_equal(count(r, "odd") + count(r, "even"), 8 * 500);
-    assert_int_equal(count(r, "crossing"), 1);
-    assert_int_equal(count(r, "left open at the thread's end"), 8);
+    assert_int_equal(inject_count(r, "odd") + inject_count(r, "even"), 8 * 500);
+    assert_int_equal(inject_count(r, "crossing"), 1);
+    assert_int_equal(inject_count(r, "left open at the thread's end"), 8);
     assert_int_equal(pp_session_threads(r->session), 9);
     for (size_t i = 0; i < r->n; i++) {
         of[r->seen[i].thread.thread]++;
@@ -70,97 +70,99 @@ static void each_thread_has_its_ring(void **state)
     assert_int_equal(named, 8);
     for (int t = 1; t < 9; t++)
         assert_true(of[t] == 501 || of[t] == 502);
-    done(r);
+    inject_done(r);
 }
 
 static void forked_children_have_theirs(void **state)
 {
-    struct result *r = run("forks");
-    const struct seen *child = find(r, "in the child"), *parent = find(r, "around the fork");
+    struct inject_result *r = inject_run("forks");
+    const struct inject_seen *child = inject_find(r, "in the child"),
+                             *parent = inject_find(r, "around the fork");
     assert_int_equal(r->n, 5);
-    assert_int_equal(count(r, "started before"), 1);
+    assert_int_equal(inject_count(r, "started before"), 1);
     assert_int_equal(pp_session_threads(r->session), 3);
     assert_int_equal(r->processes, 3);
     assert_int_not_equal(child->thread.pid, parent->thread.pid);
-    assert_int_equal(find(r, "second child range")->thread.pid, child->thread.pid);
-    assert_int_not_equal(find(r, "in the grandchild")->thread.pid, child->thread.pid);
-    assert_int_equal(find(r, "started before")->thread.pid, parent->thread.pid);
-    assert_true(inside(child, parent));
-    done(r);
+    assert_int_equal(inject_find(r, "second child range")->thread.pid, child->thread.pid);
+    assert_int_not_equal(inject_find(r, "in the grandchild")->thread.pid, child->thread.pid);
+    assert_int_equal(inject_find(r, "started before")->thread.pid, parent->thread.pid);
+    assert_true(inject_inside(child, parent));
+    inject_done(r);
 }
 
 static void forks_while_threads_record(void **state)
 {
-    struct result *r = run("forks_among_threads");
-    assert_int_equal(count(r, "odd") + count(r, "even"), 4 * 500);
+    struct inject_result *r = inject_run("forks_among_threads");
+    assert_int_equal(inject_count(r, "odd") + inject_count(r, "even"), 4 * 500);
     for (int i = 0; i < 20; i++) {
         char name[32];
         snprintf(name, sizeof(name), "child %d", i);
-        assert_int_equal(count(r, name), 1);
+        assert_int_equal(inject_count(r, name), 1);
     }
-    done(r);
+    inject_done(r);
 }
 
 static void what_is_open_at_exit_is_unfinished(void **state)
 {
-    struct result *r = run("unfinished");
+    struct inject_result *r = inject_run("unfinished");
     assert_int_equal(r->n, 2);
-    assert_int_equal(find(r, "open at exit")->span.flags, PP_SPAN_UNFINISHED);
-    assert_int_equal(find(r, "started at exit")->span.flags, PP_SPAN_UNFINISHED);
-    done(r);
+    assert_int_equal(inject_find(r, "open at exit")->span.flags, PP_SPAN_UNFINISHED);
+    assert_int_equal(inject_find(r, "started at exit")->span.flags, PP_SPAN_UNFINISHED);
+    inject_done(r);
 }
 
 static void endless_names_become_one(void **state)
 {
-    struct result *r = run("many_names");
+    struct inject_result *r = inject_run("many_names");
     assert_int_equal(r->n, 5000);
-    assert_int_equal(count(r, "iteration 17 of epoch 0"), 1);
-    assert_true(count(r, "iteration # of epoch #") > 4000);
-    assert_int_equal(count(r, ""), 0);
+    assert_int_equal(inject_count(r, "iteration 17 of epoch 0"), 1);
+    assert_true(inject_count(r, "iteration # of epoch #") > 4000);
+    assert_int_equal(inject_count(r, ""), 0);
     assert_int_equal(r->process[0].unnamed, 0);
-    done(r);
+    inject_done(r);
 }
 
 static void a_map_gives_phases(void **state)
 {
-    struct result *r = run_with("mapped", "decode* = decode\nlib:io = read\n", NULL, 1024);
+    struct inject_result *r = inject_run_with("mapped", "decode* = decode\nlib:io = read\n", NULL, 1024);
     assert_int_equal(r->status, 0);
-    assert_int_equal(find(r, "lib:io")->span.phase, PP_PHASE_READ);
-    assert_int_equal(find(r, "io")->span.phase, PP_PHASE_USER);
-    assert_int_equal(find(r, "decode_batch")->span.phase, PP_PHASE_DECODE);
-    assert_int_equal(find(r, "decode_batch")->span.batch, 3);
-    assert_int_equal(find(r, "decode_jpeg")->span.phase, PP_PHASE_USER);
-    assert_int_equal(find(r, "decode_jpeg")->span.batch, 3);
-    assert_int_equal(find(r, "decode_again")->span.phase, PP_PHASE_DECODE);
-    assert_int_equal(find(r, "decode_started")->span.phase, PP_PHASE_DECODE);
-    assert_int_equal(find(r, "decode_mark")->span.phase, PP_PHASE_USER);
-    const struct pp_span *busy = &find(r, "decode_again")->span;
-    const struct pp_span *asleep = &find(r, "decode_asleep")->span;
+    assert_int_equal(inject_find(r, "lib:io")->span.phase, PP_PHASE_READ);
+    assert_int_equal(inject_find(r, "io")->span.phase, PP_PHASE_USER);
+    assert_int_equal(inject_find(r, "decode_batch")->span.phase, PP_PHASE_DECODE);
+    assert_int_equal(inject_find(r, "decode_batch")->span.batch, 3);
+    assert_int_equal(inject_find(r, "decode_jpeg")->span.phase, PP_PHASE_USER);
+    assert_int_equal(inject_find(r, "decode_jpeg")->span.batch, 3);
+    assert_int_equal(inject_find(r, "decode_again")->span.phase, PP_PHASE_DECODE);
+    assert_int_equal(inject_find(r, "decode_started")->span.phase, PP_PHASE_DECODE);
+    assert_int_equal(inject_find(r, "decode_mark")->span.phase, PP_PHASE_USER);
+    const struct pp_span *busy = &inject_find(r, "decode_again")->span;
+    const struct pp_span *asleep = &inject_find(r, "decode_asleep")->span;
     int delay = access("/proc/thread-self/schedstat", R_OK) == 0 ? PP_SPAN_HAS_DELAY : 0;
     assert_int_equal(busy->flags, PP_SPAN_HAS_CPU | delay);
     assert_true(busy->cpu_ns > 100000 && busy->cpu_ns < busy->dur_ns + 1000000);
     assert_true(busy->run_delay_ns < busy->dur_ns + 1000000);
     assert_int_equal(asleep->flags, PP_SPAN_HAS_CPU | delay);
     assert_true(asleep->cpu_ns < asleep->dur_ns / 4);
-    assert_int_equal(find(r, "decode_after_brief")->span.flags, 0); /* not worth measuring */
-    assert_int_equal(find(r, "decode_started")->span.flags, 0);     /* it may end on another thread */
+    assert_int_equal(inject_find(r, "decode_after_brief")->span.flags, 0); /* not worth measuring */
+    assert_int_equal(inject_find(r, "decode_started")->span.flags, 0);     /* it may end on another thread */
     struct pp_ring_info info;
     pp_session_ring_info(r->session, 0, &info);
     assert_int_equal(info.lane, PP_LANE_WORKER);
-    done(r);
+    inject_done(r);
 }
 
 static void lanes_follow_the_phases(void **state)
 {
-    struct result *r = run_with("lanes", "decode* = decode\nwait = data_wait\nsomething = collective\n", NULL,
-                                1024);
+    struct inject_result *r = inject_run_with("lanes",
+                                              "decode* = decode\nwait = data_wait\nsomething = collective\n",
+                                              NULL, 1024);
     struct pp_ring_info first, trainer;
     assert_int_equal(r->status, 0);
     pp_session_ring_info(r->session, 0, &first);
     pp_session_ring_info(r->session, 1, &trainer);
     assert_int_equal(first.lane, PP_LANE_MAIN); /* a collective says nothing of its thread */
     assert_int_equal(trainer.lane, PP_LANE_TRAINER);
-    done(r);
+    inject_done(r);
 }
 
 static const struct CMUnitTest tests[] = {

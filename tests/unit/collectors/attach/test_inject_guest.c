@@ -4,82 +4,82 @@
 
 static void a_kill_loses_only_what_is_open(void **state)
 {
-    struct result *r = run_with("killed", NULL, NULL, 256);
+    struct inject_result *r = inject_run_with("killed", NULL, NULL, 256);
     assert_true(WIFSIGNALED(r->status) && WTERMSIG(r->status) == SIGKILL);
     assert_int_equal(r->n, 100);
-    assert_int_equal(count(r, "before the kill"), 100);
-    done(r);
+    assert_int_equal(inject_count(r, "before the kill"), 100);
+    inject_done(r);
 }
 
 static void too_much_is_counted(void **state)
 {
-    struct result *r = run("deep");
-    assert_int_equal(count(r, "deep"), 128);
-    assert_int_equal(count(r, "again"), 1);
+    struct inject_result *r = inject_run("deep");
+    assert_int_equal(inject_count(r, "deep"), 128);
+    assert_int_equal(inject_count(r, "again"), 1);
     assert_int_equal(r->process[0].too_deep, 72);
-    done(r);
-    r = run("many_open");
-    assert_int_equal(count(r, "open"), 4096);
-    assert_int_equal(count(r, "after"), 1);
+    inject_done(r);
+    r = inject_run("many_open");
+    assert_int_equal(inject_count(r, "open"), 4096);
+    assert_int_equal(inject_count(r, "after"), 1);
     assert_int_equal(r->process[0].too_many, 5000 - 4096);
-    done(r);
+    inject_done(r);
 }
 
 static void a_thread_without_a_ring_is_left_alone(void **state)
 {
-    struct result *r = run("without_a_ring");
-    assert_int_equal(count(r, "heard"), 1);
+    struct inject_result *r = inject_run("without_a_ring");
+    assert_int_equal(inject_count(r, "heard"), 1);
     assert_int_equal(r->n, 1);
     assert_int_equal(pp_session_unregistered(r->session), 2);
     assert_true(r->process[0].unthreaded >= 2 * 9);
-    done(r);
+    inject_done(r);
 }
 
 static void a_full_ring_drops_and_counts(void **state)
 {
     struct pp_ring_info info;
-    struct result *r = run_with("many_names", NULL, NULL, 1024);
+    struct inject_result *r = inject_run_with("many_names", NULL, NULL, 1024);
     assert_int_equal(r->status, 0);
     pp_session_ring_info(r->session, 0, &info);
     assert_int_equal(info.dropped, 5000 - 1024);
     assert_int_equal(r->n, 1024);
-    done(r);
+    inject_done(r);
 }
 
 static void a_broken_map_is_no_map(void **state)
 {
-    struct result *r = run_with("lanes", "decode* == == nonsense\n", NULL, 1024);
+    struct inject_result *r = inject_run_with("lanes", "decode* == == nonsense\n", NULL, 1024);
     assert_int_equal(r->status, 0);
-    assert_int_equal(count(r, "decode_here_too"), 2);
-    assert_int_equal(find(r, "wait")->span.phase, PP_PHASE_USER);
-    done(r);
+    assert_int_equal(inject_count(r, "decode_here_too"), 2);
+    assert_int_equal(inject_find(r, "wait")->span.phase, PP_PHASE_USER);
+    inject_done(r);
 }
 
 static void signal_handlers_are_survived(void **state)
 {
-    struct result *r = run("signals");
+    struct inject_result *r = inject_run("signals");
     size_t own = 0;
     for (size_t i = 0; i < r->n; i++)
         own += r->seen[i].name[0] == 'n';
     assert_int_equal(own, 30000);
     assert_true(r->n > own);
-    done(r);
+    inject_done(r);
 }
 
 static void errno_is_left_alone(void **state)
 {
-    struct result *r = run("keeps_errno");
+    struct inject_result *r = inject_run("keeps_errno");
     assert_int_equal(r->n, 2);
     assert_string_equal(r->seen[0].thread.name, "errno");
-    done(r);
+    inject_done(r);
 }
 
 static void clients_share_one_state(void **state)
 {
-    struct result *r = run("two_clients");
-    assert_int_equal(count(r, "one state"), 1);
+    struct inject_result *r = inject_run("two_clients");
+    assert_int_equal(inject_count(r, "one state"), 1);
     assert_int_equal(r->process[0].clients, 3);
-    done(r);
+    inject_done(r);
 }
 
 static void another_tool_sees_everything_too(void **state)
@@ -88,7 +88,7 @@ static void another_tool_sees_everything_too(void **state)
     close(mkstemp(log));
     setenv("FAKE_TOOL_LOG", log, 1);
     snprintf(tool, sizeof(tool), "%s", built("tests/tools/libfake_tool.so"));
-    struct result *r = run_with("chained", NULL, tool, 1024);
+    struct inject_result *r = inject_run_with("chained", NULL, tool, 1024);
     assert_int_equal(r->status, 0);
     FILE *in = fopen(log, "r");
     assert_non_null(in);
@@ -98,35 +98,35 @@ static void another_tool_sees_everything_too(void **state)
     unsetenv("FAKE_TOOL_LOG");
     assert_string_equal(line, "pushes 2 pops 3 starts 1 ends 1 marks 1 domains 1 strings 2 wrong 0\n");
     assert_int_equal(r->process[0].chained, 1);
-    assert_int_equal(count(r, "a"), 1);
-    assert_int_equal(count(r, "the other tool does not take this one"), 1);
-    assert_int_equal(count(r, "range"), 1);
-    assert_int_equal(count(r, "m"), 1);
+    assert_int_equal(inject_count(r, "a"), 1);
+    assert_int_equal(inject_count(r, "the other tool does not take this one"), 1);
+    assert_int_equal(inject_count(r, "range"), 1);
+    assert_int_equal(inject_count(r, "m"), 1);
     assert_int_equal(r->n, 5);
-    done(r);
+    inject_done(r);
 }
 
 static void another_tool_that_does_not_load(void **state)
 {
-    struct result *r = run_with("keeps_errno", NULL, "/nonexistent/tool.so", 1024);
+    struct inject_result *r = inject_run_with("keeps_errno", NULL, "/nonexistent/tool.so", 1024);
     assert_int_equal(r->status, 0);
     assert_int_equal(r->n, 2);
     assert_int_equal(r->process[0].chained, 2);
-    done(r);
+    inject_done(r);
     char tool[PATH_MAX + 64];
     snprintf(tool, sizeof(tool), "%s", built("tests/tools/libfake_tool.so"));
     setenv("FAKE_TOOL_REFUSES", "1", 1);
-    r = run_with("keeps_errno", NULL, tool, 1024);
+    r = inject_run_with("keeps_errno", NULL, tool, 1024);
     unsetenv("FAKE_TOOL_REFUSES");
     assert_int_equal(r->status, 0);
     assert_int_equal(r->n, 2);
     assert_int_equal(r->process[0].chained, 2);
-    done(r);
+    inject_done(r);
     snprintf(tool, sizeof(tool), "%s", built("libpipeprobe_inject.so")); /* ourselves: once is enough */
-    r = run_with("keeps_errno", NULL, tool, 1024);
+    r = inject_run_with("keeps_errno", NULL, tool, 1024);
     assert_int_equal(r->status, 0);
     assert_int_equal(r->n, 2);
-    done(r);
+    inject_done(r);
 }
 
 static void without_a_session_it_steps_back(void **state)
@@ -139,7 +139,7 @@ static void without_a_session_it_steps_back(void **state)
             setenv("PIPEPROBE_SESSION", *state, 1);
         else
             unsetenv("PIPEPROBE_SESSION");
-        become("without_a_session");
+        inject_become("without_a_session");
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);

@@ -25,7 +25,7 @@ static void start(struct run *run, size_t ring_spans, uint64_t poll_ns, uint64_t
     struct pp_err err;
     struct pp_session_opts so = {.ring_spans = ring_spans};
     if (pp_session_open(&so, &run->session, &err) ||
-        pp_store_create(&(struct pp_store_opts){.path = path}, &run->store, &err) ||
+        pp_store_create(&(struct pp_store_opts){.path = store_path}, &run->store, &err) ||
         pp_drain_start(&(struct pp_drain_opts){.session = run->session,
                                                .store = run->store,
                                                .poll_ns = poll_ns,
@@ -100,7 +100,7 @@ static void test_producers_and_drain(void **state)
     pp_store_close(run.store);
     pp_session_close(run.session, 1);
     struct pp_reader *r;
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
     assert_int_equal(bad, 0);
     if (stats.dropped == 0) { /* a drop turns detail down: then spans are merged */
@@ -146,7 +146,7 @@ static void test_losses_are_rows(void **state)
     pp_store_finish(run.store, &err);
     pp_store_close(run.store);
     pp_session_close(run.session, 0);
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_loss(r, collect_loss, &lost, &err), PP_OK);
     assert_int_equal(lost, stats.dropped);
     pp_reader_close(r);
@@ -177,7 +177,7 @@ static void test_child_process(void **state)
     pp_store_finish(run.store, &err);
     pp_store_close(run.store);
     pp_session_close(run.session, 0);
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_threads(r, &rows), 1);
     assert_int_equal(rows[0].pid, pid);
     assert_int_equal(rows[0].recorded, 500);
@@ -221,7 +221,7 @@ static void test_open_phases(void **state)
     struct pp_reader *r;
     struct hang hang = {.rows = 0};
     int asked = 0;
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &run.store, &err), PP_OK);
     assert_int_equal(pp_session_open(&(struct pp_session_opts){.ring_spans = 1024}, &run.session, &err),
                      PP_OK);
     assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session,
@@ -239,7 +239,7 @@ static void test_open_phases(void **state)
     pp_lap_open_sample(t, PP_PHASE_READ, 7, 42);
     for (int i = 0; i < 50 && hang.rows == 0; i++) {
         usleep(100000);
-        assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+        assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
         assert_int_equal(pp_reader_each_open_phase(r, 0, UINT64_MAX, note_hang, &hang, &err), PP_OK);
         pp_reader_close(r);
     }
@@ -268,8 +268,8 @@ static void test_disk_fills(void **state)
     struct pp_reader *r;
     struct seen seen = {.n = 0};
     uint64_t put = 0, bad = 0;
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &run.store, &err), PP_OK);
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 16384},
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &run.store, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = store_rings, .ring_spans = 16384},
                                      &run.session, &err),
                      PP_OK);
     assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session,
@@ -295,12 +295,12 @@ static void test_disk_fills(void **state)
     pp_drain_stop(run.drain, &stats);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_equal(stats.first_failure, PP_E_NO_SPACE);
-    assert_non_null(strstr(stats.err_text, path));
+    assert_non_null(strstr(stats.err_text, store_path));
     assert_true(stats.spans < put);
     assert_int_equal(pp_store_finish(run.store, &err), PP_E_NO_SPACE);
     pp_store_close(run.store);
     pp_session_close(run.session, 1);
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_chunk(r, count_samples, &seen, &bad, &err), PP_OK);
     assert_int_equal(seen.n, put);
     assert_int_equal(seen.wrong + (int)bad, 0);
@@ -358,7 +358,7 @@ static void test_threads_come_and_go(void **state)
     assert_int_equal(pp_store_finish(run.store, &err), PP_OK);
     pp_store_close(run.store);
     pp_session_close(run.session, 1);
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_threads(r, &rows), COMERS);
     for (size_t i = 0; i < COMERS; i++)
         short_rows += rows[i].recorded != EACH || rows[i].dropped != 0;
@@ -371,9 +371,10 @@ static void test_threads_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_producers_and_drain), TEST(test_losses_are_rows), TEST(test_child_process),
-        TEST(test_open_phases),         TEST(test_disk_fills),      cmocka_unit_test(test_counter_parsing),
-        TEST(test_threads_come_and_go),
+        STORE_TEST(test_producers_and_drain), STORE_TEST(test_losses_are_rows),
+        STORE_TEST(test_child_process),       STORE_TEST(test_open_phases),
+        STORE_TEST(test_disk_fills),          cmocka_unit_test(test_counter_parsing),
+        STORE_TEST(test_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

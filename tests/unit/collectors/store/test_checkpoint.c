@@ -14,9 +14,9 @@ static sqlite3 *db;
 
 static int log_setup(void **state)
 {
-    if (setup(state))
+    if (store_setup(state))
         return -1;
-    return sqlite3_open(path, &db) != SQLITE_OK ||
+    return sqlite3_open(store_path, &db) != SQLITE_OK ||
            sqlite3_exec(
                db,
                "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(x)",
@@ -26,7 +26,7 @@ static int log_setup(void **state)
 static int log_teardown(void **state)
 {
     sqlite3_close(db);
-    return teardown(state);
+    return store_teardown(state);
 }
 
 #define LOG_TEST(f) cmocka_unit_test_setup_teardown(f, log_setup, log_teardown)
@@ -35,7 +35,7 @@ static long size_of(const char *suffix)
 {
     char name[128];
     struct stat st;
-    snprintf(name, sizeof(name), "%s%s", path, suffix);
+    snprintf(name, sizeof(name), "%s%s", store_path, suffix);
     return stat(name, &st) == 0 ? (long)st.st_size : 0;
 }
 
@@ -57,7 +57,7 @@ static struct pp_checkpoint *watch(const char *where, int most)
 /* Nobody but the thread moves it: the bound is far away. */
 static void test_thread_moves_the_log(void **state)
 {
-    struct pp_checkpoint *c = watch(path, 1 << 30);
+    struct pp_checkpoint *c = watch(store_path, 1 << 30);
     long before = size_of("");
     commit_pages(FROM / 2);
     assert_int_equal(size_of(""), before); /* too little */
@@ -74,7 +74,7 @@ static void test_thread_moves_the_log(void **state)
 
 static void test_cpu_time_is_told(void **state)
 {
-    struct pp_checkpoint *c = watch(path, 1 << 30);
+    struct pp_checkpoint *c = watch(store_path, 1 << 30);
     assert_int_equal(pp_checkpoint_cpu_ns(c), 0);
     for (uint64_t stop = pp_now_ns() + 20000000000u; !pp_checkpoint_cpu_ns(c) && pp_now_ns() < stop;)
         commit_pages(FROM);
@@ -89,7 +89,7 @@ static void test_cpu_time_is_told(void **state)
 static void test_without_a_thread_the_commit_does_it(void **state)
 {
     char nowhere[128];
-    snprintf(nowhere, sizeof(nowhere), "%s/none/run.sqlite", dir);
+    snprintf(nowhere, sizeof(nowhere), "%s/none/run.sqlite", store_dir);
     struct pp_checkpoint *c = watch(nowhere, 1 << 30);
     long before = size_of("");
     commit_pages(FROM);
@@ -104,7 +104,7 @@ static void test_without_a_thread_the_commit_does_it(void **state)
 
 static void test_a_log_at_its_bound(void **state)
 {
-    struct pp_checkpoint *c = watch(path, 4 * FROM);
+    struct pp_checkpoint *c = watch(store_path, 4 * FROM);
     for (int i = 0; i < 200; i++)
         commit_pages(FROM);
     /* A checkpoint that meets the other's does nothing, so the bound is passed by a few commits, not by all.
@@ -115,7 +115,7 @@ static void test_a_log_at_its_bound(void **state)
 
 static void test_sqlite_does_it_again_afterwards(void **state)
 {
-    pp_checkpoint_free(watch(path, 4 * FROM));
+    pp_checkpoint_free(watch(store_path, 4 * FROM));
     long before = size_of("");
     commit_pages(2 * FROM);
     assert_true(size_of("") >= before + 2 * FROM * PAGE);

@@ -93,9 +93,9 @@ static int be_witness(void **state)
 
 static int log_setup(void **state)
 {
-    if (setup(state) || !pp_log_vfs())
+    if (store_setup(state) || !pp_log_vfs())
         return -1;
-    return sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+    return sqlite3_open_v2(store_path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                            pp_log_vfs()) != SQLITE_OK ||
            sqlite3_exec(
                db,
@@ -106,7 +106,7 @@ static int log_setup(void **state)
 static int log_teardown(void **state)
 {
     sqlite3_close(db);
-    return teardown(state);
+    return store_teardown(state);
 }
 
 #define LOG_TEST(f) cmocka_unit_test_setup_teardown(f, log_setup, log_teardown)
@@ -135,9 +135,9 @@ static void contents_after_kill(char out[128])
 {
     char cmd[640], copy[96], sound[128];
     sqlite3 *killed;
-    snprintf(copy, sizeof(copy), "%s/killed", dir);
-    snprintf(cmd, sizeof(cmd), "rm -f %s %s-shm && cp %s %s && cp %s-wal %s-wal", copy, copy, path, copy,
-             path, copy);
+    snprintf(copy, sizeof(copy), "%s/killed", store_dir);
+    snprintf(cmd, sizeof(cmd), "rm -f %s %s-shm && cp %s %s && cp %s-wal %s-wal", copy, copy, store_path,
+             copy, store_path, copy);
     assert_int_equal(system(cmd), 0);
     assert_int_equal(sqlite3_open_v2(copy, &killed, SQLITE_OPEN_READWRITE, "unix"), SQLITE_OK);
     ask(killed, "PRAGMA integrity_check", sound);
@@ -209,7 +209,7 @@ static void test_few_writes(void **state)
     long long before = writes();
     run("INSERT INTO t VALUES(1, randomblob(1000000))");
     long long made = writes() - before;
-    snprintf(wal, sizeof(wal), "%s-wal", path);
+    snprintf(wal, sizeof(wal), "%s-wal", store_path);
     assert_int_equal(stat(wal, &st), 0);
     assert_true(st.st_size > 1000000); /* of 246 pages, each with its header */
     if (before < 0)

@@ -1,5 +1,5 @@
 /* The file: what is written is read, live and finished, whole and in parts. */
-#include "tests/support/store_laps.h"
+#include "tests/support/store_spans.h"
 
 #include <math.h>
 
@@ -50,7 +50,7 @@ static void collect_meta(void *ctx, const char *key, const char *value, const ch
 
 static void test_everything_comes_back(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     struct pp_error_row e = {0};
     const struct pp_thread_row *threads;
@@ -67,7 +67,7 @@ static void test_everything_comes_back(void **state)
                                                  .recorded = 10000,
                                                  .dropped = 3});
     pp_store_name(s, 3, "custom");
-    append(s, 0, 10000);
+    spans_append(s, 0, 10000);
     assert_int_equal(pp_store_meta_num(s, "config", "workers", 1, NULL), PP_OK);
     pp_store_meta_num(s, "config", "link", 2.5, "GB/s");
     pp_store_meta_text(s, "config", "dataset", "x");
@@ -89,9 +89,9 @@ static void test_everything_comes_back(void **state)
     assert_int_equal(pp_store_append(s, 0, NULL, 0), PP_E_USAGE);
     pp_store_close(s);
 
-    struct pp_reader *r = open_reader();
+    struct pp_reader *r = store_open_reader();
     uint64_t bad = 99;
-    assert_int_equal(count_spans(r, &bad), 10000);
+    assert_int_equal(spans_count(r, &bad), 10000);
     assert_int_equal(bad, 0);
     assert_int_equal(pp_reader_threads(r, &threads), 1);
     assert_int_equal(threads[0].lane, PP_LANE_WORKER);
@@ -124,38 +124,40 @@ static void test_everything_comes_back(void **state)
 /* One ordinary file a person can ask: rows, views and roll-ups agree with each other. */
 static void test_plain_sql(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     char wal[128];
     pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w0"});
-    append(s, 0, 5000);
+    spans_append(s, 0, 5000);
     pp_store_commit(s, &err);
-    append(s, 5000, 5000);
+    spans_append(s, 5000, 5000);
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
-    snprintf(wal, sizeof(wal), "%s-wal", path);
+    snprintf(wal, sizeof(wal), "%s-wal", store_path);
     assert_int_not_equal(access(wal, F_OK), 0);
-    assert_integrity();
-    assert_true(query("SELECT count(*) FROM span") == 10000);
+    store_assert_integrity();
+    assert_true(store_query("SELECT count(*) FROM span") == 10000);
     assert_true(
-        query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") == 16);
+        store_query("SELECT count(*) FROM span WHERE batch = 3 AND sample BETWEEN 12 AND 15 AND epoch = 1") ==
+        16);
     assert_true(
-        query("SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") ==
+        store_query(
+            "SELECT count(*) FROM v_span WHERE phase = 'decode' AND thread = 'w0' AND lane = 'worker'") ==
         2500);
-    assert_true(query("SELECT sum(n) FROM rollup_second") == 10000);
-    assert_true(query("SELECT sum(n) FROM rollup_second WHERE second = 105") == 1000);
-    assert_true(query("SELECT count FROM v_phase_summary WHERE phase = 'read'") == 2500);
-    assert_true(query("SELECT abs(cpu_s - 1.5) < 1e-9 FROM v_phase_summary WHERE phase = 'read'") == 1);
-    assert_true(query("SELECT sum(n) FROM rollup_batch WHERE batch = 312 AND phase = 3") ==
+    assert_true(store_query("SELECT sum(n) FROM rollup_second") == 10000);
+    assert_true(store_query("SELECT sum(n) FROM rollup_second WHERE second = 105") == 1000);
+    assert_true(store_query("SELECT count FROM v_phase_summary WHERE phase = 'read'") == 2500);
+    assert_true(store_query("SELECT abs(cpu_s - 1.5) < 1e-9 FROM v_phase_summary WHERE phase = 'read'") == 1);
+    assert_true(store_query("SELECT sum(n) FROM rollup_batch WHERE batch = 312 AND phase = 3") ==
                 4); /* 5000 lies within batch 312 */
-    assert_true(query("SELECT count(*) FROM v_batch") == 625);
-    assert_true(query("SELECT step_ms FROM v_batch WHERE batch = 312") == 4);
-    assert_true(query("SELECT count(*) FROM v_worker") == 4);
-    assert_true(query("SELECT count(*) FROM v_second") > 10);
-    assert_true(query("SELECT count(*) FROM v_stall") == 0);
-    assert_true(query("SELECT count(*) FROM v_error") == 0);
-    assert_true(query("SELECT count(*) FROM phase") == PP_PHASE_COUNT - 1);
-    assert_true(query("SELECT value FROM meta WHERE section = 'run' AND key = 'span_rows'") == 10000);
+    assert_true(store_query("SELECT count(*) FROM v_batch") == 625);
+    assert_true(store_query("SELECT step_ms FROM v_batch WHERE batch = 312") == 4);
+    assert_true(store_query("SELECT count(*) FROM v_worker") == 4);
+    assert_true(store_query("SELECT count(*) FROM v_second") > 10);
+    assert_true(store_query("SELECT count(*) FROM v_stall") == 0);
+    assert_true(store_query("SELECT count(*) FROM v_error") == 0);
+    assert_true(store_query("SELECT count(*) FROM phase") == PP_PHASE_COUNT - 1);
+    assert_true(store_query("SELECT value FROM meta WHERE section = 'run' AND key = 'span_rows'") == 10000);
 }
 
 static void collect_proof(void *ctx, const struct pp_proof_row *p)
@@ -183,7 +185,7 @@ static int count_proofs(void)
 {
     struct pp_err err;
     int n = 0;
-    struct pp_reader *r = open_reader();
+    struct pp_reader *r = store_open_reader();
     assert_int_equal(pp_reader_each_proof(r, collect_proof, &n, &err), PP_OK);
     pp_reader_close(r);
     return n;
@@ -220,55 +222,56 @@ static void test_proof(void **state)
          .ballast_cpus = 1.5,
          .recording = "x.sqlite"},
     };
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err = {0};
     sqlite3 *db;
-    append(s, 0, 100);
+    spans_append(s, 0, 100);
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
     assert_int_equal(count_proofs(), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pp_proof_write(path, rows, 2, &err), PP_OK);
+        assert_int_equal(pp_proof_write(store_path, rows, 2, &err), PP_OK);
     assert_int_equal(count_proofs(), 2);
     assert_true(
-        query("SELECT predicted_samples_per_s / measured_samples_per_s FROM proof WHERE kind = 'fix'") ==
+        store_query(
+            "SELECT predicted_samples_per_s / measured_samples_per_s FROM proof WHERE kind = 'fix'") ==
         190.0 / 195);
 
-    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(store_path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "DROP TABLE proof", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(count_proofs(), 0);
-    assert_int_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
+    assert_int_equal(pp_proof_write(store_path, rows, 1, &err), PP_OK);
     assert_int_equal(count_proofs(), 1);
-    assert_integrity();
+    store_assert_integrity();
 
-    unlink(path);
-    assert_int_not_equal(pp_proof_write(path, rows, 1, &err), PP_OK);
-    assert_non_null(strstr(err.text, path));
+    unlink(store_path);
+    assert_int_not_equal(pp_proof_write(store_path, rows, 1, &err), PP_OK);
+    assert_non_null(strstr(err.text, store_path));
 }
 
 static void test_rows_are_sampled_by_batch(void **state)
 {
-    struct pp_store *s = create(2000);
+    struct pp_store *s = store_create(2000);
     struct pp_err err;
-    append(s, 0, 10000);
+    spans_append(s, 0, 10000);
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
-    double rows = query("SELECT count(*) FROM span");
+    double rows = store_query("SELECT count(*) FROM span");
     assert_true(rows > 1200 && rows < 2800);
     assert_true(
-        query(
+        store_query(
             "SELECT count(*) FROM (SELECT batch, count(*) c FROM span GROUP BY batch) WHERE c NOT IN (16)") ==
         0);
-    assert_true(query("SELECT count FROM loss WHERE what = 'span_rows'") == 10000 - rows);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 10000);
+    assert_true(store_query("SELECT count FROM loss WHERE what = 'span_rows'") == 10000 - rows);
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 10000);
     pp_reader_close(r);
 }
 
 static void test_counters_in_spans(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     struct pp_span c = {.start_ns = 5,
                         .bytes = 17,
@@ -281,36 +284,36 @@ static void test_counters_in_spans(void **state)
     pp_store_counter(s, 6, "rss_bytes", 3);
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
-    assert_true(query("SELECT value FROM counter WHERE name = 'depth' AND t_ns = 5") == 17);
-    assert_true(query("SELECT count(*) FROM counter") == 2);
-    assert_true(query("SELECT count(*) FROM span") == 0);
+    assert_true(store_query("SELECT value FROM counter WHERE name = 'depth' AND t_ns = 5") == 17);
+    assert_true(store_query("SELECT count(*) FROM counter") == 2);
+    assert_true(store_query("SELECT count(*) FROM span") == 0);
 }
 
 static void test_live_reading(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     int64_t last = 0;
-    struct seen seen = {0};
-    append(s, 0, 100);
+    struct spans_seen seen = {0};
+    spans_append(s, 0, 100);
     pp_store_commit(s, &err);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 100);
-    append(s, 100, 5000);
-    assert_int_equal(count_spans(r, NULL), 100); /* cut but not committed is not there */
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 100);
+    spans_append(s, 100, 5000);
+    assert_int_equal(spans_count(r, NULL), 100); /* cut but not committed is not there */
     pp_store_commit(s, &err);
-    assert_int_equal(count_spans(r, NULL), 5100);
-    assert_int_equal(pp_reader_each_chunk_after(r, &last, see, &seen, NULL, &err), PP_OK);
+    assert_int_equal(spans_count(r, NULL), 5100);
+    assert_int_equal(pp_reader_each_chunk_after(r, &last, spans_see, &seen, NULL, &err), PP_OK);
     assert_int_equal(seen.n, 5100);
-    append(s, 5100, 10);
+    spans_append(s, 5100, 10);
     pp_store_commit(s, &err);
-    assert_int_equal(pp_reader_each_chunk_after(r, &last, see, &seen, NULL, &err), PP_OK);
+    assert_int_equal(pp_reader_each_chunk_after(r, &last, spans_see, &seen, NULL, &err), PP_OK);
     assert_int_equal(seen.n, 5110);
     assert_int_equal(pp_store_finish(s, &err), PP_OK); /* with the reader still at it */
-    assert_int_equal(count_spans(r, NULL), 5110);
+    assert_int_equal(spans_count(r, NULL), 5110);
     pp_reader_close(r);
     pp_store_close(s);
-    assert_integrity();
+    store_assert_integrity();
 }
 
 struct part {
@@ -336,14 +339,14 @@ static void test_reading_a_part(void **state)
 {
     enum { PIECES = 20, EACH = 100 };
     const uint64_t begin = 100000000000u, ms = 1000000;
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     struct part all = {0}, some = {0}, none = {0};
     for (uint64_t i = 0; i < PIECES; i++) {
-        append(s, i * EACH, EACH);
+        spans_append(s, i * EACH, EACH);
         assert_int_equal(pp_store_commit(s, &err), PP_OK);
     }
-    struct pp_reader *r = open_reader();
+    struct pp_reader *r = store_open_reader();
     assert_int_equal(pp_reader_each_chunk_of(r, NULL, see_part, &all, NULL, &err), PP_OK);
     assert_int_equal(all.spans, PIECES * EACH);
     assert_int_equal(all.times, PIECES * EACH);
@@ -373,18 +376,18 @@ static void test_reading_a_part(void **state)
 
 static void test_close_without_finish(void **state)
 {
-    struct pp_store *s = create(0);
-    append(s, 0, 777);
+    struct pp_store *s = store_create(0);
+    spans_append(s, 0, 777);
     pp_store_close(s);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 777);
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 777);
     pp_reader_close(r);
-    assert_true(query("SELECT count(*) FROM span") == 0);
+    assert_true(store_query("SELECT count(*) FROM span") == 0);
 }
 
 static void test_errors_beyond_the_limit(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
     for (int i = 0; i < 100050; i++)
         pp_store_error(s, &(struct pp_store_error){.thread = 1,
@@ -395,9 +398,9 @@ static void test_errors_beyond_the_limit(void **state)
                                                    .reason = "r"});
     assert_int_equal(pp_store_commit(s, &err), PP_OK);
     pp_store_close(s);
-    assert_true(query("SELECT sum(count) FROM error") == 100050);
-    assert_true(query("SELECT count(*) FROM error") == 100002);
-    assert_true(query("SELECT sum(count) FROM error WHERE kind = 'io'") == 50025);
+    assert_true(store_query("SELECT sum(count) FROM error") == 100050);
+    assert_true(store_query("SELECT count(*) FROM error") == 100002);
+    assert_true(store_query("SELECT sum(count) FROM error WHERE kind = 'io'") == 50025);
 }
 
 static void note_look(void *ctx, const struct pp_open_phase_row *row)
@@ -414,7 +417,7 @@ static void test_open_phases_are_bounded(void **state)
     struct pp_store *s;
     struct pp_reader *r;
     uint64_t seen[3] = {0};
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &s, NULL), PP_OK);
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &s, NULL), PP_OK);
     for (uint64_t i = 1; i <= LOOKS; i++)
         assert_int_equal(pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = i,
                                                                               .thread = 3,
@@ -423,7 +426,7 @@ static void test_open_phases_are_bounded(void **state)
                                                                               .batch = PP_NO_BATCH}),
                          PP_OK);
     assert_int_equal(pp_store_commit(s, NULL), PP_OK);
-    assert_int_equal(pp_reader_open(path, &r, NULL), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, NULL), PP_OK);
     assert_int_equal(pp_reader_each_open_phase(r, 0, UINT64_MAX, note_look, seen, NULL), PP_OK);
     assert_in_range(seen[0], MOST - 4096, MOST);
     assert_int_equal(seen[2], LOOKS);
@@ -438,16 +441,16 @@ static void test_open_phases_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_everything_comes_back),
-        TEST(test_plain_sql),
-        TEST(test_proof),
-        TEST(test_rows_are_sampled_by_batch),
-        TEST(test_counters_in_spans),
-        TEST(test_live_reading),
-        TEST(test_reading_a_part),
-        TEST(test_close_without_finish),
-        TEST(test_errors_beyond_the_limit),
-        TEST(test_open_phases_are_bounded),
+        STORE_TEST(test_everything_comes_back),
+        STORE_TEST(test_plain_sql),
+        STORE_TEST(test_proof),
+        STORE_TEST(test_rows_are_sampled_by_batch),
+        STORE_TEST(test_counters_in_spans),
+        STORE_TEST(test_live_reading),
+        STORE_TEST(test_reading_a_part),
+        STORE_TEST(test_close_without_finish),
+        STORE_TEST(test_errors_beyond_the_limit),
+        STORE_TEST(test_open_phases_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

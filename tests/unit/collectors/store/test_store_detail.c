@@ -108,7 +108,7 @@ static void test_many_groups(void **state)
 
 static struct pp_store *create(enum pp_detail detail, uint64_t max_bytes)
 {
-    struct pp_store *s = create_with(
+    struct pp_store *s = store_create_with(
         (struct pp_store_opts){.force = 1, .detail = detail, .max_bytes = max_bytes});
     pp_store_thread(s, &(struct pp_store_thread){.id = 0, .lane = PP_LANE_WORKER, .name = "w"});
     return s;
@@ -128,15 +128,15 @@ static void test_roll_ups_and_positions(void **state)
         assert_int_equal(pp_store_append(store, 0, s + 2 * N + 100, N - 100), PP_OK);
         assert_int_equal(pp_store_finish(store, &err), PP_OK);
         pp_store_close(store);
-        count[detail] = query("SELECT sum(n) FROM rollup_second");
-        total[detail] = query("SELECT sum(total_ns) FROM rollup_second");
-        assert_int_equal((int)query("SELECT max(coalesce(next_seq, seq0 + n)) FROM chunk"),
+        count[detail] = store_query("SELECT sum(n) FROM rollup_second");
+        total[detail] = store_query("SELECT sum(total_ns) FROM rollup_second");
+        assert_int_equal((int)store_query("SELECT max(coalesce(next_seq, seq0 + n)) FROM chunk"),
                          3 * N); /* where a recovery would go on */
         assert_int_equal(
-            (int)query(
+            (int)store_query(
                 "SELECT count(*) FROM chunk c WHERE seq0 <> coalesce((SELECT max(coalesce(next_seq, seq0 + n)) FROM chunk WHERE id < c.id), 0)"),
             0);
-        assert_int_equal((int)query("SELECT count(*) FROM loss WHERE what = 'detail'"), detail);
+        assert_int_equal((int)store_query("SELECT count(*) FROM loss WHERE what = 'detail'"), detail);
     }
     assert_true(count[0] == count[1] && total[0] == total[1]);
     free(s);
@@ -163,10 +163,10 @@ static void test_max_bytes(void **state)
     assert_int_equal(pp_store_detail(store), PP_DETAIL_ROLLUP);
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
-    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(stat(store_path, &st), 0);
     assert_in_range(st.st_size, LIMIT / 2, LIMIT + LIMIT / 4); /* what one commit adds, and an index */
-    assert_true(query("SELECT count FROM loss WHERE what = 'spans'") > (double)n / 4);
-    assert_int_equal((int)query(
+    assert_true(store_query("SELECT count FROM loss WHERE what = 'spans'") > (double)n / 4);
+    assert_int_equal((int)store_query(
                          "SELECT count(*) FROM loss WHERE what = 'detail' AND why LIKE '%max-bytes%'") >= 2,
                      1);
     free(s);
@@ -204,19 +204,21 @@ static void test_drops_turn_detail_down(void **state)
     pp_store_close(store);
     pp_session_close(session, 0);
     assert_int_equal(
-        (int)query(
+        (int)store_query(
             "SELECT count(*) FROM loss WHERE what = 'detail' AND count = 0 AND why LIKE '%faster than%'") >=
             1,
         1);
-    assert_int_equal((int)(query("SELECT count FROM loss WHERE what = 'spans'") == (double)stats.dropped), 1);
+    assert_int_equal((int)(store_query("SELECT count FROM loss WHERE what = 'spans'") ==
+                           (double)stats.dropped),
+                     1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_stay),  cmocka_unit_test(test_many_groups),
-        TEST(test_roll_ups_and_positions), TEST(test_max_bytes),
-        TEST(test_drops_turn_detail_down),
+        cmocka_unit_test(test_sums_stay),        cmocka_unit_test(test_many_groups),
+        STORE_TEST(test_roll_ups_and_positions), STORE_TEST(test_max_bytes),
+        STORE_TEST(test_drops_turn_detail_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

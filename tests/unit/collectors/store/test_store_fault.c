@@ -163,13 +163,13 @@ static void install(void)
 static int sound_setup(void **state)
 {
     memset(&fault, 0, sizeof(fault));
-    return setup(state);
+    return store_setup(state);
 }
 
 static int sound_teardown(void **state)
 {
     memset(&fault, 0, sizeof(fault));
-    return teardown(state);
+    return store_teardown(state);
 }
 
 #define FAULT_TEST(f) cmocka_unit_test_setup_teardown(f, sound_setup, sound_teardown)
@@ -187,13 +187,13 @@ static void record(struct outcome *o)
     struct pp_store *s = NULL;
     struct pp_span spans[SPANS];
     memset(o, 0, sizeof(*o));
-    o->create = pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &o->err);
+    o->create = pp_store_create(&(struct pp_store_opts){.path = store_path, .force = 1}, &s, &o->err);
     if (o->create)
         return;
     if (fault.early_checkpoints) {
         pp_store_end_checkpoints(s);
         s->checkpoint = pp_checkpoint_new(
-            &(struct pp_checkpoint_opts){.db = s->db, .path = path, .from = 4, .most = 64});
+            &(struct pp_checkpoint_opts){.db = s->db, .path = store_path, .from = 4, .most = 64});
     }
     for (uint64_t c = 0; c < COMMITS; c++) {
         for (uint64_t i = 0; i < SPANS; i++)
@@ -232,19 +232,19 @@ static void check(const struct outcome *o)
     fault.nth = 0;
     if (o->create) {
         assert_true(o->err.text[0]);
-        assert_int_not_equal(access(path, F_OK), 0);
+        assert_int_not_equal(access(store_path, F_OK), 0);
         return;
     }
     if (o->first_failure || o->finish)
         assert_true(o->err.text[0]);
-    if (pp_reader_open(path, &r, &err))
+    if (pp_reader_open(store_path, &r, &err))
         fail_msg("N = %ld: %s", fault.calls, err.text);
     if (pp_reader_each_chunk(r, see, &n, &bad, &err))
         fail_msg("N = %ld: %s", fault.calls, err.text);
     assert_int_equal(bad, 0);
     assert_true(n >= o->acknowledged && n % SPANS == 0);
     pp_reader_close(r);
-    assert_integrity();
+    store_assert_integrity();
 }
 
 /* Runs with the Nth call failing until a run meets no fault; returns how many N there were. */
@@ -308,7 +308,7 @@ static void test_sentence(void **state)
     check(&o);
     assert_int_equal(o.create, PP_OK);
     assert_int_equal(o.finish, PP_E_NO_SPACE);
-    assert_non_null(strstr(o.err.text, path));
+    assert_non_null(strstr(o.err.text, store_path));
     assert_non_null(strstr(o.err.text, "full"));
     assert_non_null(strstr(o.err.text, "stays readable"));
 }
@@ -345,7 +345,7 @@ static void test_without_wal(void **state)
     record(&o);
     check(&o);
     assert_int_equal(o.finish, PP_OK);
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_string_equal(pp_reader_meta(r, "run", "journal_mode"), "delete");
     assert_int_equal(pp_reader_each_loss(r, find_log_loss, &said, &err), PP_OK);
     assert_true(said);

@@ -1,6 +1,6 @@
 /* Files that are not as they should be: what is damaged, cut or foreign is refused in words, where nothing
  * can be written it is said, and a file that goes away is noticed. */
-#include "tests/support/store_laps.h"
+#include "tests/support/store_spans.h"
 
 #include "probe/base/rng.h"
 
@@ -21,27 +21,28 @@ static void expect_create(const char *p, int force, pp_status want, const char *
 static void test_places_that_do_not_work(void **state)
 {
     char p[160];
-    struct pp_store *s = create(0);
-    append(s, 0, 10);
+    struct pp_store *s = store_create(0);
+    spans_append(s, 0, 10);
     pp_store_close(s);
-    expect_create(path, 0, PP_E_EXISTS, "--force");
-    expect_create(dir, 1, PP_E_USAGE, "is a directory");
+    expect_create(store_path, 0, PP_E_EXISTS, "--force");
+    expect_create(store_dir, 1, PP_E_USAGE, "is a directory");
     expect_create("", 0, PP_E_USAGE, "needs a file name");
-    snprintf(p, sizeof(p), "%s/none/x.sqlite", dir);
+    snprintf(p, sizeof(p), "%s/none/x.sqlite", store_dir);
     expect_create(p, 0, PP_E_NOT_FOUND, "none");
-    snprintf(p, sizeof(p), "%s/x.sqlite", path);
+    snprintf(p, sizeof(p), "%s/x.sqlite", store_path);
     expect_create(p, 0, PP_E_NOT_FOUND, "not a directory");
     if (geteuid() != 0) {
-        chmod(dir, 0500);
-        snprintf(p, sizeof(p), "%s/x.sqlite", dir);
+        chmod(store_dir, 0500);
+        snprintf(p, sizeof(p), "%s/x.sqlite", store_dir);
         expect_create(p, 0, PP_E_ACCESS, "not writable");
-        chmod(dir, 0700);
+        chmod(store_dir, 0700);
     }
     struct pp_err err;
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err), PP_OK);
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path, .force = 1}, &s, &err),
+                     PP_OK);
     pp_store_close(s);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 0); /* replaced, not appended to */
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 0); /* replaced, not appended to */
     pp_reader_close(r);
 }
 
@@ -59,7 +60,7 @@ static void expect_open(const char *p, pp_status want, const char *words)
 
 static void put(const char *name, const void *bytes, size_t n, char *p, size_t size)
 {
-    snprintf(p, size, "%s/%s", dir, name);
+    snprintf(p, size, "%s/%s", store_dir, name);
     FILE *f = fopen(p, "w");
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     fclose(f);
@@ -79,25 +80,25 @@ static void test_files_that_are_not_runs(void **state)
     char p[160];
     static char zeros[5000];
     expect_open("/nonexistent/run.sqlite", PP_E_NOT_FOUND, "/nonexistent/run.sqlite");
-    expect_open(dir, PP_E_USAGE, "is not a file");
+    expect_open(store_dir, PP_E_USAGE, "is not a file");
     put("empty", "", 0, p, sizeof(p));
     expect_open(p, PP_E_EMPTY, "empty");
     put("text", "hello, this is no database", 26, p, sizeof(p));
     expect_open(p, PP_E_CORRUPT, "not an SQLite file");
     put("zeros", zeros, sizeof(zeros), p, sizeof(p));
     expect_open(p, PP_E_CORRUPT, "not an SQLite file");
-    snprintf(p, sizeof(p), "%s/foreign", dir);
+    snprintf(p, sizeof(p), "%s/foreign", store_dir);
     sql(p, "CREATE TABLE meta(x)");
     expect_open(p, PP_E_UNSUPPORTED, "not a pipeprobe run");
-    struct pp_store *s = create(0);
-    append(s, 0, 100);
+    struct pp_store *s = store_create(0);
+    spans_append(s, 0, 100);
     pp_store_finish(s, NULL);
     pp_store_close(s);
-    expect_open(path, PP_OK, "");
-    sql(path, "PRAGMA user_version=99");
-    expect_open(path, PP_E_VERSION, "newer");
-    sql(path, "PRAGMA user_version=1; DROP TABLE meta");
-    expect_open(path, PP_E_SYSTEM, "meta");
+    expect_open(store_path, PP_OK, "");
+    sql(store_path, "PRAGMA user_version=99");
+    expect_open(store_path, PP_E_VERSION, "newer");
+    sql(store_path, "PRAGMA user_version=1; DROP TABLE meta");
+    expect_open(store_path, PP_E_SYSTEM, "meta");
 }
 
 static long file_size(const char *p)
@@ -109,16 +110,16 @@ static long file_size(const char *p)
 /* A file cut at any point is refused or read as far as it goes. */
 static void test_cut_files(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_reader *r;
     struct pp_err err;
-    append(s, 0, 20000);
+    spans_append(s, 0, 20000);
     pp_store_finish(s, NULL);
     pp_store_close(s);
-    long size = file_size(path);
+    long size = file_size(store_path);
     for (long cut = size - 1; cut > 0; cut -= 1 + size / 37) {
-        assert_int_equal(truncate(path, cut), 0);
-        pp_status status = pp_reader_open(path, &r, &err);
+        assert_int_equal(truncate(store_path, cut), 0);
+        pp_status status = pp_reader_open(store_path, &r, &err);
         assert_int_equal(status, PP_E_CORRUPT);
         assert_true(err.text[0]);
     }
@@ -127,18 +128,18 @@ static void test_cut_files(void **state)
 /* Bytes changed anywhere: no crash, and whatever walks past the checksum is what was written. */
 static void test_damaged_files(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_rng rng = pp_rng_key(3, 1, 4, 1);
     char copy[160], cmd[400];
     uint64_t bad_total = 0, refused = 0;
     for (int i = 0; i < 20; i++) {
-        append(s, (uint64_t)i * 500, 500);
+        spans_append(s, (uint64_t)i * 500, 500);
         pp_store_commit(s, NULL);
     }
     pp_store_close(s);
-    snprintf(copy, sizeof(copy), "%s/copy.sqlite", dir);
+    snprintf(copy, sizeof(copy), "%s/copy.sqlite", store_dir);
     for (int trial = 0; trial < 60; trial++) {
-        snprintf(cmd, sizeof(cmd), "cp '%s' '%s'", path, copy);
+        snprintf(cmd, sizeof(cmd), "cp '%s' '%s'", store_path, copy);
         assert_int_equal(system(cmd), 0);
         int fd = open(copy, O_RDWR);
         for (int k = 0; k < 20; k++) {
@@ -152,13 +153,13 @@ static void test_damaged_files(void **state)
         struct pp_err err;
         const struct pp_thread_row *threads;
         uint64_t bad = 0;
-        struct seen seen = {0};
+        struct spans_seen seen = {0};
         if (pp_reader_open(copy, &r, &err)) {
             assert_true(err.text[0]);
             refused++;
             continue;
         }
-        if (pp_reader_each_chunk(r, see, &seen, &bad, &err))
+        if (pp_reader_each_chunk(r, spans_see, &seen, &bad, &err))
             refused++;
         bad_total += bad;
         pp_reader_threads(r, &threads);
@@ -170,53 +171,53 @@ static void test_damaged_files(void **state)
 
 static void test_damaged_chunk_is_counted(void **state)
 {
-    struct pp_store *s = create(0);
+    struct pp_store *s = store_create(0);
     struct pp_err err;
-    struct seen seen = {0};
+    struct spans_seen seen = {0};
     uint64_t bad = 0;
     for (int i = 0; i < 3; i++) {
-        append(s, (uint64_t)i * 100, 100);
+        spans_append(s, (uint64_t)i * 100, 100);
         pp_store_commit(s, &err);
     }
     pp_store_finish(s, NULL);
     pp_store_close(s);
-    sql(path, "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = 2");
-    struct pp_reader *r = open_reader();
-    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    sql(store_path, "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = 2");
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, spans_see, &seen, &bad, &err), PP_OK);
     assert_int_equal(bad, 1);
     assert_int_equal(seen.n, 200);
     pp_reader_close(r);
-    sql(path, "UPDATE chunk SET seq0 = seq0 + 1 WHERE id = 3"); /* a sound body in the wrong place */
-    r = open_reader();
-    assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
+    sql(store_path, "UPDATE chunk SET seq0 = seq0 + 1 WHERE id = 3"); /* a sound body in the wrong place */
+    r = store_open_reader();
+    assert_int_equal(pp_reader_each_chunk(r, spans_see, &seen, &bad, &err), PP_OK);
     assert_int_equal(bad, 2);
     pp_reader_close(r);
 }
 
 static void test_read_only_directory(void **state)
 {
-    struct pp_store *s = create(0);
-    append(s, 0, 100);
+    struct pp_store *s = store_create(0);
+    spans_append(s, 0, 100);
     pp_store_finish(s, NULL);
     pp_store_close(s);
-    chmod(path, 0400);
-    chmod(dir, 0500);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 100);
+    chmod(store_path, 0400);
+    chmod(store_dir, 0500);
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 100);
     pp_reader_close(r);
-    chmod(dir, 0700);
+    chmod(store_dir, 0700);
 }
 
 static void put_foreign(void)
 {
     sqlite3 *db;
-    char other[sizeof(path) + 8];
-    snprintf(other, sizeof(other), "%s.other", path);
+    char other[sizeof(store_path) + 8];
+    snprintf(other, sizeof(other), "%s.other", store_path);
     assert_int_equal(sqlite3_open(other, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(7)", NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
-    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(rename(other, store_path), 0);
 }
 
 /* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the
@@ -224,22 +225,22 @@ static void put_foreign(void)
 static void test_file_goes_away(void **state)
 {
     enum { DELETED, REPLACED, MOVED, WAYS };
-    char moved[sizeof(path) + 8], log[sizeof(path) + 8];
-    snprintf(moved, sizeof(moved), "%s.moved", path);
-    snprintf(log, sizeof(log), "%s-wal", path);
+    char moved[sizeof(store_path) + 8], log[sizeof(store_path) + 8];
+    snprintf(moved, sizeof(moved), "%s.moved", store_path);
+    snprintf(log, sizeof(log), "%s-wal", store_path);
     for (int way = 0; way < WAYS; way++) {
-        struct pp_store *s = create_with((struct pp_store_opts){.force = 1});
+        struct pp_store *s = store_create_with((struct pp_store_opts){.force = 1});
         struct pp_err err;
-        append(s, 0, 5000);
+        spans_append(s, 0, 5000);
         assert_int_equal(pp_store_commit(s, &err), PP_OK);
         assert_false(pp_store_lost(s));
         if (way == DELETED)
-            unlink(path);
+            unlink(store_path);
         else if (way == REPLACED)
             put_foreign();
         else
-            rename(path, moved);
-        append(s, 5000, 100);
+            rename(store_path, moved);
+        spans_append(s, 5000, 100);
         assert_int_equal(pp_store_commit(s, &err), PP_E_IO);
         assert_non_null(strstr(err.text, "deleted, moved or replaced"));
         assert_true(pp_store_lost(s));
@@ -248,28 +249,28 @@ static void test_file_goes_away(void **state)
         pp_store_close(s);
         assert_int_not_equal(access(log, F_OK), 0);
         if (way == REPLACED) {
-            assert_true(query("SELECT x FROM t") == 7);
-            assert_integrity();
+            assert_true(store_query("SELECT x FROM t") == 7);
+            store_assert_integrity();
         } else {
-            assert_int_not_equal(access(path, F_OK), 0);
+            assert_int_not_equal(access(store_path, F_OK), 0);
         }
     }
-    assert_int_equal(rename(moved, path), 0);
-    struct pp_reader *r = open_reader();
-    assert_int_equal(count_spans(r, NULL), 5000); /* what had been committed went along */
+    assert_int_equal(rename(moved, store_path), 0);
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 5000); /* what had been committed went along */
     pp_reader_close(r);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_places_that_do_not_work),
-        TEST(test_files_that_are_not_runs),
-        TEST(test_cut_files),
-        TEST(test_damaged_files),
-        TEST(test_damaged_chunk_is_counted),
-        TEST(test_read_only_directory),
-        TEST(test_file_goes_away),
+        STORE_TEST(test_places_that_do_not_work),
+        STORE_TEST(test_files_that_are_not_runs),
+        STORE_TEST(test_cut_files),
+        STORE_TEST(test_damaged_files),
+        STORE_TEST(test_damaged_chunk_is_counted),
+        STORE_TEST(test_read_only_directory),
+        STORE_TEST(test_file_goes_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

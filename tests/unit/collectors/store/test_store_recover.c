@@ -61,16 +61,16 @@ static _Noreturn void record_until_killed(struct acknowledged *ack)
     struct producer p[PRODUCERS];
     pthread_t thread;
     struct pp_err err;
-    if (pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err)) {
+    if (pp_store_create(&(struct pp_store_opts){.path = store_path}, &store, &err)) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
     }
     if (ack->moves_log) {
         pp_store_end_checkpoints(store);
         store->checkpoint = pp_checkpoint_new(
-            &(struct pp_checkpoint_opts){.db = store->db, .path = path, .from = 8, .most = 1 << 20});
+            &(struct pp_checkpoint_opts){.db = store->db, .path = store_path, .from = 8, .most = 1 << 20});
     }
-    if (pp_session_open(&(struct pp_session_opts){.dir = rings}, &session, &err) ||
+    if (pp_session_open(&(struct pp_session_opts){.dir = store_rings}, &session, &err) ||
         pp_drain_start(&(struct pp_drain_opts){.session = session,
                                                .store = store,
                                                .poll_ns = 2000000,
@@ -148,7 +148,7 @@ static void check_run(const struct acknowledged *ack)
     struct seen seen = {.wrong = 0};
     const struct pp_thread_row *threads;
     uint64_t bad = 0;
-    if (pp_reader_open(path, &r, &err))
+    if (pp_reader_open(store_path, &r, &err))
         fail_msg("%s", err.text);
     assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
     assert_int_equal(bad, 0);
@@ -176,11 +176,11 @@ static void check_run(const struct acknowledged *ack)
 
 static void check_database(void)
 {
-    assert_integrity();
-    double spans = query("SELECT sum(n) FROM chunk");
-    assert_true(query("SELECT count(*) FROM span") == spans);
-    assert_true(query("SELECT sum(n) FROM rollup_second") == spans);
-    assert_true(query("SELECT sum(n) FROM rollup_batch") == spans);
+    store_assert_integrity();
+    double spans = store_query("SELECT sum(n) FROM chunk");
+    assert_true(store_query("SELECT count(*) FROM span") == spans);
+    assert_true(store_query("SELECT sum(n) FROM rollup_second") == spans);
+    assert_true(store_query("SELECT sum(n) FROM rollup_batch") == spans);
 }
 
 static void test_random_kills(void **state)
@@ -199,19 +199,19 @@ static void test_random_kills(void **state)
             pid_t pid = fork();
             if (pid == 0) {
                 struct pp_reader *r;
-                pp_reader_open(path, &r, NULL);
+                pp_reader_open(store_path, &r, NULL);
                 _exit(0);
             }
             kill_after(pid, pp_rng_below(&rng, 6000000));
         }
         check_run(ack);
         check_database();
-        assert_int_not_equal(access(rings, F_OK), 0);
+        assert_int_not_equal(access(store_rings, F_OK), 0);
         check_run(ack); /* a second opening changes nothing */
         for (int i = 0; i < PRODUCERS; i++)
             total += ack->spans[i];
         munmap(ack, sizeof(*ack));
-        unlink(path);
+        unlink(store_path);
     }
     print_message("# %d kills, %llu acknowledged spans, none lost, none doubled\n", kills,
                   (unsigned long long)total);
@@ -232,16 +232,16 @@ static void test_rings_of_another_run(void **state)
     struct pp_reader *r;
     uint64_t n, waiting = 0;
     record_and_kill(ack, 20000000);
-    snprintf(cmd, sizeof(cmd), "mv '%s' '%s/kept' && rm '%s' '%s-wal' '%s-shm'", rings, dir, path, path,
-             path);
+    snprintf(cmd, sizeof(cmd), "mv '%s' '%s/kept' && rm '%s' '%s-wal' '%s-shm'", store_rings, store_dir,
+             store_path, store_path, store_path);
     assert_int_equal(system(cmd), 0);
     ack->ready = 0;
     record_and_kill(ack, 20000000);
-    snprintf(cmd, sizeof(cmd), "rm -r '%s' && mv '%s/kept' '%s'", rings, dir, rings);
+    snprintf(cmd, sizeof(cmd), "rm -r '%s' && mv '%s/kept' '%s'", store_rings, store_dir, store_rings);
     assert_int_equal(system(cmd), 0);
-    assert_int_equal(pp_store_recover(path, &n, &err), PP_E_UNSUPPORTED);
+    assert_int_equal(pp_store_recover(store_path, &n, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "another run"));
-    assert_int_equal(pp_reader_open(path, &r, &err),
+    assert_int_equal(pp_reader_open(store_path, &r, &err),
                      PP_OK); /* what was committed is still there, and what waits is said */
     assert_int_equal(pp_reader_each_loss(r, count_loss, &waiting, &err), PP_OK);
     assert_int_equal(waiting, n);
@@ -255,12 +255,13 @@ static void test_damaged_rings(void **state)
     struct pp_rng rng = pp_rng_key(7, 7, 7, 7);
     char cmd[512], victim[160];
     record_and_kill(ack, 15000000);
-    snprintf(cmd, sizeof(cmd), "mkdir '%s/kept' && cp -r '%s'* '%s/kept'", dir, path, dir);
+    snprintf(cmd, sizeof(cmd), "mkdir '%s/kept' && cp -r '%s'* '%s/kept'", store_dir, store_path, store_dir);
     assert_int_equal(system(cmd), 0);
     for (int trial = 0; trial < 40; trial++) {
-        snprintf(cmd, sizeof(cmd), "rm -rf '%s'* && cp -r '%s/kept/'* '%s'", path, dir, dir);
+        snprintf(cmd, sizeof(cmd), "rm -rf '%s'* && cp -r '%s/kept/'* '%s'", store_path, store_dir,
+                 store_dir);
         assert_int_equal(system(cmd), 0);
-        snprintf(victim, sizeof(victim), trial & 1 ? "%s/session" : "%s/ring-0000", rings);
+        snprintf(victim, sizeof(victim), trial & 1 ? "%s/session" : "%s/ring-0000", store_rings);
         int fd = open(victim, O_RDWR);
         assert_true(fd >= 0);
         for (int k = 0; k < 8; k++) {
@@ -274,7 +275,7 @@ static void test_damaged_rings(void **state)
         struct pp_err err;
         uint64_t bad;
         struct seen seen = {.wrong = 0};
-        if (pp_reader_open(path, &r, &err))
+        if (pp_reader_open(store_path, &r, &err))
             fail_msg("%s", err.text);
         assert_int_equal(pp_reader_each_chunk(r, see, &seen, &bad, &err), PP_OK);
         assert_int_equal(bad, 0);
@@ -291,10 +292,10 @@ static void test_live_run_is_left_alone(void **state)
     struct pp_err err;
     struct pp_drain_stats stats;
     uint64_t n = 99;
-    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 64}, &session,
-                                     &err),
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = store_rings, .ring_spans = 64},
+                                     &session, &err),
                      PP_OK);
-    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err),
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &store, &err),
                      PP_OK); /* our own live rings are no obstacle */
     assert_int_equal(
         pp_drain_start(&(struct pp_drain_opts){.session = session, .store = store, .commit_ns = 60000000000u},
@@ -302,13 +303,14 @@ static void test_live_run_is_left_alone(void **state)
         PP_OK);
     struct pp_thread *t = pp_thread_register(session, PP_LANE_MAIN, "producer-0");
     pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ});
-    assert_int_equal(pp_store_recover(path, &n, &err), PP_OK);
+    assert_int_equal(pp_store_recover(store_path, &n, &err), PP_OK);
     assert_int_equal(n, 0);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) { /* another process may not replace it */
         struct pp_store *other;
-        _exit(pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &other, &err) == PP_E_EXISTS
+        _exit(pp_store_create(&(struct pp_store_opts){.path = store_path, .force = 1}, &other, &err) ==
+                      PP_E_EXISTS
                   ? 0
                   : 1);
     }
@@ -320,16 +322,16 @@ static void test_live_run_is_left_alone(void **state)
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
     pp_session_close(session, 1);
-    assert_int_not_equal(access(rings, F_OK), 0);
+    assert_int_not_equal(access(store_rings, F_OK), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_random_kills),
-        TEST(test_rings_of_another_run),
-        TEST(test_damaged_rings),
-        TEST(test_live_run_is_left_alone),
+        STORE_TEST(test_random_kills),
+        STORE_TEST(test_rings_of_another_run),
+        STORE_TEST(test_damaged_rings),
+        STORE_TEST(test_live_run_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void add_second(void *ctx, const struct pp_second_row *row)
 /* The blob keeps every duration within its bucket: sums of counts and the bucket of a known value. */
 static void test_rollup_histogram(void **state)
 {
-    struct pp_store *s = create_with((struct pp_store_opts){0});
+    struct pp_store *s = store_create_with((struct pp_store_opts){0});
     struct pp_err err;
     struct pp_rng rng = pp_rng_key(1, 1, 1, 1);
     struct second_sum *sum = calloc(1, sizeof(*sum));
@@ -46,7 +46,7 @@ static void test_rollup_histogram(void **state)
     }
     pp_store_commit(s, &err);
     struct pp_reader *r;
-    assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_second(r, 0, add_second, sum, &err), PP_OK);
     assert_int_equal(sum->n, 3000);
     assert_int_equal(sum->bad, 0);
@@ -143,7 +143,7 @@ static double differences(const char *rows, const char *rollup)
         sql, sizeof(sql),
         "SELECT (SELECT count(*) FROM (SELECT %s EXCEPT SELECT %s)) + (SELECT count(*) FROM (SELECT %s EXCEPT SELECT %s))",
         rows, rollup, rollup, rows);
-    return query(sql);
+    return store_query(sql);
 }
 
 /* Three threads take turns in pieces of any size, with commits in between: the parts add up to what the rows
@@ -152,7 +152,7 @@ static void test_sums_are_those_of_the_rows(void **state)
 {
     static struct pp_span spans[700];
     struct pp_rng rng = pp_rng_key(3, 1, 4, 2);
-    struct pp_store *s = create_with((struct pp_store_opts){0});
+    struct pp_store *s = store_create_with((struct pp_store_opts){0});
     struct pp_err err;
     for (uint32_t t = 0; t < 3; t++)
         pp_store_thread(s, &(struct pp_store_thread){.id = t, .lane = PP_LANE_WORKER, .name = "w"});
@@ -170,7 +170,7 @@ static void test_sums_are_those_of_the_rows(void **state)
     }
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
-    assert_true(query("SELECT sum(n) FROM rollup_second") > 1000);
+    assert_true(store_query("SELECT sum(n) FROM rollup_second") > 1000);
 #define SUMS \
     "count(*), sum(dur_ns), max(dur_ns), coalesce(sum(cpu_ns), 0), coalesce(sum(run_delay_ns), 0), sum(bytes)" /* absent in a row that has none */
 #define PARTS "sum(n), sum(total_ns), max(max_ns), sum(cpu_ns), sum(run_delay_ns), sum(bytes)"
@@ -232,8 +232,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_version_1),
-        cmocka_unit_test_setup_teardown(test_rollup_histogram, setup, teardown_only_the_run),
-        cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, setup, teardown_only_the_run),
+        cmocka_unit_test_setup_teardown(test_rollup_histogram, store_setup, store_teardown_only_the_run),
+        cmocka_unit_test_setup_teardown(test_sums_are_those_of_the_rows, store_setup,
+                                        store_teardown_only_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

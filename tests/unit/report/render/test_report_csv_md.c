@@ -8,7 +8,7 @@
 
 static void render_with(int (*renderer)(const struct pp_report *, FILE *), const struct pp_report *r)
 {
-    FILE *out = open_memstream(&text, &text_size);
+    FILE *out = open_memstream(&report_text, &report_text_size);
     assert_non_null(out);
     assert_int_equal(renderer(r, out), 0);
     fclose(out);
@@ -16,11 +16,11 @@ static void render_with(int (*renderer)(const struct pp_report *, FILE *), const
 
 static void golden_of(int (*renderer)(const struct pp_report *, FILE *), const char *name)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     render_with(renderer, r);
-    golden_check(name, text);
-    free(text);
+    golden_check(name, report_text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -57,7 +57,7 @@ static char *field(const char **p, char *buf, size_t size)
 static char *look_up(const char *section, const char *item, const char *name, char *buf, size_t size)
 {
     char s[64], i[256], f[64];
-    for (const char *p = text; *p;) {
+    for (const char *p = report_text; *p;) {
         field(&p, s, sizeof(s));
         field(&p, i, sizeof(i));
         field(&p, f, sizeof(f));
@@ -92,15 +92,15 @@ static const char *text_of(const json_t *object, const char *key)
 
 static void test_csv_has_the_documents_numbers(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     json_error_t why;
     json_t *part;
     char item[128];
     size_t i;
     render_with(pp_render_json, r);
-    json_t *doc = json_loads(text, 0, &why);
-    free(text);
+    json_t *doc = json_loads(report_text, 0, &why);
+    free(report_text);
     render_with(pp_render_csv, r);
     check_object(doc, "run", "");
     check_object(json_object_get(doc, "window"), "window", "");
@@ -123,7 +123,7 @@ static void test_csv_has_the_documents_numbers(void **state)
     json_array_foreach(json_object_get(doc, "findings"), i, part)
         check_object(json_object_get(part, "numbers"), "findings", text_of(part, "kind"));
     json_decref(doc);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -132,15 +132,15 @@ static void test_csv_of_hostile_names(void **state)
 {
     static const char evil[] = "=HYPERLINK(\"x\"),a\r\nrun,,samples,9";
     char buf[1024];
-    struct fake_run *f = full_run(2);
+    struct fake_run *f = report_full_run(2);
     f->error[0].path = evil;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render_with(pp_render_csv, r);
     assert_non_null(look_up("errors", "corrupt/skipped", "example_path", buf, sizeof(buf)));
     assert_int_equal(buf[0], '\''); /* no formula */
     assert_string_equal(buf + 1, evil);
     assert_string_equal(look_up("run", "", "samples", buf, sizeof(buf)), "560"); /* and no row of its own */
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -149,17 +149,17 @@ static void test_csv_of_hostile_names(void **state)
 
 static void test_md_of_hostile_names(void **state)
 {
-    struct fake_run *f = full_run(2);
+    struct fake_run *f = report_full_run(2);
     f->error[0].path = "a|b\n\n# x <img src=x> [l](http://e) @everyone `c` **d** <!--";
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render_with(pp_render_md, r);
-    assert_null(strstr(text, "<img"));
-    assert_null(strstr(text, "<!--"));
-    assert_null(strstr(text, "\n# x"));
-    assert_null(strstr(text, "[l]("));
-    assert_null(strstr(text, "@everyone"));
-    assert_non_null(strstr(text, "a\\|b")); /* one cell */
-    free(text);
+    assert_null(strstr(report_text, "<img"));
+    assert_null(strstr(report_text, "<!--"));
+    assert_null(strstr(report_text, "\n# x"));
+    assert_null(strstr(report_text, "[l]("));
+    assert_null(strstr(report_text, "@everyone"));
+    assert_non_null(strstr(report_text, "a\\|b")); /* one cell */
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -168,7 +168,7 @@ static void test_md_of_hostile_names(void **state)
 static void test_md_fits_a_comment(void **state)
 {
     static char path[8000];
-    struct fake_run *f = full_run(FAKE_THREADS - 2);
+    struct fake_run *f = report_full_run(FAKE_THREADS - 2);
     memset(path, '*', sizeof(path) - 1);
     static char kinds[FAKE_ROWS][16];
     for (size_t i = 0; i < FAKE_ROWS; i++) {
@@ -177,10 +177,10 @@ static void test_md_fits_a_comment(void **state)
             .path = path, .reason = path, .kind = kinds[i], .action = "skipped", .count = 1};
     }
     f->n_errors = FAKE_ROWS;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render_with(pp_render_md, r);
-    assert_in_range(text_size, 1000, 40000);
-    free(text);
+    assert_in_range(report_text_size, 1000, 40000);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -188,14 +188,14 @@ static void test_md_fits_a_comment(void **state)
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render_with(pp_render_md, r);
-    assert_non_null(strstr(text, "inconclusive"));
-    assert_null(strstr(text, "nan"));
-    free(text);
+    assert_non_null(strstr(report_text, "inconclusive"));
+    assert_null(strstr(report_text, "nan"));
+    free(report_text);
     render_with(pp_render_csv, r);
-    assert_null(strstr(text, "nan"));
-    free(text);
+    assert_null(strstr(report_text, "nan"));
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }

@@ -9,7 +9,7 @@
 
 static void to_html(const struct pp_report *r)
 {
-    FILE *out = open_memstream(&text, &text_size);
+    FILE *out = open_memstream(&report_text, &report_text_size);
     assert_non_null(out);
     assert_int_equal(pp_render_html(r, out), 0);
     fclose(out);
@@ -45,7 +45,7 @@ static json_t *at_path(json_t *doc, const char *path)
 static size_t check_numbers(json_t *doc)
 {
     size_t n = 0;
-    for (const char *p = text; (p = strstr(p, "<span data-v=\"")) != NULL; n++) {
+    for (const char *p = report_text; (p = strstr(p, "<span data-v=\"")) != NULL; n++) {
         char key[256] = "";
         p += strlen("<span data-v=\"");
         double shown = strtod(p, NULL);
@@ -68,7 +68,7 @@ static void check_all_shown(const json_t *part, const char *path, const char *co
     size_t i;
     if (json_is_number(part)) {
         snprintf(wanted, sizeof(wanted), "data-k=\"%s\"", path);
-        if (!strstr(text, wanted))
+        if (!strstr(report_text, wanted))
             fail_msg("%s is not on the page", path);
     } else if (json_is_array(part)) {
         json_array_foreach(part, i, value)
@@ -94,8 +94,8 @@ static void test_numbers_are_the_documents(void **state)
     static const char *const sections[] = {"phases", "workers",  "queues", "errors",
                                            "losses", "overhead", "window"};
     static const char *const left_out[] = {"thread", "bytes", "puts", "gets", "sync_ns", "ready_ns", NULL};
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     json_t *doc = to_json(r);
     to_html(r);
     assert_true(check_numbers(doc) > 200);
@@ -118,7 +118,7 @@ static void test_numbers_are_the_documents(void **state)
                                            "verdict.fixes"};
     for (size_t i = 0; i < sizeof(headline) / sizeof(*headline); i++)
         check_all_shown(at_path(doc, headline[i]), headline[i], left_out);
-    char *sentence, *page = text;
+    char *sentence, *page = report_text;
     size_t size;
     FILE *escaped = open_memstream(&sentence, &size);
     pp_html_text(escaped, json_string_value(at_path(doc, "verdict.sentence")));
@@ -126,7 +126,7 @@ static void test_numbers_are_the_documents(void **state)
     assert_non_null(strstr(page, sentence));
     free(sentence);
     json_decref(doc);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -138,8 +138,8 @@ static void test_predictions_are_drawn(void **state)
                                                   158}};
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     r->curves = &curve;
     r->n_curves = 1;
     r->verdict.fixes = fixes;
@@ -154,12 +154,12 @@ static void test_predictions_are_drawn(void **state)
     check_all_shown(at_path(doc, "series.curves"), "series.curves", none);
     check_all_shown(at_path(doc, "verdict.fixes"), "verdict.fixes", none);
     check_all_shown(at_path(doc, "verdict.replay_error"), "verdict.replay_error", none);
-    assert_non_null(strstr(text, "id=\"whatif\""));
-    assert_non_null(strstr(text, "&lt;storage&gt;: gains nothing"));
-    assert_non_null(strstr(text, "workers \xe2\x86\x92 &lt;8&gt;</title>")); /* a bar */
-    assert_null(strstr(text, "out-of-order</title>"));                       /* none for what gains nothing */
+    assert_non_null(strstr(report_text, "id=\"whatif\""));
+    assert_non_null(strstr(report_text, "&lt;storage&gt;: gains nothing"));
+    assert_non_null(strstr(report_text, "workers \xe2\x86\x92 &lt;8&gt;</title>")); /* a bar */
+    assert_null(strstr(report_text, "out-of-order</title>")); /* none for what gains nothing */
     json_decref(doc);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -209,7 +209,7 @@ static void test_escape(void **state)
 /* Whatever the file says, in every place where text of it is shown. */
 static void test_nothing_becomes_markup(void **state)
 {
-    struct fake_run *f = full_run(2);
+    struct fake_run *f = report_full_run(2);
     for (size_t i = 0; i < f->n_threads; i++)
         f->thread[i].name = EVIL;
     for (size_t i = 0; i < f->n_meta; i++)
@@ -221,14 +221,14 @@ static void test_nothing_becomes_markup(void **state)
     for (size_t i = 0; i < f->n_errors; i++)
         f->error[i].path = f->error[i].kind = f->error[i].action = f->error[i].reason = EVIL;
     f->queue[0].name = f->loss[0].what = f->loss[0].why = EVIL;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     r->path = EVIL;
     to_html(r);
-    assert_null(strstr(text, "<script"));
-    assert_null(strstr(text, "<img"));
-    for (const char *p = text; (p = strstr(p, "onload=")) != NULL; p++)
+    assert_null(strstr(report_text, "<script"));
+    assert_null(strstr(report_text, "<img"));
+    for (const char *p = report_text; (p = strstr(p, "onload=")) != NULL; p++)
         assert_memory_equal(p + 7, "&#39;", 5);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -237,15 +237,15 @@ static void test_needs_nothing_else(void **state)
 {
     static const char *const never[] = {"http:",   "https:",  "<script", "<link",
                                         "<iframe", "@import", "src=",    "href="};
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     to_html(r);
     for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
-        if (strstr(text, never[i]))
+        if (strstr(report_text, never[i]))
             fail_msg("the page says %s", never[i]);
-    assert_non_null(strstr(text, "prefers-color-scheme:dark"));
-    assert_non_null(strstr(text, "@media print"));
-    free(text);
+    assert_non_null(strstr(report_text, "prefers-color-scheme:dark"));
+    assert_non_null(strstr(report_text, "@media print"));
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -254,11 +254,11 @@ static void test_needs_nothing_else(void **state)
 
 static void test_stays_small(void **state)
 {
-    struct fake_run *f = full_run(FAKE_THREADS - 2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(FAKE_THREADS - 2);
+    struct pp_report *r = report_built(f);
     to_html(r);
-    assert_in_range(text_size, 10000, 600000);
-    free(text);
+    assert_in_range(report_text_size, 10000, 600000);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -266,21 +266,21 @@ static void test_stays_small(void **state)
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     to_html(r);
-    assert_non_null(strstr(text, "</html>"));
-    assert_null(strstr(text, "nan"));
-    assert_null(strstr(text, "inf\""));
-    assert_non_null(strstr(text, "This run is unfinished"));
-    free(text);
+    assert_non_null(strstr(report_text, "</html>"));
+    assert_null(strstr(report_text, "nan"));
+    assert_null(strstr(report_text, "inf\""));
+    assert_non_null(strstr(report_text, "This run is unfinished"));
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
 
 static void test_write_failure_is_told(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_html, pp_render_md,
                                                                   pp_render_csv};
     for (size_t i = 0; i < 3; i++) {

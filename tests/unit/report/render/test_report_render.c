@@ -8,7 +8,7 @@
 
 static void render(const struct pp_report *r, int json, int color, int columns)
 {
-    FILE *out = open_memstream(&text, &text_size);
+    FILE *out = open_memstream(&report_text, &report_text_size);
     assert_non_null(out);
     assert_int_equal(json ? pp_render_json(r, out) : pp_render_text(r, out, color, columns), 0);
     fclose(out);
@@ -16,11 +16,11 @@ static void render(const struct pp_report *r, int json, int color, int columns)
 
 static void golden(int workers, int json, const char *name)
 {
-    struct fake_run *f = full_run(workers);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(workers);
+    struct pp_report *r = report_built(f);
     render(r, json, 0, 80);
-    golden_check(name, text);
-    free(text);
+    golden_check(name, report_text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -43,10 +43,10 @@ static void test_golden_many_workers(void **state)
 static void test_golden_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render(r, 0, 0, 80);
-    golden_check("report-empty.txt", text);
-    free(text);
+    golden_check("report-empty.txt", report_text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -54,17 +54,17 @@ static void test_golden_nothing_recorded(void **state)
 /* No line is wider than the terminal; tables need 80 columns and are left alone below. */
 static void test_text_fits(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     for (int columns = 80; columns <= 140; columns += 5) {
         render(r, 0, 0, columns);
-        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        for (char *line = strtok(report_text, "\n"); line; line = strtok(NULL, "\n")) {
             int w = 0;
             for (char *p = line; *p; p++)
                 w += ((unsigned char)*p & 0xc0) != 0x80;
             assert_in_range(w, 1, columns < 120 ? columns : 120);
         }
-        free(text);
+        free(report_text);
     }
     pp_report_free(r);
     fake_free(f);
@@ -73,10 +73,10 @@ static void test_text_fits(void **state)
 /* On a page of 40 columns the words of the evidence stand below their numbers, not one by one beside them. */
 static void test_narrow_page(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     render(r, 0, 0, 40);
-    char *from = strstr(text, "\nEvidence"), *to = from ? strstr(from + 1, "\n\n") : NULL;
+    char *from = strstr(report_text, "\nEvidence"), *to = from ? strstr(from + 1, "\n\n") : NULL;
     assert_true(from && to);
     *to = '\0';
     assert_non_null(strtok(from, "\n")); /* the heading is not wrapped */
@@ -87,7 +87,7 @@ static void test_narrow_page(void **state)
         below += strncmp(line, "      ", 6) == 0 && strchr(line + 6, ' ') != NULL;
     }
     assert_true(below >= 3);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -97,8 +97,8 @@ static void test_narrow_page(void **state)
 static void test_no_change_is_predicted(void **state)
 {
     static const char *const ruled_out[] = {"storage: the reads hit the page cache"};
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     r->verdict.l0 = "input-bound";
     r->verdict.l1 = "storage";
     r->verdict.n_fixes = 0;
@@ -107,16 +107,16 @@ static void test_no_change_is_predicted(void **state)
     r->verdict.n_ruled_out = 1;
     render(r, 0, 0, 80);
     assert_non_null(
-        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
-    assert_non_null(strstr(text, "\nRuled out\n  "));
-    free(text);
+        strstr(report_text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    assert_non_null(strstr(report_text, "\nRuled out\n  "));
+    free(report_text);
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = open_memstream(&report_text, &size);
     assert_int_equal(pp_render_md(r, out), 0);
     fclose(out);
     assert_non_null(
-        strstr(text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
-    free(text);
+        strstr(report_text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+    free(report_text);
     pp_report_free(r);
     fake_free(f);
 }
@@ -124,23 +124,23 @@ static void test_no_change_is_predicted(void **state)
 /* Colour adds escapes and takes nothing away. */
 static void test_color_only_adds(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     render(r, 0, 0, 80);
-    char *plain = text;
+    char *plain = report_text;
     render(r, 0, 1, 80);
-    assert_non_null(strchr(text, '\033'));
+    assert_non_null(strchr(report_text, '\033'));
     assert_null(strchr(plain, '\033')); /* nor one from a file name */
-    char *to = text;
-    for (char *from = text; *from;) {
+    char *to = report_text;
+    for (char *from = report_text; *from;) {
         if (*from == '\033')
             from = strchr(from, 'm') + 1;
         else
             *to++ = *from++;
     }
     *to = '\0';
-    assert_string_equal(text, plain);
-    free(text);
+    assert_string_equal(report_text, plain);
+    free(report_text);
     free(plain);
     pp_report_free(r);
     fake_free(f);
@@ -229,12 +229,12 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
 static json_t *rendered(struct fake_run *f)
 {
     json_error_t why;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_built(f);
     render(r, 1, 0, 80);
-    json_t *doc = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *doc = json_loads(report_text, JSON_REJECT_DUPLICATES, &why);
     if (!doc)
         fail_msg("line %d: %s", why.line, why.text);
-    free(text);
+    free(report_text);
     pp_report_free(r);
     return doc;
 }
@@ -245,7 +245,7 @@ static void test_schema(void **state)
     json_t *schema = json_load_file("docs/report.schema.json", 0, &why);
     if (!schema)
         fail_msg("docs/report.schema.json: line %d: %s", why.line, why.text);
-    struct fake_run *runs[] = {full_run(2), full_run(0), calloc(1, sizeof(struct fake_run))};
+    struct fake_run *runs[] = {report_full_run(2), report_full_run(0), calloc(1, sizeof(struct fake_run))};
     for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
         json_t *doc = rendered(runs[i]);
         check(schema, schema, doc, "$");
@@ -258,8 +258,8 @@ static void test_schema(void **state)
 /* Numbers are numbers and as the model has them; unknown is null. */
 static void test_values(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     json_t *doc = rendered(f);
     assert_string_equal(json_string_value(json_object_get(doc, "schema")), "pipeprobe.report/1");
     assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == r->samples_per_s);
@@ -278,8 +278,8 @@ static void test_values(void **state)
 
 static void test_write_failure_is_told(void **state)
 {
-    struct fake_run *f = full_run(2);
-    struct pp_report *r = build(f);
+    struct fake_run *f = report_full_run(2);
+    struct pp_report *r = report_built(f);
     for (int json = 0; json < 2; json++) {
         FILE *full = fopen("/dev/full", "w");
         assert_non_null(full);

@@ -4,23 +4,26 @@
 
 static void test_predictions_follow_the_laws(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     double now = c.samples_per_s;
-    near(predicted(&c, "workers=2"), now, 0.001 * now);
-    near(predicted(&c, "workers=4"), 2 * now, 0.03 * now);     /* latency: twice the reads in flight */
-    near(predicted(&c, "workers=64"), 8 / 0.005, 0.02 * 1600); /* until the trainer is the limit */
-    near(predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
-    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
-    near(predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
-    near(predicted(&c, "decode=11"), 2 / 0.019, 0.02 * 105); /* 8.8 + 0.2 + 10 ms, on CPUs enough */
-    near(predicted(&c, "step-ms=100"), 80, 1);
-    near(predicted(&c, "order=out-of-order"), now, 0.02 * now);
+    assert_near(made_costs_predicted(&c, "workers=2"), now, 0.001 * now);
+    assert_near(made_costs_predicted(&c, "workers=4"), 2 * now,
+                0.03 * now); /* latency: twice the reads in flight */
+    assert_near(made_costs_predicted(&c, "workers=64"), 8 / 0.005,
+                0.02 * 1600); /* until the trainer is the limit */
+    assert_near(made_costs_predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
+    assert_near(made_costs_predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    assert_near(made_costs_predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
+    assert_near(made_costs_predicted(&c, "decode=11"), 2 / 0.019,
+                0.02 * 105); /* 8.8 + 0.2 + 10 ms, on CPUs enough */
+    assert_near(made_costs_predicted(&c, "step-ms=100"), 80, 1);
+    assert_near(made_costs_predicted(&c, "order=out-of-order"), now, 0.02 * now);
     pp_costs_free(&c);
 }
 
 static void test_no_change_is_no_change(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     struct pp_knobs none = pp_knobs_none();
     struct pp_prediction a, b;
     struct pp_err err = {0};
@@ -36,10 +39,10 @@ static void test_no_change_is_no_change(void **state)
  * recording. */
 static void test_a_batch_size_comes_with_a_step(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     c.step_blocked_ns = 100e6;
     c.samples_per_s = 80;
-    near(predicted(&c, "batch-size=16"), 80, 1);
+    assert_near(made_costs_predicted(&c, "batch-size=16"), 80, 1);
     struct pp_knobs k = pp_knobs_none();
     struct pp_prediction p;
     struct pp_err err = {0};
@@ -48,38 +51,38 @@ static void test_a_batch_size_comes_with_a_step(void **state)
     assert_true(p.low < 80 && p.high > 160); /* from in proportion to not at all */
     assert_int_equal(pp_knobs_set(&k, &c, "step-ms=100", &err), PP_OK);
     assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
-    near(p.samples_per_s, 160, 2);
+    assert_near(p.samples_per_s, 160, 2);
     assert_true(p.low > 140);
     assert_int_equal(pp_knobs_set(&k, &c, "step-ms=200", &err), PP_OK);
     assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
-    near(p.samples_per_s, 80, 1);
+    assert_near(p.samples_per_s, 80, 1);
     pp_costs_free(&c);
 }
 
 /* 10 ms of reads and 1 ms of CPU a sample, batches of 8. */
 static void test_what_a_step_needs(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     struct pp_knobs none = pp_knobs_none();
     struct pp_estimate e;
     struct pp_err err = {0};
     assert_int_equal(pp_estimate(&c, &none, 10e6, &e, &err), PP_OK);
-    near(e.samples_per_s, 800, 1e-6);
-    near(e.cores, 0.8, 1e-3);
-    near(e.reads_waiting, 8, 1e-3);
-    near(e.busy_workers, 8.8, 1e-3);
-    near(e.bytes_per_s, 800 * 20000, 800 * 200);
-    near(e.copy_share, 0.01, 1e-6);
+    assert_near(e.samples_per_s, 800, 1e-6);
+    assert_near(e.cores, 0.8, 1e-3);
+    assert_near(e.reads_waiting, 8, 1e-3);
+    assert_near(e.busy_workers, 8.8, 1e-3);
+    assert_near(e.bytes_per_s, 800 * 20000, 800 * 200);
+    assert_near(e.copy_share, 0.01, 1e-6);
     assert_true(e.workers >= 9 && e.workers <= 11);
-    near(e.with_workers.samples_per_s, 800, 30);
+    assert_near(e.with_workers.samples_per_s, 800, 30);
     assert_true(e.most_per_s > 800); /* four CPUs: 4000 */
-    near(e.most_per_s, 4000, 1);
+    assert_near(e.most_per_s, 4000, 1);
 
     assert_int_equal(pp_estimate(&c, &none, 1e6, &e, &err),
                      PP_OK); /* 8000 samples/s need eight CPUs, and there are four */
     assert_true(e.most_per_s < e.samples_per_s);
     assert_string_equal(e.most_of, "the CPUs");
-    near(e.cores, 8, 1e-2);
+    assert_near(e.cores, 8, 1e-2);
     assert_int_equal(pp_estimate(&c, &none, 0, &e, &err), PP_E_USAGE);
     assert_int_equal(pp_estimate(&c, &none, NAN, &e, &err), PP_E_USAGE);
     pp_costs_free(&c);
@@ -88,7 +91,7 @@ static void test_what_a_step_needs(void **state)
 /* Three workers on storage that stops for 300 ms of every second: fewer of them see it stop just as often. */
 static void test_outages_are_times_and_no_samples(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     struct pp_err err = {0};
     uint64_t at[2] = {0, 0};
     for (size_t i = 0; i < c.n; i++) {
@@ -103,26 +106,26 @@ static void test_outages_are_times_and_no_samples(void **state)
     c.window_ns = (double)at[0];
     c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-    near((double)c.n_outages, c.window_ns / 1e9, 1);
+    assert_near((double)c.n_outages, c.window_ns / 1e9, 1);
     for (size_t i = 0; i < c.n_outages; i++)
-        near(c.outages[i].end - c.outages[i].start, 300e6, 20e6);
-    near(predicted(&c, "workers=1"), c.samples_per_s / 2, 0.05 * c.samples_per_s);
-    near(predicted(&c, "workers=6"), c.samples_per_s * 3, 0.25 * c.samples_per_s);
+        assert_near(c.outages[i].end - c.outages[i].start, 300e6, 20e6);
+    assert_near(made_costs_predicted(&c, "workers=1"), c.samples_per_s / 2, 0.05 * c.samples_per_s);
+    assert_near(made_costs_predicted(&c, "workers=6"), c.samples_per_s * 3, 0.25 * c.samples_per_s);
     pp_costs_free(&c);
 }
 
 static void test_a_full_link_gains_nothing_from_workers(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     c.bandwidth = 20000 * c.samples_per_s;
-    near(predicted(&c, "workers=16"), c.samples_per_s, 0.03 * c.samples_per_s);
-    near(predicted(&c, "storage-latency=0.5"), 2 * c.samples_per_s, 0.05 * c.samples_per_s);
+    assert_near(made_costs_predicted(&c, "workers=16"), c.samples_per_s, 0.03 * c.samples_per_s);
+    assert_near(made_costs_predicted(&c, "storage-latency=0.5"), 2 * c.samples_per_s, 0.05 * c.samples_per_s);
     pp_costs_free(&c);
 }
 
 static void test_others_take_their_share(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     struct pp_err err = {0};
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].read_blocked = 0;
@@ -130,7 +133,7 @@ static void test_others_take_their_share(void **state)
     c.samples_per_s = 500;        /* 1 ms each on one CPU: half of it went to others */
     c.cpu_ns = 1, c.delay_ns = 3; /* two of ours and two of theirs */
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-    near(c.others, 2, 0.3);
+    assert_near(c.others, 2, 0.3);
     pp_costs_free(&c);
 }
 
@@ -143,7 +146,7 @@ static void test_idle_cpus_are_there_for_a_second_worker(void **state)
     } rows[] = {{0.05, 1.8, 2.05}, {1, 0.9, 1.4}};
     for (int fair = 0; fair <= 1; fair++)
         for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
-            struct pp_costs c = made();
+            struct pp_costs c = made_costs_new();
             struct pp_err err = {0};
             for (size_t i = 0; i < c.n; i++)
                 c.samples[i].read_blocked = 0;
@@ -155,7 +158,7 @@ static void test_idle_cpus_are_there_for_a_second_worker(void **state)
             c.cpu_ns = 99, c.delay_ns = 1;
             c.process_cpus = 0.99, c.outside_cpus = rows[row].outside;
             assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-            double gain = predicted(&c, "workers=2") / c.samples_per_s;
+            double gain = made_costs_predicted(&c, "workers=2") / c.samples_per_s;
             if (fair || row == 0) /* threads that share one by one leave a second worker more */
                 assert_true(gain >= rows[row].least && gain <= rows[row].most);
             else
@@ -181,7 +184,7 @@ static void test_knobs_are_checked(void **state)
                 {"gil=none", "lock", PP_E_UNSUPPORTED},
                 {"gpu-decode=yes", "device", PP_E_UNSUPPORTED},
                 {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_knobs k = pp_knobs_none();
         struct pp_err err = {0};

@@ -138,9 +138,9 @@ static void test_a_late_step_is_no_input(void **state)
     give_steps(f, 0.5, 0.49);
     struct pp_report *r = report_of(
         f); /* what there is to gain is the wait, and what the steps took longer */
-    near(r->samples_per_s, 8 / 0.0222, 0.1);
-    near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
-    near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
+    assert_near(r->samples_per_s, 8 / 0.0222, 0.1);
+    assert_near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
+    assert_near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
     pp_report_free(r);
     expect_verdict(f, "input-bound", "transform", "cpu-contended");
 }
@@ -155,7 +155,7 @@ static void test_a_prefetch_that_bridges_what_is_lost(void **state)
         int bridges;
     } rows[] = {{0.1, 1}, {9, 0}};
     for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
-        struct pp_costs c = made();
+        struct pp_costs c = made_costs_new();
         uint64_t at[2] = {0, 0};
         c.prefetch = 1;
         c.step_blocked_ns = 25e6;
@@ -176,7 +176,7 @@ static void test_a_prefetch_that_bridges_what_is_lost(void **state)
         c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
         struct pp_err err = {0};
         assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-        struct pp_signals s = signals_of(&c);
+        struct pp_signals s = made_costs_signals(&c);
         double part = pp_signals_fix(&s, "prefetch")->p.gain / pp_signals_fix(&s, "storage")->p.gain;
         assert_true(s.read_burst >= pp_conditions[PP_IF_READ_BURST].at_least);
         if ((part >= pp_conditions[PP_IF_PREFETCH_BRIDGES].at_least) != rows[row].bridges)
@@ -197,14 +197,14 @@ static void test_costs_are_cpu_and_blocked_time(void **state)
     assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
     assert_in_range(c.n, 380, 402); /* 2.4 s, 12 ms a sample on two workers */
     for (size_t i = 0; i < c.n; i++) {
-        near(c.samples[i].read_blocked, 9.5e6, 1e3); /* of 10 ms, without CPU and run-queue delay */
-        near(c.samples[i].read_cpu, 1e5, 1e2);
-        near(c.samples[i].decode_cpu, 9e5, 1e2);
-        near(c.samples[i].decode_blocked, 0, 10);
+        assert_near(c.samples[i].read_blocked, 9.5e6, 1e3); /* of 10 ms, without CPU and run-queue delay */
+        assert_near(c.samples[i].read_cpu, 1e5, 1e2);
+        assert_near(c.samples[i].decode_cpu, 9e5, 1e2);
+        assert_near(c.samples[i].decode_blocked, 0, 10);
         assert_true(i == 0 || c.samples[i].batch >= c.samples[i - 1].batch);
     }
-    near(c.step_blocked_ns, 12e6, 1);
-    near(c.samples_per_s, 8 / 0.048, 0.01);
+    assert_near(c.step_blocked_ns, 12e6, 1);
+    assert_near(c.samples_per_s, 8 / 0.048, 0.01);
     pp_costs_free(&c);
     pp_timeline_free(&tl);
     fake_free(f);

@@ -4,17 +4,17 @@
 
 static void test_latency_is_no_bandwidth(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     c.step_blocked_ns =
         8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
-    struct pp_signals s = signals_of(&c);
+    struct pp_signals s = made_costs_signals(&c);
     assert_true(s.read_serial < PP_SERIAL);
     assert_true(c.bandwidth == 0);
     assert_true(s.weight[PP_CAUSE_STORAGE] > 0.8);
-    near(s.read_tail, 1, 0.01);
-    near(s.worker_skew, 1, 0.01);
-    near(s.shard_skew, 1, 0.01);
-    near(s.drift, 1, 0.01);
+    assert_near(s.read_tail, 1, 0.01);
+    assert_near(s.worker_skew, 1, 0.01);
+    assert_near(s.shard_skew, 1, 0.01);
+    assert_near(s.drift, 1, 0.01);
     assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
     pp_costs_free(&c);
 }
@@ -22,23 +22,23 @@ static void test_latency_is_no_bandwidth(void **state)
 /* Both of two workers' reads make a fault and a half: 1.5 a sample. */
 static void test_major_faults_are_per_sample(void **state)
 {
-    struct pp_costs c = made();
-    assert_true(isnan(signals_of(&c).major_faults));
+    struct pp_costs c = made_costs_new();
+    assert_true(isnan(made_costs_signals(&c).major_faults));
     c.major_faults_per_s = 1.5 * c.samples_per_s;
-    near(signals_of(&c).major_faults, 1.5, 1e-9);
+    assert_near(made_costs_signals(&c).major_faults, 1.5, 1e-9);
     pp_costs_free(&c);
 }
 
 /* A file system that does not tell about its cache (FUSE, some network mounts) has not missed it. */
 static void test_an_untold_cache_is_no_miss(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].hit = 0, c.samples[i].hit_known = i % 4 == 0;
-    near(signals_of(&c).hit_share, 0, 0);
+    assert_near(made_costs_signals(&c).hit_share, 0, 0);
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].hit_known = 0;
-    assert_true(isnan(signals_of(&c).hit_share));
+    assert_true(isnan(made_costs_signals(&c).hit_share));
     pp_costs_free(&c);
 }
 
@@ -46,7 +46,7 @@ static void test_an_untold_cache_is_no_miss(void **state)
  * would have. */
 static void expect_link(size_t late)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     uint64_t end = 10 * FAKE_MS;
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
@@ -55,10 +55,10 @@ static void expect_link(size_t late)
         x->read_end_ns = end + (late && i % late == late - 1 ? 20 * FAKE_MS : 0);
         x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
     }
-    struct pp_signals s = signals_of(&c);
+    struct pp_signals s = made_costs_signals(&c);
     if (!(s.read_serial >= PP_SERIAL))
         fail_msg("1 of %zu late: %g", late, s.read_serial);
-    near(c.bandwidth, 4e6, late ? 3e5 : 1e5);
+    assert_near(c.bandwidth, 4e6, late ? 3e5 : 1e5);
     pp_costs_free(&c);
 }
 
@@ -66,7 +66,7 @@ static void expect_link(size_t late)
  * among them; as quick as the other, both make 182. */
 static void test_a_slow_worker_stays_slow(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     struct pp_err err = {0};
     uint64_t at[2] = {0, 0};
     c.samples_per_s = 1 / 0.051 + 1 / 0.011;
@@ -82,16 +82,16 @@ static void test_a_slow_worker_stays_slow(void **state)
     }
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
     assert_int_equal(c.n_slow, 1);
-    near(c.slow[0].more_ns, 40e6, 1);
+    assert_near(c.slow[0].more_ns, 40e6, 1);
     double error;
     assert_int_equal(pp_whatif_error(&c, &error, &err), PP_OK);
-    near(error, 0, 0.02);
-    near(predicted(&c, "workers=4"), 1 / 0.051 + 3 / 0.011, 10);
+    assert_near(error, 0, 0.02);
+    assert_near(made_costs_predicted(&c, "workers=4"), 1 / 0.051 + 3 / 0.011, 10);
     struct pp_knobs k = pp_knobs_none();
     double rate;
     k.even_workers = 1;
     assert_int_equal(pp_whatif_rate(&c, &k, &rate, NULL, &err), PP_OK);
-    near(rate, 2 / 0.011, 4);
+    assert_near(rate, 2 / 0.011, 4);
     pp_costs_free(&c);
 }
 
@@ -110,7 +110,7 @@ static uint64_t between_reads(size_t i)
 /* 200 reads a second, one after another: more workers wait longer, no more. */
 static void test_a_quota_of_reads_is_seen(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     uint64_t end = 0;
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
@@ -120,13 +120,13 @@ static void test_a_quota_of_reads_is_seen(void **state)
         x->read_blocked = (float)(end - x->read_start_ns);
     }
     c.samples_per_s = 200;
-    struct pp_signals s = signals_of(&c);
-    near(c.reads_per_s, 200, 1);
-    near(c.bandwidth, 0, 0);
-    near(s.read_serial, 0, 0.3);
-    near(predicted(&c, "workers=8"), 200, 4);
-    near(predicted(&c, "storage-latency=0.5"), 400, 8);
-    near(predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    struct pp_signals s = made_costs_signals(&c);
+    assert_near(c.reads_per_s, 200, 1);
+    assert_near(c.bandwidth, 0, 0);
+    assert_near(s.read_serial, 0, 0.3);
+    assert_near(made_costs_predicted(&c, "workers=8"), 200, 4);
+    assert_near(made_costs_predicted(&c, "storage-latency=0.5"), 400, 8);
+    assert_near(made_costs_predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
     const struct pp_fix *workers = pp_signals_fix(&s, "workers");
     assert_true(!workers || workers->p.gain < 0.03);
     pp_costs_free(&c);
@@ -135,7 +135,7 @@ static void test_a_quota_of_reads_is_seen(void **state)
 /* Reads of 10 ms each, that end at a pace because one CPU decodes them in turn: no quota. */
 static void test_paced_by_the_cpu_is_no_quota(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     uint64_t end = 10 * FAKE_MS;
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
@@ -144,16 +144,16 @@ static void test_paced_by_the_cpu_is_no_quota(void **state)
         x->read_start_ns = end - 10 * FAKE_MS;
         x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
     }
-    signals_of(&c);
-    near(c.reads_per_s, 0, 0);
-    near(c.bandwidth, 0, 0);
+    made_costs_signals(&c);
+    assert_near(c.reads_per_s, 0, 0);
+    assert_near(c.bandwidth, 0, 0);
     pp_costs_free(&c);
 }
 
 /* Of reads of one size nobody can tell bytes from reads: it is a link, and a faster one helps. */
 static void test_a_line_of_equal_reads_is_a_link(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     uint64_t end = 0;
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
@@ -164,11 +164,11 @@ static void test_a_line_of_equal_reads_is_a_link(void **state)
         x->read_blocked = (float)(end - x->read_start_ns);
     }
     c.samples_per_s = 200;
-    signals_of(&c);
-    near(c.bandwidth, 4e6, 4e4);
-    near(c.reads_per_s, 0, 0);
-    near(predicted(&c, "workers=8"), 200, 4);
-    near(predicted(&c, "storage-bandwidth=8MB"), 400, 8);
+    made_costs_signals(&c);
+    assert_near(c.bandwidth, 4e6, 4e4);
+    assert_near(c.reads_per_s, 0, 0);
+    assert_near(made_costs_predicted(&c, "workers=8"), 200, 4);
+    assert_near(made_costs_predicted(&c, "storage-bandwidth=8MB"), 400, 8);
     pp_costs_free(&c);
 }
 
@@ -217,57 +217,57 @@ static uint64_t slow_by_itself(size_t i, uint64_t asked_ns)
 
 static void test_a_quota_in_slices_is_seen(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     ask(&c, six_a_slice);
-    signals_of(&c);
-    near(c.samples_per_s, 60, 3);
-    near(c.reads_per_s, c.samples_per_s, 1e-9);
-    near(predicted(&c, "workers=16"), c.samples_per_s, 2);
+    made_costs_signals(&c);
+    assert_near(c.samples_per_s, 60, 3);
+    assert_near(c.reads_per_s, c.samples_per_s, 1e-9);
+    assert_near(made_costs_predicted(&c, "workers=16"), c.samples_per_s, 2);
     pp_costs_free(&c);
 
-    c = made();
+    c = made_costs_new();
     ask(&c, slow_by_itself);
-    signals_of(&c);
-    near(c.samples_per_s, 60, 3);
-    near(c.reads_per_s, 0, 0);
-    near(predicted(&c, "workers=16"), 4 * c.samples_per_s, 15);
+    made_costs_signals(&c);
+    assert_near(c.samples_per_s, 60, 3);
+    assert_near(c.reads_per_s, 0, 0);
+    assert_near(made_costs_predicted(&c, "workers=16"), 4 * c.samples_per_s, 15);
     pp_costs_free(&c);
 }
 
 static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
 {
-    struct pp_costs c = made();
+    struct pp_costs c = made_costs_new();
     for (size_t i = 0; i < c.n; i++)
-        c.samples[i].read_blocked *= c.samples[i].sample < SAMPLES / 8 ? 8 : 1;
-    struct pp_signals s = signals_of(&c);
-    near(s.shard_skew, 8, 0.1);
+        c.samples[i].read_blocked *= c.samples[i].sample < MADE_SAMPLES / 8 ? 8 : 1;
+    struct pp_signals s = made_costs_signals(&c);
+    assert_near(s.shard_skew, 8, 0.1);
     assert_true(s.drift < PP_DRIFT);
     pp_costs_free(&c);
 
-    c = made();
+    c = made_costs_new();
     for (size_t i = 1; i < c.n; i += 2)
         c.samples[i].read_blocked *= 5;
-    s = signals_of(&c);
+    s = made_costs_signals(&c);
     assert_true(s.worker_skew > 4);
     pp_costs_free(&c);
 
-    c = made();
+    c = made_costs_new();
     for (size_t i = 0; i < c.n; i += 50)
         c.samples[i].read_blocked *= 30;
-    s = signals_of(&c);
-    near(s.read_tail, 30, 0.1);
+    s = made_costs_signals(&c);
+    assert_near(s.read_tail, 30, 0.1);
     assert_true(s.shard_skew < 3 && s.worker_skew < 3);
     pp_costs_free(&c);
 
-    c = made();
-    for (size_t i = SAMPLES / 2; i < SAMPLES; i++) {
+    c = made_costs_new();
+    for (size_t i = MADE_SAMPLES / 2; i < MADE_SAMPLES; i++) {
         c.samples[i].read_blocked *= 3;
         c.samples[i].read_start_ns = c.samples[i - 1].read_end_ns;
         c.samples[i].read_end_ns = c.samples[i].read_start_ns + 15 * FAKE_MS;
     }
-    s = signals_of(&c);
-    near(s.drift, 3, 0.1);
-    near(c.samples_per_s, 1e3 / 15, 1); /* what goes on: the rate after the change */
+    s = made_costs_signals(&c);
+    assert_near(s.drift, 3, 0.1);
+    assert_near(c.samples_per_s, 1e3 / 15, 1); /* what goes on: the rate after the change */
     pp_costs_free(&c);
 }
 

@@ -38,15 +38,15 @@ static void test_golden_sizes(void **state)
     static const char typed[PP_VIEW_COUNT + 1] = "ogwbeviW?";
     struct pp_predicted answer = predicted_by_four_workers();
     for (int view = 0; view <= PP_VIEW_COUNT; view++) {
-        struct pp_dash_state s = keys(keys(pp_dash_start(), ":33\n"),
-                                      (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":33\n"),
+                                            (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
         char name[80], *all = NULL;
         size_t size;
         FILE *f = open_memstream(&all, &size);
-        model.predicted = &answer;
+        dash_model.predicted = &answer;
         for (size_t i = 0; i < 4 * sizeof(sizes) / sizeof(*sizes); i++) {
             int utf8 = i >> 1 & 1, color = i & 1, rows = sizes[i / 4].rows, cols = sizes[i / 4].cols;
-            char *text = print(rows, cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
+            char *text = dash_print(rows, cols, utf8 ? PP_GLYPHS_BLOCK : PP_GLYPHS_ASCII, color, &s);
             for (const char *p = text; !utf8 && *p; p++)
                 assert_true((unsigned char)*p < 0x80); /* no garbage where only ASCII can be shown */
             if (!color)
@@ -55,7 +55,7 @@ static void test_golden_sizes(void **state)
                     color ? "colour" : "NO_COLOR", text);
             free(text);
         }
-        model.predicted = NULL;
+        dash_model.predicted = NULL;
         fclose(f);
         snprintf(name, sizeof(name), "view-%s",
                  view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
@@ -75,8 +75,8 @@ static void test_golden_views(void **state)
         {"sorted", "wssS"},
     };
     for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
-        struct pp_dash_state s = keys(keys(pp_dash_start(), ":42\n"), views[i].typed);
-        char *text = print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":42\n"), views[i].typed);
+        char *text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
         compare(views[i].name, text);
         free(text);
     }
@@ -91,23 +91,23 @@ static void test_golden_views(void **state)
             .next_step = "Use more workers: --workers auto picks one per usable CPU.",
             .sentence =
                 "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
-    struct pp_dash_state at33 = keys(pp_dash_start(), ":33\n");
-    model.moment = &moment;
-    model.moment_from_ns = MADE_T0 + 19 * MADE_S;
-    model.moment_to_ns = MADE_T0 + 34 * MADE_S;
-    char *told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    struct pp_dash_state at33 = dash_press(pp_dash_start(), ":33\n");
+    dash_model.moment = &moment;
+    dash_model.moment_from_ns = MADE_T0 + 19 * MADE_S;
+    dash_model.moment_to_ns = MADE_T0 + 34 * MADE_S;
+    char *told = dash_print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
     compare("moment", told);
     free(told);
-    snap.stalled_ns = 4.4e9;
-    snap.workers[1].sample_age_ns = 4.5e9;
-    snap.workers[1].sample = 6001;
-    snap.workers[1].path = "/data/imagenet/train/n01440764/n01440764_6001.JPEG";
-    told = print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
+    dash_snap.stalled_ns = 4.4e9;
+    dash_snap.workers[1].sample_age_ns = 4.5e9;
+    dash_snap.workers[1].sample = 6001;
+    dash_snap.workers[1].path = "/data/imagenet/train/n01440764/n01440764_6001.JPEG";
+    told = dash_print(30, 120, PP_GLYPHS_ASCII, 0, &at33);
     compare("stalled", told);
     free(told);
-    model.moment = NULL;
-    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
-    char *text = print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
+    dash_model.moment = NULL;
+    struct pp_dash_state s = dash_press(pp_dash_start(), ":42\n");
+    char *text = dash_print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
     compare("braille", text);
     free(text);
 }
@@ -178,27 +178,27 @@ static void test_pictures(void **state)
     };
     struct pp_report *whole, *moment;
     struct pp_predicted answer;
-    struct pp_predictor *p = pp_predictor_start(run->path);
-    assert_int_equal(pp_verdict_of_all(run->path, &whole, NULL), PP_OK);
-    assert_int_equal(pp_verdict_of_part(run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment,
+    struct pp_predictor *p = pp_predictor_start(dash_run->path);
+    assert_int_equal(pp_verdict_of_all(dash_run->path, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_part(dash_run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment,
                                         NULL),
                      PP_OK);
-    struct pp_dash_model before = model;
-    model.report = whole;
-    model.moment = moment;
-    model.moment_from_ns = MADE_T0 + 20 * MADE_S;
-    model.moment_to_ns = MADE_T0 + 35 * MADE_S;
+    struct pp_dash_model before = dash_model;
+    dash_model.report = whole;
+    dash_model.moment = moment;
+    dash_model.moment_from_ns = MADE_T0 + 20 * MADE_S;
+    dash_model.moment_to_ns = MADE_T0 + 35 * MADE_S;
     for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++) {
-        struct pp_dash_state s = keys(keys(pp_dash_start(), ":34\n"), pictures[i].typed);
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":34\n"), pictures[i].typed);
         while (s.view == PP_VIEW_WHATIF && !(pp_predictor_ask(p, "", &answer) && answer.set[0] == '\0'))
             usleep(10000);
-        model.predicted = &answer;
-        char *screen = print(pictures[i].rows, pictures[i].cols, PP_GLYPHS_BLOCK, 0, &s);
-        model.predicted = NULL;
+        dash_model.predicted = &answer;
+        char *screen = dash_print(pictures[i].rows, pictures[i].cols, PP_GLYPHS_BLOCK, 0, &s);
+        dash_model.predicted = NULL;
         compare_picture(pictures[i].page, pictures[i].name, screen);
         free(screen);
     }
-    model = before;
+    dash_model = before;
     pp_predictor_stop(p);
     pp_report_free(whole);
     pp_report_free(moment);
@@ -211,5 +211,5 @@ int main(void)
         cmocka_unit_test(test_golden_views),
         cmocka_unit_test(test_pictures),
     };
-    return cmocka_run_group_tests_name("dash", tests, setup, teardown);
+    return cmocka_run_group_tests_name("dash", tests, dash_setup, dash_teardown);
 }

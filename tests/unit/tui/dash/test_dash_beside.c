@@ -10,8 +10,8 @@
 static void test_glance_is_the_verdict(void **state)
 {
     struct pp_report *whole, *glance;
-    assert_int_equal(pp_report_build(run->path, &whole, NULL), PP_OK);
-    assert_int_equal(pp_verdict_of_all(run->path, &glance, NULL), PP_OK);
+    assert_int_equal(pp_report_build(dash_run->path, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of_all(dash_run->path, &glance, NULL), PP_OK);
     assert_string_equal(glance->verdict.sentence, whole->verdict.sentence);
     assert_string_equal(glance->verdict.next_step, whole->verdict.next_step);
     assert_true(glance->verdict.confidence == whole->verdict.confidence);
@@ -30,8 +30,8 @@ static void test_glance_is_the_verdict(void **state)
  * for. */
 static void test_threads_beside(void **state)
 {
-    struct pp_verdicts *v = pp_verdicts_start(run->path);
-    struct pp_predictor *p = pp_predictor_start(run->path);
+    struct pp_verdicts *v = pp_verdicts_start(dash_run->path);
+    struct pp_predictor *p = pp_predictor_start(dash_run->path);
     const struct pp_report *r = NULL;
     struct pp_predicted answer = {.set = "none"};
     assert_true(v && p);
@@ -58,7 +58,7 @@ static void test_threads_beside(void **state)
         uint64_t from_s, to_s;
         const char *level;
     } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
-    v = pp_verdicts_start_parts(run->path);
+    v = pp_verdicts_start_parts(dash_run->path);
     assert_null(pp_verdicts_newest(v));
     for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
         uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
@@ -84,5 +84,5 @@ int main(void)
         cmocka_unit_test(test_glance_is_the_verdict),
         cmocka_unit_test(test_threads_beside),
     };
-    return cmocka_run_group_tests_name("dash_beside", tests, setup, teardown);
+    return cmocka_run_group_tests_name("dash_beside", tests, dash_setup, dash_teardown);
 }

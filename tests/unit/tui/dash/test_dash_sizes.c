@@ -53,7 +53,7 @@ static void test_layout_of_every_size(void **state)
 static void check_drawn(const struct pp_grid *g, const struct pp_dash_state *s)
 {
     struct pp_placed placed[PP_PANEL_COUNT];
-    size_t n = pp_draw_layout(g->rows, g->cols, s, &model, placed);
+    size_t n = pp_draw_layout(g->rows, g->cols, s, &dash_model, placed);
     for (int r = 0; r < g->rows; r++)
         for (int c = 0; c < g->cols; c++) {
             const struct pp_cell *cell = &g->cell[r * g->cols + c];
@@ -73,7 +73,7 @@ static void check_drawn(const struct pp_grid *g, const struct pp_dash_state *s)
  * sanitizer's to find. PP_TEST_EVERY=1: every view at every size (minutes). */
 static void test_draws_inside_at_every_size(void **state)
 {
-    struct pp_dash_state s = keys(pp_dash_start(), ":42\n");
+    struct pp_dash_state s = dash_press(pp_dash_start(), ":42\n");
     struct pp_grid g = {0};
     int every = getenv("PP_TEST_EVERY") != NULL;
     for (int rows = 1; rows <= 100; rows++)
@@ -85,7 +85,7 @@ static void test_draws_inside_at_every_size(void **state)
                 s.view = (enum pp_view)(view % PP_VIEW_COUNT);
                 s.help = view == PP_VIEW_COUNT;
                 assert_true(pp_grid_resize(&g, rows, cols));
-                pp_draw(&g, (enum pp_glyph_set)((rows + cols) % PP_GLYPH_SETS), &s, &model);
+                pp_draw(&g, (enum pp_glyph_set)((rows + cols) % PP_GLYPH_SETS), &s, &dash_model);
                 check_drawn(&g, &s);
             }
     pp_grid_free(&g);
@@ -152,5 +152,5 @@ int main(void)
         cmocka_unit_test(test_grid_text),
         cmocka_unit_test(test_glyphs_follow_the_locale),
     };
-    return cmocka_run_group_tests_name("dash_sizes", tests, setup, teardown);
+    return cmocka_run_group_tests_name("dash_sizes", tests, dash_setup, dash_teardown);
 }

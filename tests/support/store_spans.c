@@ -1,28 +1,22 @@
-/* A run of laps of one thread, each of which can be told from the others: written, and counted again. */
-#ifndef PP_TESTS_SUPPORT_STORE_LAPS_H
-#define PP_TESTS_SUPPORT_STORE_LAPS_H
+#include "tests/support/store_spans.h"
 
-#include "tests/support/store_dir.h"
-
-#include "collectors/store/reader.h"
-
-static inline struct pp_store *create(uint64_t max_rows)
+struct pp_store *store_create(uint64_t max_rows)
 {
-    return create_with((struct pp_store_opts){.max_rows = max_rows});
+    return store_create_with((struct pp_store_opts){.max_rows = max_rows});
 }
 
-static inline struct pp_reader *open_reader(void)
+struct pp_reader *store_open_reader(void)
 {
     struct pp_reader *r = NULL;
     struct pp_err err;
-    if (pp_reader_open(path, &r, &err))
+    if (pp_reader_open(store_path, &r, &err))
         fail_msg("%s", err.text);
     return r;
 }
 
-/* n laps of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans
+/* n spans of thread 0 from 100 s on, 1 ms apart: phases cycle through read, decode, transform, step; 16 spans
  * make a batch. */
-static inline void fill(struct pp_span *s, uint64_t from, size_t n)
+static void fill(struct pp_span *s, uint64_t from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t k = from + i;
@@ -42,7 +36,7 @@ static inline void fill(struct pp_span *s, uint64_t from, size_t n)
     }
 }
 
-static inline void append(struct pp_store *s, uint64_t from, size_t n)
+void spans_append(struct pp_store *s, uint64_t from, size_t n)
 {
     struct pp_span *spans = malloc(n * sizeof(*spans));
     fill(spans, from, n);
@@ -50,13 +44,9 @@ static inline void append(struct pp_store *s, uint64_t from, size_t n)
     free(spans);
 }
 
-struct seen {
-    uint64_t n, next, wrong;
-};
-
-static inline int see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+int spans_see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct seen *seen = ctx;
+    struct spans_seen *seen = ctx;
     for (size_t i = 0; i < n; i++) {
         struct pp_span want;
         fill(&want, seen->next++, 1);
@@ -66,15 +56,13 @@ static inline int see(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return 0;
 }
 
-static inline uint64_t count_spans(struct pp_reader *r, uint64_t *bad)
+uint64_t spans_count(struct pp_reader *r, uint64_t *bad)
 {
-    struct seen seen = {0};
+    struct spans_seen seen = {0};
     struct pp_err err;
-    if (pp_reader_each_chunk(r, see, &seen, bad, &err))
+    if (pp_reader_each_chunk(r, spans_see, &seen, bad, &err))
         fail_msg("%s", err.text);
     if (!bad || !*bad)
         assert_int_equal(seen.wrong, 0);
     return seen.n;
 }
-
-#endif

@@ -1,0 +1,83 @@
+#include "tests/support/dash_fixture.h"
+
+struct made_run *dash_run;
+struct pp_live *dash_live;
+
+struct pp_live_snapshot dash_snap;
+
+static const struct pp_report_fix fix = {.knob = "workers",
+                                         .to = "8",
+                                         .text = "Use more workers.",
+                                         .gain = 0.09,
+                                         .low = 0.05,
+                                         .high = 0.11,
+                                         .samples_per_s = 173};
+
+struct pp_report dash_report = {
+    .outcome = "finished",
+    .verdict =
+        {
+            .l0 = "input-bound",
+            .l1 = "storage",
+            .l2 = "latency",
+            .level = "moderately",
+            .confidence = 0.87,
+            .exposed_share = 0.084,
+            .fixes = &fix,
+            .n_fixes = 1,
+            .headline = "STORAGE-BOUND (latency)",
+            .sentence =
+                "STORAGE-BOUND (latency), 87 % sure: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
+            .next_step =
+                "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+        },
+};
+
+struct pp_dash_model dash_model = {.path = "runs/run.sqlite", .snap = &dash_snap, .report = &dash_report};
+
+void dash_look(const struct pp_dash_state *s)
+{
+    assert_int_equal(pp_live_at(dash_live, pp_dash_at(s), pp_windows[s->window], &dash_snap, NULL), PP_OK);
+}
+
+struct pp_dash_state dash_press(struct pp_dash_state s, const char *typed)
+{
+    for (; *typed; typed++) {
+        s = pp_dash_key(s, *typed, &dash_model);
+        dash_look(&s);
+    }
+    return s;
+}
+
+int dash_setup(void **state)
+{
+    dash_run = made_begin();
+    made_seconds(dash_run, 0, MADE_SECONDS);
+    made_finish(dash_run);
+    assert_int_equal(pp_live_open(dash_run->path, &dash_live, NULL), PP_OK);
+    dash_model.facts = pp_live_facts(dash_live, &dash_model.n_facts);
+    struct pp_dash_state s = pp_dash_start();
+    dash_look(&s);
+    return 0;
+}
+
+int dash_teardown(void **state)
+{
+    pp_live_close(dash_live);
+    made_free(dash_run);
+    return 0;
+}
+
+char *dash_print(int rows, int cols, enum pp_glyph_set glyphs, int color, const struct pp_dash_state *s)
+{
+    struct pp_grid g = {0};
+    char *out = NULL;
+    size_t size;
+    FILE *f = open_memstream(&out, &size);
+    assert_true(pp_grid_resize(&g, rows, cols));
+    pp_draw(&g, glyphs, s, &dash_model);
+    assert_int_equal(pp_grid_print(&g, color, f), 0);
+    fclose(f);
+    pp_grid_free(&g);
+    return out;
+}
