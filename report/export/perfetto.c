@@ -1,5 +1,5 @@
-/* Perfetto's protobuf trace: track events. tests/e2e/export_perfetto.sh decodes the result with the reference
- * decoder.
+/* Perfetto's protobuf trace: track events. tests/e2e/perfetto_reads_our_export.sh decodes the result with the
+ * reference decoder.
  *
  * One packet sequence; names, categories and annotation names are interned in the packet that first needs
  * them. Begin and end of a span are written together: the trace processor sorts packets by time, keeping file

@@ -1,5 +1,5 @@
-/* Answers the requests of tests/e2e/sampler_torch.py from the shipped sampler: "kind n seed epoch world rank
- * drop_last" in, the same with the number of samples, their digest and the first eight out. */
+/* Answers the requests of tests/e2e/sampler_equals_pytorch.py from the shipped sampler: "kind n seed epoch
+ * world rank drop_last" in, the same with the number of samples, their digest and the first eight out. */
 #include "tests/tools/order_digest.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* One request of tests/e2e/sampler_torch.py answered; for the helper program and the golden test. */
+/* One request of tests/e2e/sampler_equals_pytorch.py answered; for the helper program and the golden test. */
 #ifndef PP_TESTS_ORDER_DIGEST_H
 #define PP_TESTS_ORDER_DIGEST_H
 

@@ -1,5 +1,5 @@
 /* The nsys exporter's file, asked with SQL what Nsight's own reports ask. That the real reports accept it:
- * tests/e2e/export_nsys.sh. */
+ * tests/e2e/nsys_reads_our_export.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The protobuf writer and the Perfetto trace, read back with a decoder of the wire format written for this
- * test. That the reference decoder agrees: tests/e2e/export_perfetto.sh. */
+ * test. That the reference decoder agrees: tests/e2e/perfetto_reads_our_export.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

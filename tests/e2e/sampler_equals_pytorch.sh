@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 python=/usr/bin/python3
-script=tests/e2e/sampler_torch.py
+script=tests/e2e/sampler_equals_pytorch.py
 $python -c 'import torch.utils.data.distributed' 2>/dev/null || skip_all "PyTorch is not installed for $python (python3-torch)"
 need_pipeprobe
 

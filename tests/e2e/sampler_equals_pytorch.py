@@ -1,9 +1,9 @@
 """The sampler's torch and sequential orders beside the real DistributedSampler.
 
-    sampler_torch.py golden        prints what is kept in tests/golden/sampler_torch.txt
-    sampler_torch.py requests      prints the grid of the live test, one request per line
-    sampler_torch.py expect        reads requests, prints each with what DistributedSampler yields
-    sampler_torch.py plan PROGRAM  compares `PROGRAM plan --n ...` with DistributedSampler, line by line
+    sampler_equals_pytorch.py golden        prints what is kept in tests/golden/sampler_torch.txt
+    sampler_equals_pytorch.py requests      prints the grid of the live test, one request per line
+    sampler_equals_pytorch.py expect        reads requests, prints each with what DistributedSampler yields
+    sampler_equals_pytorch.py plan PROGRAM  compares `PROGRAM plan --n ...` with DistributedSampler, line by line
 
 A request is "kind n seed epoch world rank drop_last"; the answer appends the number of samples, a digest (FNV-1a over whole
 samples instead of bytes) and the first eight samples. tests/tools/order_digest.c answers the same requests from the shipped sampler."""
@@ -39,7 +39,7 @@ def requests(kinds, sizes, seeds, epochs, worlds):
 
 
 def golden():
-    yield "# Written by tests/e2e/sampler_torch.py golden from PyTorch's DistributedSampler."
+    yield "# Written by tests/e2e/sampler_equals_pytorch.py golden from PyTorch's DistributedSampler."
     yield "# kind n seed epoch world rank drop_last samples digest first-samples"
     for request in requests(("torch",), (1, 2, 3, 10, 1000), (0, 42, 2**32 + 7, 2**64 - 2), (0, 1), (1, 3)):
         yield answer(request)

@@ -12,7 +12,7 @@ run "$PP" export "$T/run.sqlite" --to perfetto
 is "exported" "$rc" 0
 
 if "$python" -c 'from perfetto.protos.perfetto.trace import perfetto_trace_pb2' 2>/dev/null; then
-    run "$python" tests/e2e/export_perfetto.py "$T/run.pftrace"
+    run "$python" tests/e2e/perfetto_reads_our_export.py "$T/run.pftrace"
     is "the reference decoder reads it" "$rc" 0
     while read -r name got want; do is "$name" "$got" "$want"; done <"$OUT"
 else
@@ -33,7 +33,7 @@ sqlite3 :memory: "SELECT value ->> 'cat' AS c, count(*), CAST(round(sum(value ->
     FROM json_each(CAST(readfile('$T/gpu.json') AS TEXT), '$.traceEvents') WHERE value ->> 'ph' = 'X' AND c NOT IN ('work', 'wait', 'work,error') GROUP BY c ORDER BY c" >"$T/got"
 check "gpu: Chrome has each row once, with its length and bytes" diff "$T/want" "$T/got"
 if "$python" -c 'from perfetto.protos.perfetto.trace import perfetto_trace_pb2' 2>/dev/null; then
-    run "$python" tests/e2e/export_perfetto.py "$T/gpu.pftrace" "$T/want"
+    run "$python" tests/e2e/perfetto_reads_our_export.py "$T/gpu.pftrace" "$T/want"
     is "gpu: the reference decoder reads it" "$rc" 0
     while read -r name got want; do is "gpu: $name" "$got" "$want"; done <"$OUT"
 else

@@ -17,4 +17,4 @@ if [ ! -x "$build/tests/tools/transform_dump" ]; then
     echo "not ok 1 - $build/tests/tools/transform_dump is there (make helpers builds it)"
     exit 1
 fi
-exec "$python" tests/e2e/transform_pil.py "$build/tests/tools/transform_dump"
+exec "$python" tests/e2e/transforms_equal_pil.py "$build/tests/tools/transform_dump"
