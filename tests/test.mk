@@ -16,7 +16,7 @@ RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
 # The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells.
 THREADED = $$(grep -l pthread_create $(UNIT:$(B)/%=build/release/%) | sed 's|^build/release/|$(1)/|')
 
-.PHONY: deps deps-test deps-cuda check check-built check-layers check-format format test test-built demo demo-built bench bench-built golden man install uninstall deb
+.PHONY: deps deps-test deps-cuda quick check check-built check-layers check-format format test test-built demo demo-built bench bench-built golden man install uninstall deb
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
@@ -29,6 +29,10 @@ deps-test: deps
 
 deps-cuda:
 	$(Q)CC='$(CC)' bash tests/deps.sh cuda
+
+# What a change against BASE (HEAD) touches: tests/quick.sh says how it chooses.
+quick: deps
+	$(Q)$(if $(BASE),BASE='$(BASE)') BUILD='$(B)' bash tests/quick.sh $(ARGS)
 
 check: deps
 	$(Q)CC='$(CC)' bash tests/deps.sh test
@@ -140,6 +144,7 @@ help:
 	'make demo         installs what is missing, builds, diagnoses a slow pipeline (under a minute)' \
 	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan), runs every test' \
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
+	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
