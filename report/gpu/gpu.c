@@ -1,7 +1,6 @@
 #include "report/gpu/gpu.h"
 
-#include "report/gpu/gpu_counters.h"
-#include "report/gpu/gpu_rows.h"
+#include "report/gpu/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -211,6 +210,56 @@ static void sum_steps(const struct split *s, struct pp_report_gpu *g)
     g->syncs_per_step = steps ? (double)syncs / (double)steps : NAN;
 }
 
+/* ---- NVML's readings of the window, summed up ---- */
+
+enum { UTILIZATION, MEMORY, RX, TX, COUNTERS };
+static const char *const counter_names[COUNTERS] = {"gpu_utilization_percent", "gpu_memory_used_bytes",
+                                                    "gpu_pcie_rx_bytes_per_s", "gpu_pcie_tx_bytes_per_s"};
+
+struct readings {
+    uint64_t from_ns, to_ns;
+    size_t n[COUNTERS];
+    double sum[COUNTERS], most[COUNTERS];
+};
+
+static void add_reading(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    struct readings *r = ctx;
+    if (t_ns < r->from_ns || t_ns > r->to_ns || strncmp(name, "gpu_", 4) != 0)
+        return;
+    for (int i = 0; i < COUNTERS; i++) {
+        if (strcmp(name, counter_names[i]) != 0)
+            continue;
+        r->most[i] = r->n[i] ? fmax(r->most[i], value) : value;
+        r->sum[i] += value;
+        r->n[i]++;
+    }
+}
+
+static double mean_reading(const struct readings *r, int i)
+{
+    return r->n[i] ? r->sum[i] / (double)r->n[i] : NAN;
+}
+
+static pp_status read_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
+                               struct pp_arena *arena, struct pp_report_gpu *g, struct pp_err *err)
+{
+    struct readings r = {.from_ns = from_ns, .to_ns = to_ns};
+    const char *told = source->meta(source->ctx, "gpu", "counters");
+    pp_status st = source->each_counter ? source->each_counter(source->ctx, add_reading, &r, err) : PP_OK;
+    g->utilization_share = mean_reading(&r, UTILIZATION) / 100;
+    g->memory_used_bytes = r.n[MEMORY] ? r.most[MEMORY] : NAN;
+    g->pcie_rx_bytes_per_s = mean_reading(&r, RX);
+    g->pcie_tx_bytes_per_s = mean_reading(&r, TX);
+    if (!told)
+        g->counters_missing = "the recording does not say whether NVML was read";
+    else if (strncmp(told, "not recorded", 12) == 0)
+        g->counters_missing = pp_arena_copy(arena, told);
+    else if (!r.n[MEMORY] && !r.n[UTILIZATION])
+        g->counters_missing = "no reading fell into the steady state (there is one a second)";
+    return st;
+}
+
 /* ---- the model ---- */
 
 static double meta_num(const struct pp_source *source, const char *key)
@@ -284,9 +333,43 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
         g->not_measured = pp_arena_copy(arena, why_not(source, tl, &rows, activity, arena));
         if (!g->not_measured)
             measure(tl, &rows, copies, g);
-        st = pp_gpu_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
+        st = read_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
         *out = g;
     }
     pp_gpu_rows_free(&rows);
     return st;
+}
+
+/* ---- evidence for the verdict ---- */
+
+/* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the CPU
+ * is known to owe. */
+static double step_overhead(const struct pp_report_gpu *g, const struct pp_timeline *tl, double stretch)
+{
+    double all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns), judged = (double)tl->judged_batches;
+    double beyond = (double)tl->step_ns - judged * g->kernel_ns;
+    return all > 0 && judged > 0 ? fmax(beyond / all - (stretch > 0 ? stretch : 0), 0) : NAN;
+}
+
+void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, struct pp_facts *f)
+{
+    double *m = f->metric, idle = 0;
+    if (!g)
+        return;
+    f->gpu_not_measured = g->not_measured;
+    m[PP_METRIC_GPU_TOLD] = !g->not_measured;
+    if (g->not_measured)
+        return;
+    for (int i = 0; i < PP_GPU_IDLES; i++)
+        idle += g->idle_share[i];
+    double host = g->idle_share[PP_GPU_IDLE_SYNC] + g->idle_share[PP_GPU_IDLE_LAUNCH];
+    m[PP_METRIC_GPU_COPY] = idle > 0 ? g->idle_share[PP_GPU_IDLE_COPY] / idle : 0;
+    m[PP_METRIC_GPU_HOST] = idle > 0 ? host / idle : 0;
+    m[PP_METRIC_GPU_PAGEABLE] = g->pageable_share;
+    m[PP_METRIC_GPU_OVERLAP] = g->overlap_gain;
+    m[PP_METRIC_GPU_SYNCS] = g->syncs_per_step;
+    m[PP_METRIC_GPU_OVERHEAD] = step_overhead(g, tl, m[PP_METRIC_STRETCH]);
+    if (m[PP_METRIC_GPU_OVERHEAD] >= pp_conditions[PP_IF_GPU_OVERHEAD].at_least)
+        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
+    m[PP_METRIC_W_COPY] = m[PP_METRIC_W_SYNC] = NAN;
 }

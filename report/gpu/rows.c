@@ -1,4 +1,4 @@
-#include "report/gpu/gpu_rows.h"
+#include "report/gpu/rows.h"
 
 #include "probe/base/err.h"
 

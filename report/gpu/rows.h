@@ -1,7 +1,7 @@
-/* report/gpu/gpu_rows.h: the rows of table gpu that the idle split needs, in memory and sorted. Private to
- * report/gpu*.c. */
-#ifndef PP_REPORT_GPU_GPU_ROWS_H
-#define PP_REPORT_GPU_GPU_ROWS_H
+/* report/gpu/rows.h: the rows of table gpu that the idle split needs, in memory and sorted. Private to
+ * report/gpu. */
+#ifndef PP_REPORT_GPU_ROWS_H
+#define PP_REPORT_GPU_ROWS_H
 
 #include "report/source/source.h"
 
