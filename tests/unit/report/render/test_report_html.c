@@ -3,7 +3,7 @@
 #include "tests/support/report_fixture.h"
 
 #include "report/build/build.h"
-#include "report/render/html.h"
+#include "report/render/html/html.h"
 
 #include <jansson.h>
 

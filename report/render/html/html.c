@@ -1,4 +1,4 @@
-#include "report/render/html.h"
+#include "report/render/html/html.h"
 
 #include "probe/base/json.h"
 #include "probe/base/text.h"

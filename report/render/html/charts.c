@@ -1,16 +1,11 @@
-/* The pictures that are not over the run's time: headroom, what-if curves, the distribution of waits, two
- * batches followed. */
-#include "report/render/render_html.h"
+/* Pictures of rates and waits: headroom, what-if curves, the distribution of waits. */
+#include "report/render/html/figure.h"
+#include "report/render/html/parts.h"
 
 #include "probe/base/text.h"
 
 #include <math.h>
 #include <string.h>
-
-static double percent(double part, double of)
-{
-    return of > 0 ? fmin(fmax(100 * part / of, 0), 100) : 0;
-}
 
 /* ---- headroom ---- */
 
@@ -20,7 +15,7 @@ static void bar_begin(FILE *out, const char *name, const char *class, double val
     pp_html_text(out, name);
     fputs("</span><span class=\"track\">", out);
     pp_svg_begin(out, "full", 100, 10, name);
-    pp_svg_rect(out, class, 0, 0, percent(value, most), 10);
+    pp_svg_rect(out, class, 0, 0, pp_html_percent(value, most), 10);
 }
 
 static void bar_end(FILE *out, double value, const char *key)
@@ -44,8 +39,8 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
         snprintf(name, sizeof(name), "%s \xe2\x86\x92 %s", f->knob, f->to);
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
         bar_begin(out, name, "band", f->samples_per_s, most);
-        double low = percent(r->samples_per_s * (1 + f->low), most),
-               high = percent(r->samples_per_s * (1 + f->high), most);
+        double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),
+               high = pp_html_percent(r->samples_per_s * (1 + f->high), most);
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
@@ -77,64 +72,6 @@ static double longest_bar(const struct pp_report *r)
         if (r->verdict.fixes[i].gain >= WORTH_A_BAR)
             most = fmax(most, r->samples_per_s * (1 + r->verdict.fixes[i].high));
     return most;
-}
-
-/* Predicted above measured, for each change that was run. */
-void pp_html_proofs(FILE *out, const struct pp_report *r)
-{
-    static const char *const heads[] = {"change", "to",    "#predicted", "#low",    "#high", "#measured",
-                                        "#least", "#most", "#rounds",    "#off by", NULL};
-    if (!r->n_proofs)
-        return;
-    pp_html_figure_begin(
-        out, "proof", "Proved by running it",
-        "Samples per second as predicted from this recording, and as measured by running the change for real.");
-    pp_html_table_begin(out, "Predicted and measured", 1, heads);
-    for (size_t i = 0; i < r->n_proofs; i++) {
-        const struct pp_report_proof *p = &r->proofs[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, p->change);
-        pp_html_cell(out, p->value);
-        pp_html_cell_num(out, PP_HTML_RATE, p->predicted, "proof.%zu.predicted_samples_per_s", i);
-        pp_html_cell_num(out, PP_HTML_RATE, p->low, "proof.%zu.predicted_low", i);
-        pp_html_cell_num(out, PP_HTML_RATE, p->high, "proof.%zu.predicted_high", i);
-        pp_html_cell_num(out, PP_HTML_RATE, p->measured, "proof.%zu.measured_samples_per_s", i);
-        pp_html_cell_num(out, PP_HTML_RATE, p->measured_low, "proof.%zu.measured_low", i);
-        pp_html_cell_num(out, PP_HTML_RATE, p->measured_high, "proof.%zu.measured_high", i);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)p->rounds, "proof.%zu.rounds", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, p->error, "proof.%zu.prediction_error", i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-    for (size_t i = 0; i < r->n_proofs; i++) {
-        fputs("<p class=\"cap\">", out);
-        pp_html_text(out, r->proofs[i].sentence);
-        fputs(".</p>\n", out);
-    }
-    pp_html_figure_end(out);
-}
-
-/* Each thing that is looked for beside the wait, found or not. */
-void pp_html_findings(FILE *out, const struct pp_report *r)
-{
-    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL},
-                             *const states[] = {"found", "not there", "not measured"};
-    if (!r->n_findings)
-        return;
-    pp_html_figure_begin(out, "findings", "Beside the wait",
-                         "What is looked for in every run, whether or not the trainer waits.");
-    pp_html_table_begin(out, "Looked for", 1, heads);
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct pp_report_finding *f = &r->findings[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, f->kind);
-        pp_html_cell(out, states[f->state]);
-        pp_html_cell(out, f->sentence);
-        pp_html_cell(out, f->next_step);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-    pp_html_figure_end(out);
 }
 
 void pp_html_headroom(FILE *out, const struct pp_report *r)
@@ -219,7 +156,7 @@ static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
     pp_svg_end(out);
     fputs("</div>\n<div class=\"x\">", out);
     for (size_t i = 0, every = (c->n_points + 7) / 8; i < c->n_points; i += every) {
-        pp_html_tick(out, percent(c->points[i].value - low_x, high_x - low_x));
+        pp_html_tick(out, pp_html_percent(c->points[i].value - low_x, high_x - low_x));
         fprintf(out, "%g</span>", c->points[i].value);
     }
     fputs("</div>\n<p class=\"legend\">", out);
@@ -345,154 +282,5 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
     pp_html_cell_num(out, PP_HTML_TIME, (double)p->max_ns, "phases.%zu.max_ns", at);
     fputs("</tr>\n", out);
     pp_html_table_end(out);
-    pp_html_figure_end(out);
-}
-
-/* ---- two batches ---- */
-
-enum { LANE_ROW = 24 };
-
-static const char *class_of(pp_phase phase)
-{
-    switch (phase) {
-    case PP_PHASE_READ: return "read";
-    case PP_PHASE_DECODE: return "decode";
-    case PP_PHASE_TRANSFORM: return "transform";
-    case PP_PHASE_COLLATE: return "collate";
-    case PP_PHASE_H2D: return "h2d";
-    case PP_PHASE_STEP: return "step";
-    case PP_PHASE_DATA_WAIT: return "wait";
-    case PP_PHASE_DEVICE_SYNC:
-    case PP_PHASE_COLLECTIVE: return "sync";
-    case PP_PHASE_RETRY: return "fault";
-    case PP_PHASE_DISPATCH_WAIT:
-    case PP_PHASE_SLOT_WAIT:
-    case PP_PHASE_PUT_WAIT:
-    case PP_PHASE_GET_WAIT: return "idle";
-    default: return "apart";
-    }
-}
-
-static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp_report_bar_row *row,
-                     size_t at)
-{
-    double scale = PP_HTML_WIDTH / (b->end_ns - b->start_ns);
-    char buf[32];
-    for (size_t i = 0; i < row->n_bars; i++) {
-        const struct pp_report_bar *bar = &row->bars[i];
-        const struct pp_phase_info *info = pp_phase_info(bar->phase);
-        int thin = class_of(bar->phase)[0] == 'i';
-        fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->other ? " other" : "");
-        pp_svg_attr(out, "x", (bar->start_ns - b->start_ns) * scale);
-        pp_svg_attr(out, "y", (double)at * LANE_ROW + (thin ? 10 : 4));
-        pp_svg_attr(out, "width", fmax((bar->end_ns - bar->start_ns) * scale, 0.5));
-        pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
-        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
-                bar->other ? " (another batch)" : "",
-                pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
-    }
-}
-
-static void put_wait_axis(FILE *out, const struct pp_report_batch *b)
-{
-    static const double steps[] = {1, 2, 5};
-    double range = b->end_ns - b->start_ns, step = 0;
-    char buf[32];
-    for (double decade = 1; step == 0; decade *= 10)
-        for (int i = 0; i < 3 && step == 0; i++)
-            if (range / (steps[i] * decade) <= 6)
-                step = steps[i] * decade;
-    fputs("<div class=\"axis rows\"><div class=\"x\">", out);
-    for (double t = ceil(b->start_ns / step) * step; t <= b->end_ns; t += step) {
-        pp_html_tick(out, percent(t - b->start_ns, range));
-        fputs(t == 0 ? "<b>" : "", out);
-        pp_html_text(out, t == 0 ? "0" : pp_text_duration(buf, sizeof(buf), t));
-        fputs(t == 0 ? "</b>" : "", out);
-        fputs("</span>", out);
-    }
-    fputs("</div></div>\n", out);
-}
-
-static void put_gantt(FILE *out, const struct pp_report_batch *b)
-{
-    double height = (double)b->n_rows * LANE_ROW,
-           zero = PP_HTML_WIDTH * percent(-b->start_ns, b->end_ns - b->start_ns) / 100;
-    double waited = PP_HTML_WIDTH * percent(b->wait_ns, b->end_ns - b->start_ns) / 100;
-    fputs("<div class=\"plot rows roomy\"><div class=\"names\">", out);
-    for (size_t i = 0; i < b->n_rows; i++) {
-        fprintf(out, "<span%s><bdi>", b->rows[i].critical ? " class=\"crit\"" : "");
-        pp_html_text(out, b->rows[i].name);
-        fputs("</bdi></span>", out);
-    }
-    fprintf(out, "</div><div class=\"h\" style=\"height:%.0fpx\">", height);
-    pp_svg_begin(out, "full", PP_HTML_WIDTH, height, "Who worked on the batch, and when");
-    pp_svg_rect(out, "waited", zero, 0, waited, height);
-    for (size_t i = 0; i < b->n_rows; i++)
-        put_lane(out, b, &b->rows[i], i);
-    pp_svg_rect(out, "mark", zero - 0.75, 0, 1.5, height);
-    pp_svg_end(out);
-    fputs("</div></div>\n", out);
-    put_wait_axis(out, b);
-}
-
-static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
-{
-    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time",
-                                        "#of it in the wait",   NULL};
-    pp_html_table_begin(out, "The same as a table", 1, heads);
-    for (size_t i = 0; i < b->n_legs; i++) {
-        const struct pp_report_leg *leg = &b->legs[i];
-        fputs("<tr><td>", out);
-        pp_html_text(out, leg->what);
-        fputs(leg->other ? ", for other batches</td>" : "</td>", out);
-        pp_html_cell(out, leg->thread);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k,
-                         i);
-        pp_html_cell_num(out, PP_HTML_TIME, leg->total_ns, "series.waterfalls.%zu.legs.%zu.total_ns", k, i);
-        pp_html_cell_num(out, PP_HTML_TIME, leg->in_wait_ns, "series.waterfalls.%zu.legs.%zu.in_wait_ns", k,
-                         i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-}
-
-static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
-{
-    char buf[32];
-    fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
-            strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
-    pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", k);
-    fputs(" of epoch ", out);
-    pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", k);
-    fputs(": waited for ", out);
-    pp_html_num(out, PP_HTML_TIME, b->wait_ns, "series.waterfalls.%zu.wait_ns", k);
-    fputs(", step ", out);
-    pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", k);
-    if (!isnan(b->ready_ns))
-        fprintf(out, "; it was on the device %s %s the trainer asked",
-                pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
-    if (b->other_workers)
-        fprintf(out, "; %zu more workers had a part in it", b->other_workers);
-    fputs(".</p>\n", out);
-    put_gantt(out, b);
-    put_legs(out, b, k);
-}
-
-void pp_html_waterfalls(FILE *out, const struct pp_report *r)
-{
-    static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE,
-                                     PP_PHASE_H2D,  PP_PHASE_STEP,   PP_PHASE_DATA_WAIT, PP_PHASE_RETRY};
-    if (r->n_waterfalls == 0)
-        return;
-    pp_html_figure_begin(
-        out, "batches", "Two batches, followed",
-        "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
-    fputs("<p class=\"legend\">", out);
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-        pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);
-    pp_html_key(out, "idle", "waits for a slot, a queue or the shard reader");
-    fputs("</p>\n", out);
-    for (size_t i = 0; i < r->n_waterfalls; i++)
-        put_batch(out, &r->waterfalls[i], i);
     pp_html_figure_end(out);
 }

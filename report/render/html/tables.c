@@ -1,6 +1,7 @@
 /* The tables of the HTML report: evidence, phases, environment and configuration, the recording itself. */
 #include "report/gpu/gpu.h"
-#include "report/render/render_html.h"
+#include "report/render/html/figure.h"
+#include "report/render/html/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,6 +42,66 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     }
     if (v->n_ruled_out)
         fputs("</ul>\n", out);
+    pp_html_figure_end(out);
+}
+
+/* ---- proofs, findings ---- */
+
+/* Predicted above measured, for each change that was run. */
+void pp_html_proofs(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"change", "to",    "#predicted", "#low",    "#high", "#measured",
+                                        "#least", "#most", "#rounds",    "#off by", NULL};
+    if (!r->n_proofs)
+        return;
+    pp_html_figure_begin(
+        out, "proof", "Proved by running it",
+        "Samples per second as predicted from this recording, and as measured by running the change for real.");
+    pp_html_table_begin(out, "Predicted and measured", 1, heads);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        const struct pp_report_proof *p = &r->proofs[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, p->change);
+        pp_html_cell(out, p->value);
+        pp_html_cell_num(out, PP_HTML_RATE, p->predicted, "proof.%zu.predicted_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->low, "proof.%zu.predicted_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->high, "proof.%zu.predicted_high", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured, "proof.%zu.measured_samples_per_s", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_low, "proof.%zu.measured_low", i);
+        pp_html_cell_num(out, PP_HTML_RATE, p->measured_high, "proof.%zu.measured_high", i);
+        pp_html_cell_num(out, PP_HTML_COUNT, (double)p->rounds, "proof.%zu.rounds", i);
+        pp_html_cell_num(out, PP_HTML_SHARE, p->error, "proof.%zu.prediction_error", i);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+    for (size_t i = 0; i < r->n_proofs; i++) {
+        fputs("<p class=\"cap\">", out);
+        pp_html_text(out, r->proofs[i].sentence);
+        fputs(".</p>\n", out);
+    }
+    pp_html_figure_end(out);
+}
+
+/* Each thing that is looked for beside the wait, found or not. */
+void pp_html_findings(FILE *out, const struct pp_report *r)
+{
+    static const char *const heads[] = {"looked for", "", "what was seen", "next", NULL},
+                             *const states[] = {"found", "not there", "not measured"};
+    if (!r->n_findings)
+        return;
+    pp_html_figure_begin(out, "findings", "Beside the wait",
+                         "What is looked for in every run, whether or not the trainer waits.");
+    pp_html_table_begin(out, "Looked for", 1, heads);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        fputs("<tr>", out);
+        pp_html_cell(out, f->kind);
+        pp_html_cell(out, states[f->state]);
+        pp_html_cell(out, f->sentence);
+        pp_html_cell(out, f->next_step);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
     pp_html_figure_end(out);
 }
 

@@ -1,4 +1,4 @@
-#include "report/render/render_html.h"
+#include "report/render/html/parts.h"
 
 /* Light and dark by what the reader's system asks for; paper is light. Colours are Okabe and Ito's and Tol's,
  * told apart with every common colour blindness; waiting is hatched, idling thin, other batches pale, and

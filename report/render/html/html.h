@@ -1,12 +1,12 @@
-/* report/render/html.h: HTML and SVG as text: nothing from a run reaches the page unescaped, and no number
- * without its exact value.
+/* report/render/html/html.h: HTML and SVG as text: nothing from a run reaches the page unescaped, and no
+ * number without its exact value.
  *
  * Text: & < > " ' become entities; control characters, bytes that are not UTF-8 and bidirectional overrides
  * (a file name could turn the line around it) become U+FFFD. Numbers are shown as people read them inside
  * <span data-v="exact" data-k="path in the JSON document">, so that a page can be held to the JSON document,
  * and read by programs. */
-#ifndef PP_REPORT_RENDER_HTML_H
-#define PP_REPORT_RENDER_HTML_H
+#ifndef PP_REPORT_RENDER_HTML_HTML_H
+#define PP_REPORT_RENDER_HTML_HTML_H
 
 #include <stdint.h>
 #include <stdio.h>

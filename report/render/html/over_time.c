@@ -1,5 +1,6 @@
 /* The pictures over the run's time: steps, queues, workers, errors. */
-#include "report/render/render_html.h"
+#include "report/render/html/figure.h"
+#include "report/render/html/parts.h"
 
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
