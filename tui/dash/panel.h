@@ -1,18 +1,9 @@
-/* dash/panel.h: what panels share: a place to draw and short words for numbers. A panel is a row of the table
- * in draw.c. */
+/* dash/panel.h: the panels: each draws itself on a canvas and is a row of the table in draw.c. */
 #ifndef PP_DASH_PANEL_H
 #define PP_DASH_PANEL_H
 
-#include "tui/dash/draw.h"
+#include "tui/dash/canvas.h"
 #include "tui/dash/rows.h"
-
-struct pp_canvas {
-    struct pp_grid *grid;
-    struct pp_box box;
-    const struct pp_glyphs *glyphs;
-    const struct pp_dash_state *s;
-    const struct pp_dash_model *m;
-};
 
 typedef void pp_panel_draw(const struct pp_canvas *c);
 typedef int pp_panel_want(const struct pp_dash_state *s, const struct pp_dash_model *m,
@@ -31,27 +22,5 @@ void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *
 
 /* Rows above the knobs in a panel of this many. */
 int pp_whatif_list(int rows);
-
-/* Text at (row, col) of the panel; returns the column behind it. */
-int pp_put(const struct pp_canvas *c, int row, int col, enum pp_style style, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
-/* Text that ends before column `end`. */
-void pp_put_right(const struct pp_canvas *c, int row, int end, enum pp_style style, const char *text);
-/* A heading, then a rule to the edge of the panel. */
-void pp_heading(const struct pp_canvas *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Words of text broken at `cols` columns, from row on; at most `rows` lines, the last one cut with "...".
- * Returns the lines there are (drawn or not); c may be NULL to count only. */
-int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style,
-            const char *text);
-/* `cols` cells of mark, as a share of a bar that begins at col. */
-void pp_bar(const struct pp_canvas *c, int row, int col, int cols, enum pp_style style, const char *mark);
-/* First row of a list of n rows to show in `rows` rows so that the selected one is among them. */
-int pp_list_top(int selected, int n, int rows);
-
-/* Numbers in few columns; "-" for what is not known. */
-char *pp_short_share(char *buf, size_t size, double share);  /* "12 %" */
-char *pp_short_time(char *buf, size_t size, double ns);      /* "4.1 ms" */
-char *pp_clock_text(char *buf, size_t size, double seconds); /* "1:02:03", "0:42" */
-enum { PP_CELL = 32 };
 
 #endif

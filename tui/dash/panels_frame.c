@@ -2,6 +2,7 @@
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
+#include "tui/dash/draw.h"
 #include "tui/dash/keys.h"
 
 #include <math.h>
