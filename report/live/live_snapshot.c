@@ -3,6 +3,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "report/model/share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -276,7 +277,7 @@ double live_wait_share(const struct pp_live *l, uint64_t s)
 {
     const struct live_second *sec = second_at(l, s);
     if (sec->step_ns)
-        return (double)sec->wait_ns / (double)(sec->wait_ns + sec->step_ns);
+        return pp_share_of_step_time(sec->wait_ns, sec->wait_ns + sec->step_ns);
     return sec->open_wait_ns ? 1
                              : NAN; /* nothing ended, and the trainer was waiting when the recorder looked */
 }
@@ -331,8 +332,8 @@ static double stalled_ns(const struct pp_live *l)
 static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
 {
     const struct sums *t = w->sum[PP_LANE_TRAINER];
-    double wait_ns = (double)(t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns),
-           step_ns = (double)t[PP_PHASE_STEP].total_ns;
+    uint64_t wait_ns = t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns,
+             step_ns = t[PP_PHASE_STEP].total_ns;
     uint64_t batches = t[PP_PHASE_DATA_WAIT].n + t[PP_PHASE_EPOCH_BOUNDARY].n,
              samples = samples_of(w->sum[PP_LANE_WORKER]);
     double read_bytes = (double)(w->sum[PP_LANE_WORKER][PP_PHASE_READ].bytes +
@@ -341,9 +342,8 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s
                                                      : out->batches_per_s * l->batch_size;
-    double all_ns = wait_ns + step_ns + (double)t[PP_PHASE_COLLECTIVE].total_ns;
-    out->wait_share = all_ns > 0 ? wait_ns / all_ns : NAN;
-    out->step_ns = t[PP_PHASE_STEP].n ? step_ns / (double)t[PP_PHASE_STEP].n : NAN;
+    out->wait_share = pp_share_of_step_time(wait_ns, wait_ns + step_ns + t[PP_PHASE_COLLECTIVE].total_ns);
+    out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
     out->errors = errors_until(l, told_until_ns(out), NULL);
     for (size_t i = 0; i < l->n_threads; i++)

@@ -1,6 +1,7 @@
 #include "report/measure/timeline.h"
 
 #include "probe/base/err.h"
+#include "report/model/share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -309,8 +310,7 @@ void pp_timeline_free(struct pp_timeline *t)
 
 static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
 {
-    double all = (double)pp_timeline_exposed_ns(t) + (double)t->step_ns;
-    return all > 0 ? (double)ns / all : NAN;
+    return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
 double pp_timeline_wait_share(const struct pp_timeline *t)
