@@ -3,6 +3,8 @@
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
+#include "probe/sampler/sampler.h"
+#include "probe/trace/observe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,6 +15,8 @@
 
 #include <stdatomic.h>
 
+struct pp_thread; /* pipeprobe/pipeprobe.h */
+
 /* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
  * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by whoever takes it from the ready
  * queue until pp_dispatch_release. */

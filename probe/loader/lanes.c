@@ -4,6 +4,11 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/device/device.h"
+#include "probe/loader/fault.h"
+#include "probe/sampler/sampler.h"
+#include "probe/trace/observe.h"
+#include "probe/trace/trace.h"
 
 /* ---- reader: shards -> items, in stream order, epoch after epoch ---- */
 
@@ -32,7 +37,7 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
         pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
-        pp_loader_sleep(r->l, o->retry_backoff_ns);
+        pp_stop_sleep(&r->l->stop, o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
         pp_lap_close(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;
@@ -135,7 +140,7 @@ void *pp_reader_main(void *arg)
                              : "look at the shards, or at --world-size (a rank needs a shard)");
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
-                pp_loader_fail(l, st, &err);
+                pp_stop_fail(&l->stop, st, &err);
             break;
         }
     }
@@ -243,7 +248,7 @@ void *pp_copy_main(void *arg)
         pp_dispatch_release(&l->dispatch, s);
     }
     if (st != PP_OK && st != PP_END)
-        pp_loader_fail(l, st, &err);
+        pp_stop_fail(&l->stop, st, &err);
     pp_queue_close(&l->arrived);
     pp_thread_retire(t);
     return NULL;

@@ -2,12 +2,14 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/dataset/dataset.h"
+#include "probe/decode/image.h"
+#include "probe/device/device.h"
+#include "probe/sampler/sampler.h"
+#include "probe/transform/transform.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* How often a sleeping thread looks whether the run is to stop. */
-#define LOOK_NS 50000000u
 
 /* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of
  * other ranks. */
@@ -105,7 +107,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     if (!l)
         return pp_fail(err, PP_E_NO_MEMORY, "making the loader: no memory");
     l->opts = *opts;
-    pthread_mutex_init(&l->failure_lock, NULL);
+    pp_stop_init(&l->stop);
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */
     l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + 1;
     if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
@@ -142,7 +144,7 @@ void pp_loader_destroy(struct pp_loader *l)
     free(l->device_batches);
     if (l->slot_data)
         pp_device_free(l->opts.device, l->slot_data, l->n_slots * l->opts.batch_size * l->row_bytes);
-    pthread_mutex_destroy(&l->failure_lock);
+    pp_stop_free(&l->stop);
     free(l);
 }
 
@@ -156,34 +158,7 @@ double pp_loader_rate(const struct pp_loader_result *r)
 
 void pp_loader_stop(struct pp_loader *l)
 {
-    atomic_store_explicit(&l->stop, 1, memory_order_relaxed);
-}
-
-void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err)
-{
-    pthread_mutex_lock(&l->failure_lock);
-    if (l->failure == PP_OK) {
-        l->failure = st;
-        l->failure_err = *err;
-    }
-    pthread_mutex_unlock(&l->failure_lock);
-    pp_loader_stop(l);
-}
-
-void pp_loader_sleep(const struct pp_loader *l, uint64_t ns)
-{
-    uint64_t now = pp_now_ns(), end = now + ns;
-    while (now < end && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
-        pp_sleep_until_ns(end - now > LOOK_NS ? now + LOOK_NS : end);
-        now = pp_now_ns();
-    }
-}
-
-void pp_loader_depths(struct pp_loader *l, uint64_t depth[3])
-{
-    depth[0] = pp_queue_depth(&l->ready);
-    depth[1] = pp_dispatch_free_slots(&l->dispatch);
-    depth[2] = pp_queue_depth(&l->arrived);
+    pp_stop_request(&l->stop);
 }
 
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size)
@@ -272,17 +247,15 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
     if (st == PP_OK)
         pp_trainer_run(l, result);
     else
-        pp_loader_fail(l, st, err);
+        pp_stop_fail(&l->stop, st, err);
     join_all(l);
     sum_up(l, result);
-    if (l->failure == PP_OK && l->dispatch.failure != PP_OK) {
-        l->failure = l->dispatch.failure;
-        l->failure_err = l->dispatch.failure_err;
-    }
-    if (l->failure != PP_OK) {
+    if (l->dispatch.failure != PP_OK) /* counts when nothing failed before it */
+        pp_stop_fail(&l->stop, l->dispatch.failure, &l->dispatch.failure_err);
+    if (l->stop.failure != PP_OK) {
         result->ended_by = "error";
         if (err)
-            *err = l->failure_err;
+            *err = l->stop.failure_err;
     }
-    return l->failure;
+    return l->stop.failure;
 }

@@ -9,14 +9,19 @@
 #ifndef PP_LOADER_LOADER_H
 #define PP_LOADER_LOADER_H
 
-#include "probe/device/device.h"
-#include "probe/ranks/collective.h"
-#include "probe/dataset/dataset.h"
-#include "probe/loader/fault.h"
-#include "probe/sampler/sampler.h"
-#include "probe/transform/transform.h"
-#include "probe/trace/observe.h"
-#include "probe/trace/trace.h"
+#include "probe/dataset/dataset.h" /* struct pp_stream_cursor */
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_collective; /* probe/ranks/collective.h */
+struct pp_device;     /* probe/device/device.h */
+struct pp_faults;     /* probe/loader/fault.h */
+struct pp_sampler;    /* probe/sampler/sampler.h */
+struct pp_session;    /* probe/trace/trace.h */
+struct pp_transform;  /* probe/transform/transform.h */
 
 enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };
 enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN, PP_STEP_DEVICE };
@@ -129,8 +134,6 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err);
 /* Async-signal-safe and from any thread: finish the batch in hand and stop. */
 void pp_loader_stop(struct pp_loader *l);
-/* Live depths for the monitor: ready batches, free slots, device batches. Any thread. */
-void pp_loader_depths(struct pp_loader *l, uint64_t depth[3]);
 /* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread.
  */
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);

@@ -8,6 +8,9 @@
 #include "probe/loader/dispatch.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
+#include "probe/loader/stop.h"
+
+#include <pipeprobe/span.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,18 +51,8 @@ struct pp_loader {
     size_t row_bytes, n_slots;
     struct pp_io_tally reader_io;                /* when the reader ended */
     atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
-    atomic_int stop;                             /* pp_loader_stop: finish the batch in hand */
-
-    pthread_mutex_t failure_lock;
-    pp_status failure; /* the first thing that ends the run; guarded by failure_lock */
-    struct pp_err failure_err;
+    struct pp_stop stop;
 };
-
-/* Remembers the first failure and stops everything. Any thread. */
-void pp_loader_fail(struct pp_loader *l, pp_status st, const struct pp_err *err);
-
-/* Sleeps for ns, or until the loader is stopped: that is looked for every 50 ms. */
-void pp_loader_sleep(const struct pp_loader *l, uint64_t ns);
 
 /* How the reader goes through this epoch of a streaming run. */
 struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch);

@@ -3,9 +3,11 @@
 #include "probe/loader/loader_impl.h"
 
 #include "probe/base/clock.h"
-
-/* How often a long wait looks whether the run is to stop. */
-#define LOOK_NS 50000000u
+#include "probe/device/device.h"
+#include "probe/loader/fault.h"
+#include "probe/ranks/collective.h"
+#include "probe/trace/observe.h"
+#include "probe/trace/trace.h"
 
 const char *pp_step_name(enum pp_step_kind step)
 {
@@ -14,11 +16,6 @@ const char *pp_step_name(enum pp_step_kind step)
                                         [PP_STEP_SPIN] = "spin",
                                         [PP_STEP_DEVICE] = "cuda"};
     return names[step];
-}
-
-static int stopping(const struct pp_loader *l)
-{
-    return atomic_load_explicit(&l->stop, memory_order_relaxed);
 }
 
 static void tick(struct pp_loader *l, const struct pp_loader_result *r, uint64_t wait_ns)
@@ -30,7 +27,7 @@ static void tick(struct pp_loader *l, const struct pp_loader_result *r, uint64_t
                                    .elapsed_ns = pp_now_ns() - r->start_ns,
                                    .wait_ns = wait_ns};
     if (ev->tick && ev->tick(ev->ctx, &p))
-        pp_loader_stop(l);
+        pp_stop_request(&l->stop);
 }
 
 /* PP_OK with a batch; PP_END: there are no more; PP_E_INTERRUPTED: deadline, or asked to stop. */
@@ -38,12 +35,12 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
                             uint64_t *wait_ns, struct pp_device_batch **out)
 {
     for (;;) {
-        uint64_t now = pp_now_ns(), look = now + LOOK_NS;
+        uint64_t now = pp_now_ns(), look = now + PP_STOP_CHECK_NS;
         void *item;
         pp_status st = pp_queue_get(&l->arrived, &item, look < deadline_ns ? look : deadline_ns);
         *wait_ns += pp_now_ns() - now;
         *out = st == PP_OK ? item : NULL;
-        if (st != PP_E_INTERRUPTED || stopping(l) || pp_now_ns() >= deadline_ns)
+        if (st != PP_E_INTERRUPTED || pp_stop_is_requested(&l->stop) || pp_now_ns() >= deadline_ns)
             return st;
         tick(l, r, *wait_ns);
     }
@@ -56,10 +53,10 @@ static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *
     case PP_STEP_NONE: break;
     case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU
                           takes longer */
-        while (pp_thread_cpu_ns() < cpu_end && !stopping(l)) {
+        while (pp_thread_cpu_ns() < cpu_end && !pp_stop_is_requested(&l->stop)) {
         }
         break;
-    case PP_STEP_SLEEP: pp_loader_sleep(l, l->opts.step_ns); break;
+    case PP_STEP_SLEEP: pp_stop_sleep(&l->stop, l->opts.step_ns); break;
     case PP_STEP_DEVICE: {
         pp_device_begin(l->opts.device, batch);
         pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
@@ -99,7 +96,7 @@ static int look(void *ctx)
 {
     const struct waiting *w = ctx;
     tick(w->loader, w->result, w->wait_ns);
-    return stopping(w->loader) || pp_now_ns() >= w->deadline_ns;
+    return pp_stop_is_requested(&w->loader->stop) || pp_now_ns() >= w->deadline_ns;
 }
 
 static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
@@ -147,10 +144,10 @@ static void tell_news(struct pp_loader *l)
 
 static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
 {
-    uint64_t depth[3];
     if (!t)
         return;
-    pp_loader_depths(l, depth);
+    const uint64_t depth[3] = {pp_queue_depth(&l->ready), pp_dispatch_free_slots(&l->dispatch),
+                               pp_queue_depth(&l->arrived)};
     for (int i = 0; i < 3; i++)
         pp_counter_put(t, names[i], depth[i]);
 }
@@ -179,7 +176,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
         pp_lap_open(t, PP_PHASE_STEP, lap.batch);
         pp_status st = step(l, b->batch, &err);
         if (st != PP_OK) {
-            pp_loader_fail(l, st, &err);
+            pp_stop_fail(&l->stop, st, &err);
             stepped.flags |= PP_SPAN_ERROR;
         }
         pp_lap_close(t, PP_PHASE_STEP, &stepped);
@@ -187,7 +184,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     if (l->opts.sync_every_step) {
         pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
-            pp_loader_fail(l, err.code, &err);
+            pp_stop_fail(&l->stop, err.code, &err);
         pp_fault_sync(l->opts.faults);
         pp_lap_close(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
@@ -249,8 +246,8 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             }
             tick(l, r, wait_ns);
         }
-        if (!draining && (stopping(l) || pp_now_ns() >= deadline)) {
-            r->ended_by = stopping(l) ? "interrupted" : "duration";
+        if (!draining && (pp_stop_is_requested(&l->stop) || pp_now_ns() >= deadline)) {
+            r->ended_by = pp_stop_is_requested(&l->stop) ? "interrupted" : "duration";
             if (o->in_order)
                 break;
             /* Out of order, batches before the highest may still be on their way: a state saved now must not

@@ -4,6 +4,11 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/decode/image.h"
+#include "probe/loader/fault.h"
+#include "probe/trace/observe.h"
+#include "probe/trace/trace.h"
+#include "probe/transform/transform.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +74,11 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         }
         l.flags |= attempt ? PP_SPAN_RETRY : 0;
         lap(w, PP_PHASE_READ, &l, st);
-        if (st != PP_E_TRANSIENT || attempt >= o->retries ||
-            atomic_load_explicit(&w->loader->stop, memory_order_relaxed))
+        if (st != PP_E_TRANSIENT || attempt >= o->retries || pp_stop_is_requested(&w->loader->stop))
             return st;
         w->retries++;
         pp_lap_open_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
-        pp_loader_sleep(w->loader, backoff);
+        pp_stop_sleep(&w->loader->stop, backoff);
         backoff *= 2;
         l = lap_of(w, slot, index);
         l.flags |= PP_SPAN_RETRY;
@@ -169,7 +173,7 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     struct pp_loader *l = w->loader;
     if (l->opts.on_error == PP_ON_ERROR_FAIL) {
         report_error(w, c, c->index, st, err, "failed");
-        pp_loader_fail(l, st, err);
+        pp_stop_fail(&l->stop, st, err);
         return 0;
     }
     if (l->opts.on_error == PP_ON_ERROR_SUBSTITUTE && !c->item) {

@@ -14,6 +14,7 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
+#include "probe/loader/fault.h"
 #include "report/render/render.h"
 
 #include <errno.h>

@@ -5,6 +5,8 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_shards.h"
+#include "probe/loader/fault.h"
+#include "probe/ranks/collective.h"
 #include "tui/cli/run/run_fits.h"
 
 #include <math.h>

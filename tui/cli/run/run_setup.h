@@ -3,7 +3,10 @@
 #ifndef PP_TUI_CLI_RUN_RUN_SETUP_H
 #define PP_TUI_CLI_RUN_RUN_SETUP_H
 
+#include "probe/device/device.h"
 #include "probe/loader/loader.h"
+#include "probe/sampler/sampler.h"
+#include "probe/transform/transform.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/run/run_opts.h"
 

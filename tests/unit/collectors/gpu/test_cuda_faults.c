@@ -6,6 +6,8 @@
 #include "collectors/store/reader.h"
 #include "probe/base/err.h"
 #include "probe/loader/loader.h"
+#include "probe/sampler/sampler.h"
+#include "probe/transform/transform.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_cupti.h"
 #include "tests/fake/fake_open.h"

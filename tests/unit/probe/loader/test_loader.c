@@ -2,7 +2,13 @@
  * whatever the number of workers. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/device/device.h"
+#include "probe/loader/fault.h"
 #include "probe/loader/loader.h"
+#include "probe/ranks/collective.h"
+#include "probe/sampler/sampler.h"
+#include "probe/trace/trace.h"
+#include "probe/transform/transform.h"
 
 #include <archive.h>
 #include <archive_entry.h>

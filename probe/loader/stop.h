@@ -1,0 +1,43 @@
+/* loader/stop.h: the end of a run, as all its threads share it: the request to stop, the first failure, and a
+ * sleep that a request ends. Every call may be made by any thread. */
+#ifndef PP_LOADER_STOP_H
+#define PP_LOADER_STOP_H
+
+#include <pipeprobe/status.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* How often a long wait checks whether the run is to stop. */
+#define PP_STOP_CHECK_NS 50000000u
+
+struct pp_stop {
+    /* Relaxed: it orders nothing. Batches end under the locks of the queues, and the failure has its own. */
+    atomic_int requested;
+    pthread_mutex_t lock;
+    pp_status failure; /* the first one; guarded by lock until the threads have been joined */
+    struct pp_err failure_err;
+};
+
+void pp_stop_init(struct pp_stop *s);
+void pp_stop_free(struct pp_stop *s);
+
+/* Finish the batch in hand and end. Async-signal-safe. */
+static inline void pp_stop_request(struct pp_stop *s)
+{
+    atomic_store_explicit(&s->requested, 1, memory_order_relaxed);
+}
+
+static inline int pp_stop_is_requested(const struct pp_stop *s)
+{
+    return atomic_load_explicit(&s->requested, memory_order_relaxed);
+}
+
+/* Keeps the first failure and requests the stop. err is copied. */
+void pp_stop_fail(struct pp_stop *s, pp_status st, const struct pp_err *err);
+
+/* Sleeps for ns. Returns within PP_STOP_CHECK_NS of a request. */
+void pp_stop_sleep(const struct pp_stop *s, uint64_t ns);
+
+#endif
