@@ -1,17 +1,13 @@
-/* decode/image_codec.h: what image.c needs of the JPEG and PNG decoders. Inside the room only.
+/* decode/image_codec.h: what decode.c needs of the JPEG and PNG decoders. Inside the room only.
  *
- * A codec decodes regions in the file's own orientation; image.c does sniffing, limits, EXIF rotation. Each
- * keeps its state between images and takes memory from the decoder's arena, which image.c resets before every
- * open. */
+ * A codec decodes regions in the file's own orientation; decode.c does sniffing, limits, EXIF rotation. Each
+ * keeps its state between images and takes memory from the decoder's arena, which decode.c resets before
+ * every open. */
 #ifndef PP_DECODE_IMAGE_CODEC_H
 #define PP_DECODE_IMAGE_CODEC_H
 
 #include "probe/decode/image.h"
 #include "probe/decode/image_memory.h"
-
-/* Orientation 1..8 from a TIFF block as EXIF carries it (from "II*\0" or "MM\0*" on); 1 when there is none to
- * be had. Any bytes. */
-int pp_exif_orientation(const uint8_t *tiff, size_t size);
 
 struct pp_jpeg;
 pp_status pp_jpeg_create(struct pp_image_arena *arena, struct pp_jpeg **out, struct pp_err *err);
@@ -32,9 +28,5 @@ pp_status pp_png_open(struct pp_png *p, const uint8_t *data, size_t size, struct
                       struct pp_err *err);
 pp_status pp_png_region(struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
                         struct pp_err *err);
-
-/* Refuses dimensions nobody should allocate for: more than PP_IMAGE_MAX_PIXELS, or a side above
- * PP_IMAGE_MAX_SIDE. */
-pp_status pp_image_check_size(uint64_t width, uint64_t height, struct pp_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The JPEG half of image.h, through the libjpeg API of libjpeg-turbo.
+/* The JPEG half of decode.h, through the libjpeg API of libjpeg-turbo.
  *
  * Region decode: every bit before the crop's last row still has to be entropy-decoded, but inverse DCT,
  * upsampling and colour conversion run only on the MCU columns and rows that are asked for. Fancy upsampling

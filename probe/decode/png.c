@@ -1,4 +1,4 @@
-/* The PNG half of image.h, through libpng.
+/* The PNG half of decode.h, through libpng.
  *
  * The whole image is decoded whatever the crop: rows depend on one another through the filters and the
  * deflate stream, and a file that is damaged below the crop is an error for every crop, not for some epochs.

@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/dataset/dataset.h"
-#include "probe/decode/image.h"
+#include "probe/decode/decode.h"
 #include "probe/device/device.h"
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"

@@ -4,7 +4,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/decode/image.h"
+#include "probe/decode/decode.h"
 #include "probe/loader/fault.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"

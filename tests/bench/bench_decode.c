@@ -4,6 +4,7 @@
  * Rounds run outside and the variants inside, so that a slow phase of the machine hits all alike; times are
  * medians over the rounds, ratios are medians of the rounds' ratios. One thread, files in memory. */
 #include "probe/base/clock.h"
+#include "probe/decode/decode.h"
 #include "probe/transform/transform.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/dataset/dataset.h"
-#include "probe/decode/image.h"
+#include "probe/decode/decode.h"
 #include "probe/transform/transform.h"
 
 #include <getopt.h>

@@ -4,6 +4,7 @@
  * Per file one line on stdout: "ok WIDTH HEIGHT CROP_X CROP_Y CROP_W CROP_H BOX_X BOX_Y BOX_W BOX_H OUT_W
  * OUT_H OFF_X OFF_Y FLIP" (box: in source coordinates) or "STATUS SENTENCE". OUT receives, per ok file, the
  * whole decoded image as RGB and then the transformed sample. */
+#include "probe/decode/decode.h"
 #include "probe/transform/transform.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The region decode against full decodes by plain libjpeg, EXIF rotation against its definition, PNG kinds
  * against the pixels they were made of, and damaged files. */
-#include "probe/decode/image.h"
+#include "probe/decode/decode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

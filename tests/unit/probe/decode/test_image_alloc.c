@@ -1,7 +1,7 @@
 /* A warm decoder and transform do not call the system's allocator: every call of the process goes through the
  * functions below and is counted, libjpeg's and libpng's included. Sanitizers bring their own allocator, so
  * under them only the decoder's own count is checked. */
-#include "probe/decode/image.h"
+#include "probe/decode/decode.h"
 #include "probe/transform/transform.h"
 
 #include <errno.h>
