@@ -8,6 +8,8 @@
 #ifndef PP_DATASET_DATASET_H
 #define PP_DATASET_DATASET_H
 
+#include "probe/base/content.h"
+
 #include <pipeprobe/status.h>
 
 #include <stddef.h>
@@ -22,9 +24,6 @@ enum pp_dataset_kind {
 };
 const char *pp_dataset_kind_name(
     enum pp_dataset_kind kind); /* "image-folder", "webdataset", "tokens", "synthetic" */
-
-/* What a sample's bytes are, so that the loader knows what to do with them. */
-enum pp_content { PP_CONTENT_IMAGE, PP_CONTENT_TOKENS };
 
 struct pp_dataset_opts {
     /* Directory of class directories with images, or of images (no labels), or of .tar shards; .tar paths:

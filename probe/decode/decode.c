@@ -1,87 +1,133 @@
 #include "probe/decode/decode.h"
 
 #include "probe/base/err.h"
-#include "probe/decode/image_codec.h"
+#include "probe/decode/image_memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg, &pp_decode_png, &pp_decode_tokens,
+                                                      NULL};
 
 struct pp_decoder {
     int exif_rotate;
     struct pp_image_arena arena;
-    struct pp_jpeg *jpeg;
-    struct pp_png png;
     struct pp_buffer pixels, rotated;
-    struct pp_image_info info; /* of the image last opened; kind is PP_IMAGE_UNKNOWN when that failed */
+    struct pp_image_info info; /* of the image last opened */
+    const struct codec *image; /* that opened it; NULL: none is open */
+    size_t codecs;
+    struct codec {
+        const struct pp_decode_ops *ops;
+        void *state;
+    } codec[];
 };
 
+/* What no row decodes, by its signature: the sentence says what was found instead of an image. */
 static const struct signature {
-    enum pp_image_kind kind;
     uint8_t at, length;
     const char *bytes, *name;
 } signatures[] = {
-    {PP_IMAGE_JPEG, 0, 3, "\xff\xd8\xff", "JPEG"},
-    {PP_IMAGE_PNG, 0, 8, "\x89PNG\r\n\x1a\n", "PNG"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "GIF8", "a GIF"},
-    {PP_IMAGE_UNKNOWN, 8, 4, "WEBP", "a WebP image"},
-    {PP_IMAGE_UNKNOWN, 0, 2, "BM", "a BMP image"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "II*\0", "a TIFF image"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "MM\0*", "a TIFF image"},
-    {PP_IMAGE_UNKNOWN, 4, 8, "ftypavif", "an AVIF image"},
-    {PP_IMAGE_UNKNOWN, 4, 8, "ftypheic", "a HEIC image"},
-    {PP_IMAGE_UNKNOWN, 4, 8, "ftypmif1", "a HEIF image"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "\0\0\1\0", "an ICO image"},
-    {PP_IMAGE_UNKNOWN, 0, 8, "\0\0\0\x0cjP  ", "a JPEG 2000 image"},
-    {PP_IMAGE_UNKNOWN, 0, 2, "\x1f\x8b", "a gzip file"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "PK\3\4", "a zip archive"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "%PDF", "a PDF document"},
-    {PP_IMAGE_UNKNOWN, 0, 5, "<?xml", "an XML document"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "<svg", "an SVG image"},
-    {PP_IMAGE_UNKNOWN, 0, 9, "<!DOCTYPE", "an HTML page (a failed download?)"},
-    {PP_IMAGE_UNKNOWN, 0, 9, "<!doctype", "an HTML page (a failed download?)"},
-    {PP_IMAGE_UNKNOWN, 0, 5, "<html", "an HTML page (a failed download?)"},
-    {PP_IMAGE_UNKNOWN, 0, 5, "<HTML", "an HTML page (a failed download?)"},
-    {PP_IMAGE_UNKNOWN, 0, 4, "\0\0\0\0", "a run of zero bytes (a hole left by an interrupted copy?)"},
+    {0, 4, "GIF8", "a GIF"},
+    {8, 4, "WEBP", "a WebP image"},
+    {0, 2, "BM", "a BMP image"},
+    {0, 4, "II*\0", "a TIFF image"},
+    {0, 4, "MM\0*", "a TIFF image"},
+    {4, 8, "ftypavif", "an AVIF image"},
+    {4, 8, "ftypheic", "a HEIC image"},
+    {4, 8, "ftypmif1", "a HEIF image"},
+    {0, 4, "\0\0\1\0", "an ICO image"},
+    {0, 8, "\0\0\0\x0cjP  ", "a JPEG 2000 image"},
+    {0, 2, "\x1f\x8b", "a gzip file"},
+    {0, 4, "PK\3\4", "a zip archive"},
+    {0, 4, "%PDF", "a PDF document"},
+    {0, 5, "<?xml", "an XML document"},
+    {0, 4, "<svg", "an SVG image"},
+    {0, 9, "<!DOCTYPE", "an HTML page (a failed download?)"},
+    {0, 9, "<!doctype", "an HTML page (a failed download?)"},
+    {0, 5, "<html", "an HTML page (a failed download?)"},
+    {0, 5, "<HTML", "an HTML page (a failed download?)"},
+    {0, 4, "\0\0\0\0", "a run of zero bytes (a hole left by an interrupted copy?)"},
 };
 
-static const struct signature *signature_of(const uint8_t *data, size_t size)
+enum pp_decode_accept pp_decode_match(const uint8_t *data, size_t size, const char *signature, size_t length)
 {
-    for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
-        const struct signature *s = &signatures[i];
-        if (size >= (size_t)s->at + s->length && memcmp(data + s->at, s->bytes, s->length) == 0)
-            return s;
+    if (memcmp(data, signature, size < length ? size : length) != 0)
+        return PP_DECODE_REFUSED;
+    return size < length ? PP_DECODE_CUT : PP_DECODE_ACCEPTED;
+}
+
+static const struct codec *codec_of(const struct pp_decoder *d, const struct pp_encoded *in)
+{
+    for (size_t i = 0; i < d->codecs; i++) {
+        const struct pp_decode_ops *ops = d->codec[i].ops;
+        if (!ops->accepts || (in->size && ops->accepts(in->data, in->size) == PP_DECODE_ACCEPTED))
+            return &d->codec[i];
     }
     return NULL;
 }
 
-enum pp_image_kind pp_image_sniff(const uint8_t *data, size_t size)
+/* "not JPEG", "neither JPEG nor PNG", "none of JPEG, PNG, WebP": the formats that are decoded. */
+static const char *none_of(const struct pp_decoder *d, char *buf, size_t size)
 {
-    const struct signature *s = signature_of(data, size);
-    return s ? s->kind : PP_IMAGE_UNKNOWN;
+    size_t n = 0;
+    if (d->codecs == 2)
+        snprintf(buf, size, "neither %s nor %s", d->codec[0].ops->name, d->codec[1].ops->name);
+    else
+        for (size_t i = 0; i < d->codecs && n < size; i++)
+            n += (size_t)snprintf(buf + n, size - n, "%s%s",
+                                  i                ? ", "
+                                  : d->codecs == 1 ? "not "
+                                                   : "none of ",
+                                  d->codec[i].ops->name);
+    return buf;
 }
 
-static pp_status fail_unknown(const uint8_t *data, size_t size, struct pp_err *err)
+static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encoded *in, struct pp_err *err)
 {
-    const struct signature *s = signature_of(data, size);
-    if (s)
-        return pp_fail(err, PP_E_UNSUPPORTED, "neither JPEG nor PNG: it looks like %s", s->name);
-    for (size_t i = 0; i < 2; i++) { /* a file cut inside its signature */
-        if (size < signatures[i].length && memcmp(data, signatures[i].bytes, size) == 0)
-            return pp_fail(err, PP_E_CORRUPT, "a %s of only %zu bytes: the file is truncated",
-                           signatures[i].name, size);
+    char none[160] = "not decoded";
+    none_of(d, none, sizeof(none));
+    for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
+        const struct signature *s = &signatures[i];
+        if (in->size >= (size_t)s->at + s->length && memcmp(in->data + s->at, s->bytes, s->length) == 0)
+            return pp_fail(err, PP_E_UNSUPPORTED, "%s: it looks like %s", none, s->name);
     }
-    return pp_fail(err, PP_E_UNSUPPORTED, "neither JPEG nor PNG: it starts with the byte%s 0x%02x 0x%02x",
-                   size > 1 ? "s" : "", data[0], size > 1 ? data[1] : 0u);
+    for (size_t i = 0; i < d->codecs; i++) {
+        const struct pp_decode_ops *ops = d->codec[i].ops;
+        if (ops->accepts(in->data, in->size) == PP_DECODE_CUT)
+            return pp_fail(err, PP_E_CORRUPT, "a %s of only %zu bytes: the file is truncated", ops->name,
+                           in->size);
+    }
+    return pp_fail(err, PP_E_UNSUPPORTED, "%s: it starts with the byte%s 0x%02x 0x%02x", none,
+                   in->size > 1 ? "s" : "", in->data[0], in->size > 1 ? in->data[1] : 0u);
 }
 
-pp_status pp_decoder_create(int exif_rotate, struct pp_decoder **out, struct pp_err *err)
+/* DEVICE rows wait for their batch hook (decode.h). */
+static int takes_part(const struct pp_decode_ops *ops, const struct pp_decoder_opts *opts)
 {
-    struct pp_decoder *d = calloc(1, sizeof(*d));
+    return ops->content == opts->content && ops->where == PP_DECODE_HOST;
+}
+
+pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decoder **out, struct pp_err *err)
+{
+    const struct pp_decode_ops *const *rows = opts->rows ? opts->rows : pp_decode_rows;
+    pp_status status = PP_OK;
+    size_t n = 0;
+    for (size_t i = 0; rows[i]; i++)
+        n += (size_t)takes_part(rows[i], opts);
+    size_t size = sizeof(struct pp_decoder) + n * sizeof(struct codec);
+    struct pp_decoder *d = calloc(1, size);
     if (!d)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for an image decoder (%zu bytes)", sizeof(*d));
-    d->exif_rotate = exif_rotate;
-    d->png.arena = &d->arena;
-    pp_status status = pp_jpeg_create(&d->arena, &d->jpeg, err);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a decoder (%zu bytes)", size);
+    d->exif_rotate = opts->exif_rotate;
+    for (size_t i = 0; rows[i] && status == PP_OK; i++) {
+        if (!takes_part(rows[i], opts))
+            continue;
+        struct codec *c = &d->codec[d->codecs++];
+        c->ops = rows[i];
+        if (c->ops->create)
+            status = c->ops->create(&d->arena, &c->state, err);
+    }
     if (status != PP_OK) {
         pp_decoder_destroy(d);
         return status;
@@ -94,7 +140,9 @@ void pp_decoder_destroy(struct pp_decoder *d)
 {
     if (!d)
         return;
-    pp_jpeg_destroy(d->jpeg);
+    for (size_t i = 0; i < d->codecs; i++)
+        if (d->codec[i].ops->destroy)
+            d->codec[i].ops->destroy(d->codec[i].state);
     pp_buffer_free(&d->rotated);
     pp_buffer_free(&d->pixels);
     pp_image_arena_free(&d->arena);
@@ -108,7 +156,14 @@ uint64_t pp_decoder_grown(const struct pp_decoder *d)
 
 size_t pp_decoder_footprint(const struct pp_decoder *d)
 {
-    return sizeof(*d) + d->arena.held_bytes + d->pixels.capacity + d->rotated.capacity;
+    return sizeof(*d) + d->codecs * sizeof(d->codec[0]) + d->arena.held_bytes + d->pixels.capacity +
+           d->rotated.capacity;
+}
+
+const struct pp_decode_ops *pp_decoder_choose(const struct pp_decoder *d, const struct pp_encoded *in)
+{
+    const struct codec *c = codec_of(d, in);
+    return c ? c->ops : NULL;
 }
 
 /* Orientations 5 to 8 exchange width and height. */
@@ -122,26 +177,35 @@ static int rotates(const struct pp_decoder *d)
     return d->exif_rotate && d->info.orientation > 1;
 }
 
-pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size, struct pp_image_info *info,
-                          struct pp_err *err)
+static void close_image(struct pp_decoder *d)
 {
-    pp_status status;
-    pp_jpeg_abort(d->jpeg); /* resets the arena */
+    for (size_t i = 0; i < d->codecs; i++)
+        if (d->codec[i].ops->close)
+            d->codec[i].ops->close(d->codec[i].state);
+    pp_image_arena_reset(&d->arena);
     pp_buffer_trim(&d->pixels);
     pp_buffer_trim(&d->rotated);
-    d->info = (struct pp_image_info){.kind = PP_IMAGE_UNKNOWN};
-    if (size == 0)
-        return pp_fail(err, PP_E_EMPTY, "the file is empty");
+    d->image = NULL;
+}
 
-    struct pp_image_info read = {.kind = PP_IMAGE_UNKNOWN};
-    switch (pp_image_sniff(data, size)) {
-    case PP_IMAGE_JPEG: status = pp_jpeg_open(d->jpeg, data, size, &read, err); break;
-    case PP_IMAGE_PNG: status = pp_png_open(&d->png, data, size, &read, err); break;
-    default: status = fail_unknown(data, size, err);
-    }
+pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, struct pp_image_info *info,
+                          struct pp_err *err)
+{
+    close_image(d);
+    if (in->size == 0)
+        return pp_fail(err, PP_E_EMPTY, "the file is empty");
+    const struct codec *c = codec_of(d, in);
+    if (!c)
+        return fail_unknown(d, in, err);
+    if (c->ops->result != PP_DECODED_PIXELS)
+        return pp_fail(err, PP_E_USAGE, "%s: a sample of this content has no pixels", c->ops->name);
+    struct pp_image_info read = {.format = NULL};
+    pp_status status = c->ops->open(c->state, in, &read, err);
     if (status != PP_OK)
         return status;
+    d->image = c;
     d->info = read;
+    d->info.format = c->ops->name;
     if (rotates(d) && swaps_sides(read.orientation)) {
         d->info.width = read.height;
         d->info.height = read.width;
@@ -204,7 +268,7 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
                             struct pp_err *err)
 {
     pp_status status;
-    if (d->info.kind == PP_IMAGE_UNKNOWN)
+    if (!d->image)
         return pp_fail(err, PP_E_USAGE, "no image is open to decode a region of");
     if (crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 ||
         crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
@@ -212,11 +276,18 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
                        crop.width, crop.height, crop.x, crop.y, d->info.width, d->info.height);
     if (rotates(d))
         crop = stored_region(d, crop);
-    if (d->info.kind == PP_IMAGE_JPEG)
-        status = pp_jpeg_region(d->jpeg, crop, &d->pixels, out, err);
-    else
-        status = pp_png_region(&d->png, crop, &d->pixels, out, err);
+    status = d->image->ops->region(d->image->state, crop, &d->pixels, out, err);
     if (status == PP_OK && rotates(d))
         status = rotate(d, out, err);
     return status;
+}
+
+pp_status pp_decoder_row(struct pp_decoder *d, const struct pp_encoded *in, void *out, size_t size,
+                         struct pp_err *err)
+{
+    const struct codec *c = codec_of(d, in);
+    if (!c || c->ops->result != PP_DECODED_ROW)
+        return pp_fail(err, PP_E_USAGE, "no decoder makes a batch row of sample %llu",
+                       (unsigned long long)in->index);
+    return c->ops->row(c->state, in, out, size, err);
 }

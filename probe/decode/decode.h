@@ -1,28 +1,102 @@
-/* decode/decode.h: JPEG and PNG bytes to 8-bit RGB pixels, exactly as PIL's Image.open(..).convert("RGB")
- * gives them.
+/* decode/decode.h: from a sample's bytes to what the batch takes. Decoders are rows of one table.
  *
- * A region is decoded, not the whole image: for JPEG only the rows and MCU columns the crop needs (plus one
- * MCU margin, which makes the result identical to a full decode with islow DCT and fancy upsampling), so the
- * caller says the crop first. For PNG the whole image is decoded whatever the crop.
+ *   pp_decoder_choose(first bytes) -> PP_DECODED_PIXELS: open -> (the caller draws a crop) -> region ->
+ * transform -> batch row
+ *                                  -> PP_DECODED_ROW:    row  -> batch row
  *
- * As PIL does: CMYK and YCCK are taken as Adobe's inverted kind and converted without a profile, alpha is
- * dropped and not blended, 16-bit colour keeps its high byte, 16-bit grey is clipped to 255. What PIL calls
- * truncated is PP_E_CORRUPT for every crop, also one above the missing part; what it merely warns about
- * (rubbish behind the image, a scan that ends early but with an end marker) is accepted. Where we differ:
- * damage that libjpeg meets only behind the last row is accepted here, and a PNG whose image data lack their
- * checksum is not. */
+ * The content that the dataset declares (base/content.h) selects the rows that are asked, the sample's first
+ * bytes select the one that decodes it. A new decoder is one file with one struct pp_decode_ops, and one line
+ * in pp_decode_rows (decode.c); test_decode.c has the smallest one there is. */
 #ifndef PP_DECODE_DECODE_H
 #define PP_DECODE_DECODE_H
 
+#include "probe/base/content.h"
 #include "probe/decode/image.h"
 
-/* By content, never by name. */
-enum pp_image_kind pp_image_sniff(const uint8_t *data, size_t size);
+#include <pipeprobe/phase.h>
+
+struct pp_buffer;      /* decode/image_memory.h */
+struct pp_image_arena; /* decode/image_memory.h */
+
+/* A sample as it was read. */
+struct pp_encoded {
+    const uint8_t *data;
+    size_t size;
+    uint64_t index; /* for sentences */
+};
+
+/* ---- a row of the table ---- */
+
+enum pp_decode_result {
+    PP_DECODED_PIXELS, /* a region of pixels for the transform; the row has open and region */
+    PP_DECODED_ROW     /* the row of the batch itself; the row has row, and the loader has no transform */
+};
+
+/* A DEVICE row decodes on the GPU; there is none yet, and pp_decoder_create passes such rows over. How one
+ * fits (nvJPEG): accepts and open run on the worker, as for a HOST row, since the crop is drawn from the
+ * header. region keeps the bytes and the crop in the slot instead of pixels. A hook `batch`, to be added with
+ * the first such row, decodes all regions of one batch on the copy lane, between pp_device_begin and
+ * pp_device_end. Rows of both kinds may share a batch: what a DEVICE row does not accept goes to the next
+ * row. */
+enum pp_decode_where { PP_DECODE_HOST, PP_DECODE_DEVICE };
+
+enum pp_decode_accept {
+    PP_DECODE_REFUSED,
+    PP_DECODE_ACCEPTED,
+    PP_DECODE_CUT /* the bytes end inside the signature: truncated, if no other row accepts them */
+};
+
+/* Every hook of a decoder is called by the one thread that owns it. Hooks marked "or NULL" may be absent. */
+struct pp_decode_ops {
+    const char *name; /* "JPEG"; in pp_image_info and in sentences */
+    enum pp_content content;
+    enum pp_decode_where where;
+    enum pp_decode_result result;
+    pp_phase phase; /* PP_DECODED_ROW: the phase that its work is recorded as */
+
+    /* Looks at the first bytes (size >= 1) and nothing else; or NULL: all samples of the content. */
+    enum pp_decode_accept (*accepts)(const uint8_t *data, size_t size);
+
+    /* One state per worker; or NULL: there is none, and the other hooks get NULL. The arena is borrowed,
+     * serves one image at a time and is reset before each open. */
+    pp_status (*create)(struct pp_image_arena *arena, void **state, struct pp_err *err);
+    void (*destroy)(void *state); /* or NULL; state may be NULL */
+
+    /* PP_DECODED_PIXELS. Orientation is the file's: decode.c rotates. Errors as for pp_decoder_open and
+     * pp_decoder_region. */
+    pp_status (*open)(void *state, const struct pp_encoded *in, struct pp_image_info *info,
+                      struct pp_err *err);
+    /* crop lies inside the image. buf is the decoder's pixel memory: grown as needed, and out points into it.
+     */
+    pp_status (*region)(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                        struct pp_err *err);
+    /* Leaves the image last opened, if there is one, before the arena is reset; or NULL. */
+    void (*close)(void *state);
+
+    /* PP_DECODED_ROW: all size bytes of the batch row. PP_E_CORRUPT when the sample does not fill it. */
+    pp_status (*row)(void *state, const struct pp_encoded *in, void *out, size_t size, struct pp_err *err);
+};
+
+extern const struct pp_decode_ops pp_decode_jpeg, pp_decode_png, pp_decode_tokens;
+
+/* The rows in the order in which they are asked; NULL after the last. */
+extern const struct pp_decode_ops *const pp_decode_rows[];
+
+/* For accepts: whether data begins with the signature. */
+enum pp_decode_accept pp_decode_match(const uint8_t *data, size_t size, const char *signature, size_t length);
+
+/* ---- what the loader calls ---- */
 
 struct pp_decoder; /* one per worker thread; keeps its buffers */
 
-pp_status pp_decoder_create(int exif_rotate, struct pp_decoder **out, struct pp_err *err);
-void pp_decoder_destroy(struct pp_decoder *d);
+struct pp_decoder_opts {
+    enum pp_content content;
+    int exif_rotate;                         /* images are shown as their EXIF orientation says */
+    const struct pp_decode_ops *const *rows; /* borrowed; NULL: pp_decode_rows */
+};
+
+pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decoder **out, struct pp_err *err);
+void pp_decoder_destroy(struct pp_decoder *d); /* NULL is fine */
 /* Times its buffers had to grow, and bytes held now. What libjpeg (progressive images included) and libpng
  * allocate per image is served from a reused arena and counts only when that grows; a warm decoder makes no
  * call to the system's allocator. Beyond 32 MiB each, the arena and the pixel buffers are given back with the
@@ -30,17 +104,25 @@ void pp_decoder_destroy(struct pp_decoder *d);
 uint64_t pp_decoder_grown(const struct pp_decoder *d);
 size_t pp_decoder_footprint(const struct pp_decoder *d);
 
-/* Parses the header. PP_E_EMPTY (0 bytes), PP_E_CORRUPT (truncated or damaged header), PP_E_UNSUPPORTED
- * (neither JPEG nor PNG; says what it looks like: GIF, WebP, HTML, ...; 12-bit or lossless JPEG; two
- * components; larger than the limits above). Dimensions that the file is too small to fill are PP_E_CORRUPT,
- * before anything is allocated for them. data must stay valid until the last pp_decoder_region of the image
- * returns. */
-pp_status pp_decoder_open(struct pp_decoder *d, const uint8_t *data, size_t size, struct pp_image_info *info,
+/* The row that decodes these bytes; NULL when none accepts them: pp_decoder_open then says what they look
+ * like. */
+const struct pp_decode_ops *pp_decoder_choose(const struct pp_decoder *d, const struct pp_encoded *in);
+
+/* Chooses, and parses the header. PP_E_EMPTY (0 bytes), PP_E_CORRUPT (truncated or damaged header),
+ * PP_E_UNSUPPORTED (accepted by no row; says what it looks like: GIF, WebP, HTML, ...; 12-bit or lossless
+ * JPEG; two components; larger than the limits of image.h). Dimensions that the file is too small to fill are
+ * PP_E_CORRUPT, before anything is allocated for them. PP_E_USAGE when the row gives no pixels. The bytes
+ * must stay valid until the last pp_decoder_region of the image returns. */
+pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, struct pp_image_info *info,
                           struct pp_err *err);
 /* Decodes crop of the image last opened; may be called again for another crop. PP_E_USAGE when no image is
  * open or the crop is not inside it; PP_E_CORRUPT with libjpeg's or libpng's words for a damaged or truncated
  * body; PP_E_UNSUPPORTED for a JPEG of more than 500 scans. */
 pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out,
                             struct pp_err *err);
+/* Fills a whole row of the batch, of size bytes. PP_E_USAGE when the row of the table gives pixels, else as
+ * its hook. */
+pp_status pp_decoder_row(struct pp_decoder *d, const struct pp_encoded *in, void *out, size_t size,
+                         struct pp_err *err);
 
 #endif

@@ -1,5 +1,16 @@
 /* decode/image.h: what a decoded image is: its header's facts, a region of pixels, and the limits that every
- * image codec keeps. Pixels are 8-bit RGB, exactly as PIL's Image.open(..).convert("RGB") gives them. */
+ * image codec keeps. Pixels are 8-bit RGB, exactly as PIL's Image.open(..).convert("RGB") gives them.
+ *
+ * A region is decoded, not the whole image: for JPEG only the rows and MCU columns the crop needs (plus one
+ * MCU margin, which makes the result identical to a full decode with islow DCT and fancy upsampling), so the
+ * caller says the crop first. For PNG the whole image is decoded whatever the crop.
+ *
+ * As PIL does: CMYK and YCCK are taken as Adobe's inverted kind and converted without a profile, alpha is
+ * dropped and not blended, 16-bit colour keeps its high byte, 16-bit grey is clipped to 255. What PIL calls
+ * truncated is PP_E_CORRUPT for every crop, also one above the missing part; what it merely warns about
+ * (rubbish behind the image, a scan that ends early but with an end marker) is accepted. Where we differ:
+ * damage that libjpeg meets only behind the last row is accepted here, and a PNG whose image data lack their
+ * checksum is not. */
 #ifndef PP_DECODE_IMAGE_H
 #define PP_DECODE_IMAGE_H
 
@@ -8,12 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pp_image_kind { PP_IMAGE_UNKNOWN, PP_IMAGE_JPEG, PP_IMAGE_PNG };
 #define PP_IMAGE_MAX_SIDE (1 << 17)
 #define PP_IMAGE_MAX_PIXELS ((uint64_t)1 << 28)
 
 struct pp_image_info {
-    enum pp_image_kind kind;
+    const char *format; /* the decoder's name: "JPEG", "PNG" */
     int width,
         height; /* as a viewer of decoded pixels sees them: after EXIF rotation when the decoder applies it */
     int channels; /* in the file: JPEG 1, 3, 4; PNG 1 (grey, palette) to 4 (RGBA) */

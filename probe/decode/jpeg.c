@@ -1,11 +1,11 @@
-/* The JPEG half of decode.h, through the libjpeg API of libjpeg-turbo.
+/* The JPEG decoder, through the libjpeg API of libjpeg-turbo.
  *
  * Region decode: every bit before the crop's last row still has to be entropy-decoded, but inverse DCT,
  * upsampling and colour conversion run only on the MCU columns and rows that are asked for. Fancy upsampling
  * looks one chroma sample to each side, so one MCU of margin left and right makes the result identical to the
  * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
 #include "probe/base/err.h"
-#include "probe/decode/image_codec.h"
+#include "probe/decode/decode.h"
 #include "probe/decode/jpeg_memory.h"
 
 #include <jerror.h>
@@ -22,7 +22,7 @@
 /* Row pointers per call; any small number does. */
 #define ROWS_PER_CALL 16
 
-struct pp_jpeg {
+struct jpeg {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
@@ -36,9 +36,9 @@ struct pp_jpeg {
     int started; /* decoding has begun, so another region begins again with the header */
 };
 
-static struct pp_jpeg *of(j_common_ptr cinfo)
+static struct jpeg *of(j_common_ptr cinfo)
 {
-    return (struct pp_jpeg *)cinfo; /* cinfo is the first member */
+    return (struct jpeg *)cinfo; /* cinfo is the first member */
 }
 
 static pp_status status_of_message(int code)
@@ -59,7 +59,7 @@ static pp_status status_of_message(int code)
     }
 }
 
-static _Noreturn void give_up(struct pp_jpeg *j, pp_status status)
+static _Noreturn void give_up(struct jpeg *j, pp_status status)
 {
     j->status = status;
     longjmp(j->on_error, 1);
@@ -91,7 +91,7 @@ static void source_noop(j_decompress_ptr cinfo)
  * file truncated. */
 static boolean source_ended(j_decompress_ptr cinfo)
 {
-    struct pp_jpeg *j = of((j_common_ptr)cinfo);
+    struct jpeg *j = of((j_common_ptr)cinfo);
     strcpy(j->reason, "the file is truncated: its data ends before the image does");
     give_up(j, PP_E_CORRUPT);
 }
@@ -109,16 +109,30 @@ static void source_skip(j_decompress_ptr cinfo, long bytes)
 
 static void limit_scans(j_common_ptr cinfo)
 {
-    struct pp_jpeg *j = of(cinfo);
+    struct jpeg *j = of(cinfo);
     if (j->cinfo.input_scan_number > MAX_SCANS) {
         strcpy(j->reason, "it has more than 500 scans, which only a file made to waste time has");
         give_up(j, PP_E_UNSUPPORTED);
     }
 }
 
-pp_status pp_jpeg_create(struct pp_image_arena *arena, struct pp_jpeg **out, struct pp_err *err)
+static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
 {
-    struct pp_jpeg *j = calloc(1, sizeof(*j));
+    return pp_decode_match(data, size, "\xff\xd8\xff", 3);
+}
+
+static void destroy(void *state)
+{
+    struct jpeg *j = state;
+    if (!j)
+        return;
+    jpeg_destroy_decompress(&j->cinfo); /* takes a half-created one as well */
+    free(j);
+}
+
+static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err *err)
+{
+    struct jpeg *j = calloc(1, sizeof(*j));
     if (!j)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a JPEG decoder (%zu bytes)", sizeof(*j));
     j->cinfo.err = jpeg_std_error(&j->errors);
@@ -128,7 +142,7 @@ pp_status pp_jpeg_create(struct pp_image_arena *arena, struct pp_jpeg **out, str
     j->memory.arena = arena;
     if (setjmp(j->on_error)) {
         pp_status status = pp_fail(err, j->status, "cannot set up libjpeg: %s", j->reason);
-        pp_jpeg_destroy(j);
+        destroy(j);
         return status;
     }
     jpeg_create_decompress(&j->cinfo);
@@ -149,23 +163,16 @@ pp_status pp_jpeg_create(struct pp_image_arena *arena, struct pp_jpeg **out, str
     return PP_OK;
 }
 
-void pp_jpeg_destroy(struct pp_jpeg *j)
+static void leave(void *state)
 {
-    if (!j)
-        return;
-    jpeg_destroy_decompress(&j->cinfo); /* takes a half-created one as well */
-    free(j);
-}
-
-void pp_jpeg_abort(struct pp_jpeg *j)
-{
+    struct jpeg *j = state;
     jpeg_abort_decompress(&j->cinfo);
     j->started = 0;
 }
 
-static void read_header(struct pp_jpeg *j)
+static void read_header(struct jpeg *j)
 {
-    pp_jpeg_abort(j);
+    leave(j);
     j->source.next_input_byte = j->data;
     j->source.bytes_in_buffer = j->size;
     jpeg_read_header(&j->cinfo, TRUE);
@@ -195,7 +202,7 @@ static uint64_t fewest_blocks(const struct jpeg_decompress_struct *cinfo)
     return fewest;
 }
 
-static pp_status check_header(const struct pp_jpeg *j, struct pp_err *err)
+static pp_status check_header(const struct jpeg *j, struct pp_err *err)
 {
     const struct jpeg_decompress_struct *c = &j->cinfo;
     pp_status status = pp_image_check_size(c->image_width, c->image_height, err);
@@ -212,16 +219,16 @@ static pp_status check_header(const struct pp_jpeg *j, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_jpeg_open(struct pp_jpeg *j, const uint8_t *data, size_t size, struct pp_image_info *info,
-                       struct pp_err *err)
+static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
+                            struct pp_err *err)
 {
-    j->data = data;
-    j->size = size;
+    struct jpeg *j = state;
+    j->data = in->data;
+    j->size = in->size;
     if (setjmp(j->on_error))
         return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
     read_header(j);
     *info = (struct pp_image_info){
-        .kind = PP_IMAGE_JPEG,
         .width = (int)j->cinfo.image_width,
         .height = (int)j->cinfo.image_height,
         .channels = j->cinfo.num_components,
@@ -278,7 +285,7 @@ static void columns_with_margin(const struct jpeg_decompress_struct *c, struct p
     *width = (end < c->output_width ? end : c->output_width) - begin;
 }
 
-static void read_rows(struct pp_jpeg *j, uint8_t *to, size_t stride, JDIMENSION rows)
+static void read_rows(struct jpeg *j, uint8_t *to, size_t stride, JDIMENSION rows)
 {
     JSAMPROW row[ROWS_PER_CALL];
     for (JDIMENSION done = 0; done < rows;) {
@@ -290,7 +297,7 @@ static void read_rows(struct pp_jpeg *j, uint8_t *to, size_t stride, JDIMENSION 
 }
 
 /* Reads what is below the crop only to learn whether it is there. */
-static void read_to_end(struct pp_jpeg *j, uint8_t *spare_row)
+static void read_to_end(struct jpeg *j, uint8_t *spare_row)
 {
     while (j->cinfo.output_scanline < j->cinfo.output_height)
         jpeg_read_scanlines(&j->cinfo, &spare_row, 1);
@@ -321,9 +328,10 @@ static pp_status reserve(struct pp_buffer *buf, size_t stride, size_t rows, stru
     return PP_OK;
 }
 
-pp_status pp_jpeg_region(struct pp_jpeg *j, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
-                         struct pp_err *err)
+static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                               struct pp_err *err)
 {
+    struct jpeg *j = state;
     struct jpeg_decompress_struct *c = &j->cinfo;
     if (setjmp(j->on_error))
         return pp_fail(err, j->status, "cannot decode the JPEG: %s", j->reason);
@@ -360,3 +368,16 @@ pp_status pp_jpeg_region(struct pp_jpeg *j, struct pp_rect crop, struct pp_buffe
     };
     return PP_OK;
 }
+
+const struct pp_decode_ops pp_decode_jpeg = {
+    .name = "JPEG",
+    .content = PP_CONTENT_IMAGE,
+    .where = PP_DECODE_HOST,
+    .result = PP_DECODED_PIXELS,
+    .accepts = accepts,
+    .create = create,
+    .destroy = destroy,
+    .open = open_image,
+    .region = decode_region,
+    .close = leave,
+};

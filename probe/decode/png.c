@@ -1,4 +1,4 @@
-/* The PNG half of decode.h, through libpng.
+/* The PNG decoder, through libpng.
  *
  * The whole image is decoded whatever the crop: rows depend on one another through the filters and the
  * deflate stream, and a file that is damaged below the crop is an error for every crop, not for some epochs.
@@ -7,7 +7,8 @@
  * beyond the palette is that shade of grey. Where we differ: PIL does not look at the checksum of the image
  * data nor miss it when the file ends right before it; here both are errors. */
 #include "probe/base/err.h"
-#include "probe/decode/image_codec.h"
+#include "probe/decode/decode.h"
+#include "probe/decode/image_memory.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -18,6 +19,11 @@
 #define DEFLATE_MAX_RATIO 1032u
 #define SIGNATURE_BYTES 8
 #define CHUNK_OVERHEAD 12 /* length, type, checksum */
+
+struct png {
+    struct pp_image_arena *arena; /* borrowed */
+    struct pp_encoded in;         /* of the image last opened */
+};
 
 struct reader {
     jmp_buf on_error;
@@ -67,12 +73,12 @@ static void on_free(png_structp png, png_voidp p)
 }
 
 /* Creates the reader; errors, here and later, jump to r->on_error. */
-static void reader_begin(struct reader *r, const struct pp_png *p)
+static void reader_begin(struct reader *r, const struct png *p)
 {
     r->status = PP_E_CORRUPT;
     r->arena = p->arena;
-    r->data = p->data;
-    r->size = p->size;
+    r->data = p->in.data;
+    r->size = p->in.size;
     r->at = 0;
     r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, r, on_error, on_warning, r, on_alloc, on_free);
     r->info = r->png ? png_create_info_struct(r->png) : NULL;
@@ -121,7 +127,7 @@ static pp_status check_header(const struct reader *r, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_image_info *info,
+static pp_status open_with(struct reader *r, const struct png *p, struct pp_image_info *info,
                            struct pp_err *err)
 {
     if (setjmp(r->on_error))
@@ -129,21 +135,20 @@ static pp_status open_with(struct reader *r, const struct pp_png *p, struct pp_i
     reader_begin(r, p);
     png_read_info(r->png, r->info);
     *info = (struct pp_image_info){
-        .kind = PP_IMAGE_PNG,
         .width = (int)png_get_image_width(r->png, r->info),
         .height = (int)png_get_image_height(r->png, r->info),
         .channels = png_get_channels(r->png, r->info),
-        .orientation = orientation_of(p->data, p->size),
+        .orientation = orientation_of(p->in.data, p->in.size),
     };
     return check_header(r, err);
 }
 
-pp_status pp_png_open(struct pp_png *p, const uint8_t *data, size_t size, struct pp_image_info *info,
-                      struct pp_err *err)
+static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
+                            struct pp_err *err)
 {
+    struct png *p = state;
     struct reader r;
-    p->data = data;
-    p->size = size;
+    p->in = *in;
     return open_with(&r, p, info, err);
 }
 
@@ -238,7 +243,7 @@ static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer 
     }
 }
 
-static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf,
+static pp_status region_with(struct reader *r, struct png *p, struct pp_rect crop, struct pp_buffer *buf,
                              struct pp_pixels *out, struct pp_err *err)
 {
     size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
@@ -254,9 +259,36 @@ static pp_status region_with(struct reader *r, struct pp_png *p, struct pp_rect 
     return PP_OK;
 }
 
-pp_status pp_png_region(struct pp_png *p, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
-                        struct pp_err *err)
+static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                               struct pp_err *err)
 {
     struct reader r;
-    return region_with(&r, p, crop, buf, out, err);
+    return region_with(&r, state, crop, buf, out, err);
 }
+
+static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
+{
+    return pp_decode_match(data, size, "\x89PNG\r\n\x1a\n", SIGNATURE_BYTES);
+}
+
+static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err *err)
+{
+    struct png *p = calloc(1, sizeof(*p));
+    if (!p)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a PNG decoder (%zu bytes)", sizeof(*p));
+    p->arena = arena;
+    *out = p;
+    return PP_OK;
+}
+
+const struct pp_decode_ops pp_decode_png = {
+    .name = "PNG",
+    .content = PP_CONTENT_IMAGE,
+    .where = PP_DECODE_HOST,
+    .result = PP_DECODED_PIXELS,
+    .accepts = accepts,
+    .create = create,
+    .destroy = free,
+    .open = open_image,
+    .region = decode_region,
+};

@@ -78,11 +78,11 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
         struct pp_worker *w = &l->workers[i];
         w->loader = l;
         w->number = i;
-        if (l->opts.transform) {
-            st = pp_decoder_create(l->opts.exif_rotate, &w->decoder, err);
-            if (st == PP_OK)
-                st = pp_scratch_create(&w->scratch, err);
-        }
+        st = pp_decoder_create(&(struct pp_decoder_opts){.content = pp_dataset_content(l->opts.dataset),
+                                                         .exif_rotate = l->opts.exif_rotate},
+                               &w->decoder, err);
+        if (st == PP_OK && l->opts.transform)
+            st = pp_scratch_create(&w->scratch, err);
     }
     return st;
 }
@@ -219,7 +219,7 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->opens += w->io.opens;
         r->reads += w->io.reads;
         r->allocations_warm += w->warm ? pp_worker_grown(w) - w->grown_before_warm : 0;
-        r->footprint_bytes += w->sample.cap + (w->decoder ? pp_decoder_footprint(w->decoder) : 0);
+        r->footprint_bytes += w->sample.cap + pp_decoder_footprint(w->decoder);
     }
     r->opens += l->reader_io.opens;
     r->reads += l->reader_io.reads;

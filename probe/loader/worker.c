@@ -19,8 +19,7 @@
 
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
-    return w->sample.grown + (w->decoder ? pp_decoder_grown(w->decoder) : 0) +
-           (w->scratch ? pp_scratch_grown(w->scratch) : 0);
+    return w->sample.grown + pp_decoder_grown(w->decoder) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
 }
 
 static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -86,20 +85,21 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     }
 }
 
-static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index,
-                            const struct pp_sample *s, struct pp_err *err)
+/* decode, then transform, straight into the slot */
+static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                                  void *out, struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
-    struct pp_lap l = lap_of(w, slot, index);
+    struct pp_lap l = lap_of(w, c->slot, in->index);
     struct pp_image_info info;
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
-    struct pp_fault_at at = fault_at(w, slot, index);
-    pp_lap_open_sample(w->trace, PP_PHASE_DECODE, l.batch, index);
+    struct pp_fault_at at = fault_at(w, c->slot, in->index);
+    pp_lap_open_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
     uint64_t token = pp_fault_decode_begin(o->faults);
-    pp_status st = pp_decoder_open(w->decoder, s->data, s->size, &info, err);
+    pp_status st = pp_decoder_open(w->decoder, in, &info, err);
     if (st == PP_OK) {
-        pp_transform_draw(o->transform, info.width, info.height, o->seed, slot->epoch, index, &plan);
+        pp_transform_draw(o->transform, info.width, info.height, o->seed, c->slot->epoch, in->index, &plan);
         st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);
     }
     pp_fault_decode_end(o->faults, &at, token);
@@ -107,39 +107,38 @@ static pp_status fill_image(struct pp_worker *w, const struct pp_slot *slot, uin
     lap(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK)
         return st;
-    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
-    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, slot->data + row * w->loader->row_bytes,
-                            err);
+    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
+    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, out, err);
     pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
     lap(w, PP_PHASE_TRANSFORM, &l, st);
     return st;
 }
 
-static pp_status fill_tokens(struct pp_worker *w, const struct pp_slot *slot, uint32_t row, uint64_t index,
-                             const struct pp_sample *s, struct pp_err *err)
+/* The decoder makes the row itself, in one phase. */
+static pp_status fill_by_decoder(struct pp_worker *w, const struct pp_claim *c, pp_phase phase,
+                                 const struct pp_encoded *in, void *out, struct pp_err *err)
 {
-    struct pp_lap l = lap_of(w, slot, index);
-    if (s->size != w->loader->row_bytes)
-        return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu",
-                       (unsigned long long)index, s->size, w->loader->row_bytes);
-    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, index);
-    memcpy(slot->data + row * w->loader->row_bytes, s->data, s->size);
-    l.bytes = s->size;
-    lap(w, PP_PHASE_TRANSFORM, &l, PP_OK);
-    return PP_OK;
+    struct pp_lap l = lap_of(w, c->slot, in->index);
+    pp_lap_open_sample(w->trace, phase, l.batch, in->index);
+    pp_status st = pp_decoder_row(w->decoder, in, out, w->loader->row_bytes, err);
+    l.bytes = st == PP_OK ? in->size : 0;
+    lap(w, phase, &l, st);
+    return st;
 }
 
 /* Brings dataset sample `index` (or the streamed item's bytes) into the row. */
 static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_t index, struct pp_err *err)
 {
-    const struct pp_loader_opts *o = &w->loader->opts;
     const struct pp_sample *s = c->item ? &c->item->sample : &w->sample;
     pp_status st = c->item ? PP_OK : read_with_retries(w, c->slot, index, err);
-    if (st == PP_OK)
-        st = (pp_dataset_content(o->dataset) == PP_CONTENT_TOKENS ? fill_tokens : fill_image)(w, c->slot,
-                                                                                              c->row, index,
-                                                                                              s, err);
+    if (st == PP_OK) {
+        struct pp_encoded in = {.data = s->data, .size = s->size, .index = index};
+        const struct pp_decode_ops *ops = pp_decoder_choose(w->decoder, &in);
+        void *out = c->slot->data + c->row * w->loader->row_bytes;
+        st = ops && ops->result == PP_DECODED_ROW ? fill_by_decoder(w, c, ops->phase, &in, out, err)
+                                                  : fill_from_pixels(w, c, &in, out, err);
+    }
     if (st == PP_OK) {
         c->slot->labels[c->row] = s->label;
         c->slot->indexes[c->row] = index;

@@ -35,7 +35,9 @@ typedef void variant_fn(struct bench *b, int file, uint64_t round);
 
 static pp_status open_file(struct bench *b, int file, struct pp_image_info *info)
 {
-    return pp_decoder_open(b->decoder, b->files.data[file], b->files.size[file], info, NULL);
+    return pp_decoder_open(b->decoder,
+                           &(struct pp_encoded){.data = b->files.data[file], .size = b->files.size[file]},
+                           info, NULL);
 }
 
 static void header(struct bench *b, int file, uint64_t round)
@@ -121,8 +123,9 @@ static void add_file(struct bench *b, const char *path)
         uint8_t *data = size > 0 ? malloc((size_t)size) : NULL;
         rewind(f);
         if (data && fread(data, 1, (size_t)size, f) == (size_t)size &&
-            pp_decoder_open(b->decoder, data, (size_t)size, &info, NULL) == PP_OK &&
-            info.kind == PP_IMAGE_JPEG) {
+            pp_decoder_open(b->decoder, &(struct pp_encoded){.data = data, .size = (size_t)size}, &info,
+                            NULL) == PP_OK &&
+            strcmp(info.format, "JPEG") == 0) {
             s->data[s->count] = data;
             s->size[s->count++] = (size_t)size;
             s->bytes += (size_t)size;
@@ -201,7 +204,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_decode DIR [ROUNDS, 1 to %d]\n", MAX_ROUNDS);
         return 2;
     }
-    if (pp_decoder_create(0, &b.decoder, &err) != PP_OK || pp_scratch_create(&b.scratch, &err) != PP_OK ||
+    if (pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &b.decoder, &err) != PP_OK ||
+        pp_scratch_create(&b.scratch, &err) != PP_OK ||
         pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &b.transform, &err) != PP_OK ||
         !(b.out = malloc(pp_transform_bytes(b.transform)))) {
         fprintf(stderr, "bench_decode: %s\n", err.text);

@@ -64,7 +64,8 @@ static pp_status one(const struct bench *b, uint64_t at, struct pp_decoder *deco
     struct pp_image_info info;
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
-    pp_status s = pp_decoder_open(decoder, image->data, image->size, &info, err);
+    pp_status s = pp_decoder_open(decoder, &(struct pp_encoded){.data = image->data, .size = image->size},
+                                  &info, err);
     if (s)
         return s;
     pp_transform_draw(b->transform, info.width, info.height, 0, at / b->n, at % b->n, &plan);
@@ -80,7 +81,8 @@ static void *work(void *arg)
     size_t sample_bytes = pp_transform_bytes(b->transform);
     uint8_t *out = malloc(sample_bytes * BATCH);
     struct pp_err err;
-    if (!out || pp_decoder_create(0, &decoder, &err) || pp_scratch_create(&scratch, &err)) {
+    if (!out || pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &decoder, &err) ||
+        pp_scratch_create(&scratch, &err)) {
         atomic_fetch_add(&b->failed, 1);
         goto out;
     }

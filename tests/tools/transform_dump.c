@@ -46,7 +46,8 @@ static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, u
     struct pp_image_info info;
     struct pp_pixels pixels;
     struct pp_transform_plan plan;
-    pp_status status = pp_decoder_open(t->decoder, data, size, &info, err);
+    pp_status status = pp_decoder_open(t->decoder, &(struct pp_encoded){.data = data, .size = size}, &info,
+                                       err);
     if (status != PP_OK)
         return status;
     if ((status = pp_decoder_region(t->decoder, (struct pp_rect){0, 0, info.width, info.height}, &pixels,
@@ -78,7 +79,8 @@ int main(int argc, char **argv)
                                                         : PP_DTYPE_F32;
     FILE *out = fopen(argv[5], "wb");
     if (!out || pp_transform_parse(argv[1], dtype, &t.transform, &err) != PP_OK ||
-        pp_decoder_create(atoi(argv[3]), &t.decoder, &err) != PP_OK ||
+        pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = atoi(argv[3])}, &t.decoder, &err) !=
+            PP_OK ||
         pp_scratch_create(&t.scratch, &err) != PP_OK) {
         fprintf(stderr, "transform_dump: %s\n", err.text);
         return 2;

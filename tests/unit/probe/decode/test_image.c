@@ -14,7 +14,8 @@ static struct pp_decoder *make_decoder(int exif_rotate)
 {
     struct pp_decoder *d = NULL;
     struct pp_err err = {0};
-    assert_int_equal(pp_decoder_create(exif_rotate, &d, &err), PP_OK);
+    assert_int_equal(pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = exif_rotate}, &d, &err),
+                     PP_OK);
     return d;
 }
 
@@ -56,7 +57,8 @@ static void check_region(struct pp_decoder *d, struct bytes file, const uint8_t 
     struct pp_image_info info;
     struct pp_pixels p;
     struct pp_err err = {0};
-    pp_status status = pp_decoder_open(d, file.data, file.size, &info, &err);
+    pp_status status = pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                       &err);
     if (status == PP_OK)
         status = pp_decoder_region(d, crop, &p, &err);
     if (status != PP_OK || info.width != width || info.height != height ||
@@ -168,7 +170,8 @@ static pp_status decode_one_corner(struct pp_decoder *d, struct bytes file, stru
 {
     struct pp_image_info info;
     struct pp_pixels p;
-    pp_status status = pp_decoder_open(d, file.data, file.size, &info, err);
+    pp_status status = pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                       err);
     return status == PP_OK ? pp_decoder_region(d, (struct pp_rect){0, 0, 1, 1}, &p, err) : status;
 }
 
@@ -217,7 +220,9 @@ static void several_regions_of_one_image(void **state)
     struct pp_pixels p;
     int width, height;
     uint8_t *whole = decode_jpeg_whole(file, &width, &height);
-    assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, NULL), PP_OK);
+    assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                     NULL),
+                     PP_OK);
     for (int i = 0; i < 3; i++) {
         struct pp_rect crop = {10 * i, 20 * i, 40, 45};
         assert_int_equal(pp_decoder_region(d, crop, &p, NULL), PP_OK);
@@ -238,7 +243,9 @@ static void region_outside_is_refused(void **state)
     static const struct pp_rect bad[] = {{0, 0, 21, 10}, {1, 0, 20, 10}, {0, 0, 0, 1},
                                          {-1, 0, 2, 2},  {0, 9, 1, 2},   {0, 0, 1, -1}};
     assert_int_equal(pp_decoder_region(d, (struct pp_rect){0, 0, 1, 1}, &p, NULL), PP_E_USAGE);
-    assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, NULL), PP_OK);
+    assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                     NULL),
+                     PP_OK);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(pp_decoder_region(d, bad[i], &p, NULL), PP_E_USAGE);
     free(file.data);
@@ -262,8 +269,10 @@ static void header_facts(void **state)
         const struct jpeg_kind *k = &rows[i].kind;
         struct bytes file = encode_jpeg(k, i);
         struct pp_image_info info;
-        assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, NULL), PP_OK);
-        assert_int_equal(info.kind, PP_IMAGE_JPEG);
+        assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                         NULL),
+                         PP_OK);
+        assert_string_equal(info.format, "JPEG");
         assert_int_equal(info.width, k->width);
         assert_int_equal(info.height, k->height);
         assert_int_equal(info.channels, rows[i].channels);
@@ -418,7 +427,10 @@ static void what_is_not_an_image(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_image_info info;
         struct pp_err err = {0};
-        pp_status status = pp_decoder_open(d, (const uint8_t *)rows[i].bytes, rows[i].size, &info, &err);
+        pp_status status = pp_decoder_open(d,
+                                           &(struct pp_encoded){.data = (const uint8_t *)rows[i].bytes,
+                                                                .size = rows[i].size},
+                                           &info, &err);
         if (status != rows[i].status || err.code != status || !strstr(err.text, rows[i].says))
             fail_msg("row %zu: %s: %s", i, pp_status_name(status), err.text);
     }
@@ -496,9 +508,13 @@ static void dimension_bombs(void **state)
         struct jpeg_kind k = {.width = 16, .height = 16, .space = JCS_YCbCr, .progressive = progressive};
         struct bytes file = encode_jpeg(&k, 1);
         set_jpeg_size(file, 65500, 65500);
-        assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, &err), PP_E_UNSUPPORTED);
+        assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                         &err),
+                         PP_E_UNSUPPORTED);
         set_jpeg_size(file, 16000, 16000);
-        assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, &err), PP_E_CORRUPT);
+        assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                         &err),
+                         PP_E_CORRUPT);
         assert_non_null(strstr(err.text, "16000x16000"));
         free(file.data);
     }
@@ -508,7 +524,9 @@ static void dimension_bombs(void **state)
     uint32_t crc = png_crc(png.data + 12, 17);
     for (int i = 0; i < 4; i++)
         png.data[29 + i] = (uint8_t)(crc >> (24 - 8 * i));
-    assert_int_equal(pp_decoder_open(d, png.data, png.size, &info, &err), PP_E_CORRUPT);
+    assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = png.data, .size = png.size}, &info,
+                                     &err),
+                     PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "12288x12288"));
     free(png.data);
     assert_true(pp_decoder_footprint(d) < 4u << 20);
@@ -535,7 +553,9 @@ static void kinds_that_are_not_decoded(void **state)
             file.data[sof + 4] = 12; /* bits per sample */
         else
             file.data[sof + 1] = 0xc3; /* lossless */
-        assert_int_equal(pp_decoder_open(d, file.data, file.size, &info, &err), PP_E_UNSUPPORTED);
+        assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info,
+                                         &err),
+                         PP_E_UNSUPPORTED);
         assert_non_null(strstr(err.text, i == 0 ? "precision 12" : "SOF type 0xc3"));
         free(file.data);
     }
@@ -604,7 +624,8 @@ static void damaged_files_never_crash(void **state)
             struct pp_image_info info;
             struct pp_pixels p;
             struct pp_err err = {0};
-            pp_status status = pp_decoder_open(d, bad.data, bad.size, &info, &err);
+            pp_status status = pp_decoder_open(d, &(struct pp_encoded){.data = bad.data, .size = bad.size},
+                                               &info, &err);
             if (status == PP_OK && (int64_t)info.width * info.height <= 1 << 20) {
                 struct pp_rect crop = random_rect(&r, info.width, info.height);
                 status = pp_decoder_region(d, crop, &p, &err);

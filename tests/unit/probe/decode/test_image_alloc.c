@@ -83,7 +83,9 @@ static void load(const struct fixture *f, struct bytes file, uint64_t sample)
     struct pp_image_info info;
     struct pp_pixels pixels;
     struct pp_transform_plan plan;
-    assert_int_equal(pp_decoder_open(f->decoder, file.data, file.size, &info, NULL), PP_OK);
+    assert_int_equal(pp_decoder_open(f->decoder, &(struct pp_encoded){.data = file.data, .size = file.size},
+                                     &info, NULL),
+                     PP_OK);
     pp_transform_draw(f->transform, info.width, info.height, 1, 0, sample, &plan);
     assert_int_equal(pp_decoder_region(f->decoder, plan.crop, &pixels, NULL), PP_OK);
     assert_int_equal(pp_transform_apply(f->transform, &plan, &pixels, f->scratch, f->out, NULL), PP_OK);
@@ -124,7 +126,7 @@ static void warm_images_do_not_allocate(void **state)
     static const char *const kinds[] = {"baseline",   "grey",         "CMYK", "progressive",
                                         "arithmetic", "EXIF rotated", "PNG",  "PNG interlaced"};
     struct fixture f = {0};
-    assert_int_equal(pp_decoder_create(1, &f.decoder, NULL), PP_OK);
+    assert_int_equal(pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 1}, &f.decoder, NULL), PP_OK);
     assert_int_equal(pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &f.transform, NULL),
                      PP_OK);
     assert_int_equal(pp_scratch_create(&f.scratch, NULL), PP_OK);
@@ -136,7 +138,10 @@ static void warm_images_do_not_allocate(void **state)
         struct pp_pixels whole;
         for (uint64_t i = 0; i < 3; i++) { /* warm up with the largest, the whole of it, and with small crops,
                                               which need most taps */
-            assert_int_equal(pp_decoder_open(f.decoder, files[0].data, files[0].size, &info, NULL), PP_OK);
+            assert_int_equal(
+                pp_decoder_open(f.decoder, &(struct pp_encoded){.data = files[0].data, .size = files[0].size},
+                                &info, NULL),
+                PP_OK);
             assert_int_equal(pp_decoder_region(f.decoder, (struct pp_rect){0, 0, info.width, info.height},
                                                &whole, NULL),
                              PP_OK);
@@ -176,11 +181,12 @@ static pp_status whole_life(struct bytes file, uint8_t *out, struct pp_err *err)
     struct pp_pixels pixels;
     struct pp_transform_plan plan;
     pp_status status;
-    if ((status = pp_decoder_create(1, &f.decoder, err)) != PP_OK ||
+    if ((status = pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 1}, &f.decoder, err)) != PP_OK ||
         (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK ||
         (status = pp_scratch_create(&f.scratch, err)) != PP_OK)
         goto out;
-    if ((status = pp_decoder_open(f.decoder, file.data, file.size, &info, err)) != PP_OK)
+    if ((status = pp_decoder_open(f.decoder, &(struct pp_encoded){.data = file.data, .size = file.size},
+                                  &info, err)) != PP_OK)
         goto out;
     pp_transform_draw(f.transform, info.width, info.height, 1, 0, 0, &plan);
     if ((status = pp_decoder_region(f.decoder, plan.crop, &pixels, err)) == PP_OK)
@@ -237,11 +243,15 @@ static void a_huge_image_is_forgotten(void **state)
                                   .quality = 20},
                      small_kind = {.width = 64, .height = 64, .space = JCS_YCbCr};
     struct bytes huge = encode_jpeg(&huge_kind, 1), small = encode_jpeg(&small_kind, 1);
-    assert_int_equal(pp_decoder_create(0, &d, NULL), PP_OK);
-    assert_int_equal(pp_decoder_open(d, huge.data, huge.size, &info, NULL), PP_OK);
+    assert_int_equal(pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &d, NULL), PP_OK);
+    assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = huge.data, .size = huge.size}, &info,
+                                     NULL),
+                     PP_OK);
     assert_int_equal(pp_decoder_region(d, (struct pp_rect){0, 0, 4200, 3000}, &p, NULL), PP_OK);
     assert_true(pp_decoder_footprint(d) > 60u << 20);
-    assert_int_equal(pp_decoder_open(d, small.data, small.size, &info, NULL), PP_OK);
+    assert_int_equal(pp_decoder_open(d, &(struct pp_encoded){.data = small.data, .size = small.size}, &info,
+                                     NULL),
+                     PP_OK);
     assert_int_equal(pp_decoder_region(d, (struct pp_rect){0, 0, 64, 64}, &p, NULL), PP_OK);
     assert_true(pp_decoder_footprint(d) < 33u << 20);
     free(huge.data);

@@ -1,0 +1,26 @@
+/* Token windows: nothing is encoded, the sample is the row. Its copy into the batch is what the transform is
+ * for an image, and is recorded as that. */
+#include "probe/base/err.h"
+#include "probe/decode/decode.h"
+
+#include <string.h>
+
+static pp_status copy_window(void *state, const struct pp_encoded *in, void *out, size_t size,
+                             struct pp_err *err)
+{
+    (void)state;
+    if (in->size != size)
+        return pp_fail(err, PP_E_CORRUPT, "window %llu holds %zu bytes instead of %zu",
+                       (unsigned long long)in->index, in->size, size);
+    memcpy(out, in->data, size);
+    return PP_OK;
+}
+
+const struct pp_decode_ops pp_decode_tokens = {
+    .name = "tokens",
+    .content = PP_CONTENT_TOKENS,
+    .where = PP_DECODE_HOST,
+    .result = PP_DECODED_ROW,
+    .phase = PP_PHASE_TRANSFORM,
+    .row = copy_window,
+};
