@@ -178,6 +178,13 @@ static void put_counter(void *ctx, const char *name, double value)
     pp_store_counter(d->opts.store, pp_now_ns(), name, value);
 }
 
+/* Once a second: whatever is measured beside the rings. */
+static void poll_collectors(struct pp_drain *d, uint64_t now)
+{
+    pp_counters_sample(d->counters, put_counter, d);
+    put_open_phases(d, now);
+}
+
 /* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the
  * system, ever again. */
 static void wait_for_work(struct pp_drain *d)
@@ -211,8 +218,7 @@ static void *drain_main(void *arg)
         pp_session_anchor(d->opts.session);
         uint64_t now = pp_now_ns();
         if (now >= counters_at) {
-            pp_counters_sample(d->counters, put_counter, d);
-            put_open_phases(d, now);
+            poll_collectors(d, now);
             counters_at = now + COUNTERS_NS;
         }
         if (behind || now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {

@@ -46,3 +46,17 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
         return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", path, dir);
     return PP_OK;
 }
+
+pp_status pp_recording_create_named(const char *output, const struct pp_recording_opts *opts, char *path,
+                                    size_t size, struct pp_recording **out, struct pp_err *err)
+{
+    struct pp_recording_opts named = *opts;
+    int tries = PP_RECORDING_NAME_TRIES;
+    pp_status st;
+    named.store.path = path;
+    do
+        st = pp_recording_create(&named, out, err);
+    while (st == PP_E_EXISTS && !output && --tries > 0 &&
+           pp_recording_name(output, opts->store.force, path, size, err) == PP_OK);
+    return st;
+}

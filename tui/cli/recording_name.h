@@ -2,9 +2,7 @@
 #ifndef PP_CLI_RECORDING_NAME_H
 #define PP_CLI_RECORDING_NAME_H
 
-#include <pipeprobe/status.h>
-
-#include <stddef.h>
+#include "collectors/record/recording.h"
 
 /* output, or pipeprobe-DATE-TIME.sqlite when it is NULL, with -2, -3, ... where that is taken: another run of
  * the same second may take it yet, and pp_store_create says so (PP_E_EXISTS: ask again). Refuses an output
@@ -12,5 +10,10 @@
  * least 4096. */
 #define PP_RECORDING_NAME_TRIES 100
 pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err);
+
+/* pp_recording_create under the name that pp_recording_name chose; where that was our own choice and has been
+ * taken meanwhile, under the next one, which path is then. opts->store.path is set here. */
+pp_status pp_recording_create_named(const char *output, const struct pp_recording_opts *opts, char *path,
+                                    size_t size, struct pp_recording **out, struct pp_err *err);
 
 #endif

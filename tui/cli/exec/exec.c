@@ -4,7 +4,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_map.h"
 #include "tui/cli/exec/exec_record.h"
-#include "tui/cli/recording_name.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
@@ -100,16 +99,19 @@ static void make_environment(struct surroundings *s)
     s->env[2] = s->set_next;
 }
 
-static void store_config(struct pp_store *store, const struct options *o, char *const *argv, size_t map_rows,
+static const char *join_command_line(char *const *argv, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "pipeprobe exec --");
+    for (; *argv && n < size - 1; argv++)
+        n += (size_t)snprintf(text + n, size - n, " %s", *argv);
+    return text;
+}
+
+static void store_config(struct pp_store *store, const struct options *o, size_t map_rows,
                          const struct surroundings *s)
 {
-    char text[4096] = "pipeprobe exec --";
-    size_t n = strlen(text);
-    for (; *argv && n < sizeof(text) - 1; argv++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", *argv);
-    pp_store_meta_text(store, "run", "command_line", text);
-    text[0] = '\0';
-    n = 0;
+    char text[4096] = "";
+    size_t n = 0;
     for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", o->maps.item[i]);
     pp_store_meta_text(store, "config", "source", "nvtx");
@@ -144,7 +146,8 @@ static void say_totals(const struct exec_record *r, const char *program)
         fprintf(
             stderr,
             "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
-            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s", r->rings);
+            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s",
+            pp_recording_rings_dir(r->recording));
     if (t->chained == 2)
         fprintf(
             stderr,
@@ -192,7 +195,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
                  struct surroundings *s, struct pp_launch *launch)
 {
     struct pp_err err;
-    char *map_text = NULL;
+    char *map_text = NULL, line[4096];
     size_t map_rows = 0;
     pp_err_clear(&err);
     int code = pp_launch_find(program[0], &err);
@@ -203,21 +206,21 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
     if (st == PP_OK)
         st = find_library(s->library, &err);
-    for (int tries = st == PP_OK ? PP_RECORDING_NAME_TRIES : 0, taken = 1; taken && tries; tries--) {
-        st = pp_recording_name(o->output, o->force, rec->path, sizeof(rec->path), &err);
-        if (st == PP_OK)
-            st = exec_record_begin(rec, o->force, (size_t)o->ring_spans, map_text, &err);
-        taken = st == PP_E_EXISTS && !o->output;
+    if (st == PP_OK)
+        st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, &err);
+    if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
+        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s went away",
+                     pp_recording_rings_dir(rec->recording));
+    if (st == PP_OK) {
+        make_environment(s);
+        store_config(pp_recording_store(rec->recording), o, map_rows, s);
+        st = exec_record_start(rec, join_command_line(program, line, sizeof(line)), &err);
     }
-    if (st == PP_OK && !realpath(rec->rings, s->session))
-        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s went away", rec->rings);
     free(map_text);
     if (st != PP_OK) {
         exec_record_abandon(rec);
         return failed_before(&err);
     }
-    make_environment(s);
-    store_config(rec->store, o, program, map_rows, s);
     if (s->next && !o->quiet)
         fprintf(stderr,
                 "pipeprobe exec: NVTX_INJECTION64_PATH is held by %s; both it and pipeprobe get the calls\n",
@@ -253,7 +256,7 @@ static int run_program(const struct options *o, char *const *program)
         pp_status st = exec_record_end(&rec, code, launch.signalled ? "interrupted" : "finished", &err);
         if (st != PP_OK)
             pp_cli_fail(&pp_cmd_exec, &err);
-        if (!o->quiet && !pp_store_lost(rec.store))
+        if (!o->quiet && !pp_recording_lost(rec.recording))
             say_totals(&rec, program[0]);
         if (!o->quiet && st == PP_OK && rec.totals.spans)
             say_verdict(&rec);

@@ -1,11 +1,10 @@
-/* tui/cli/exec/exec_record.h: the recording of a foreign program: a session that its processes join -> drain
- * -> store (one SQLite file), the map they read their phases from, and what they say about themselves at the
- * end. */
+/* tui/cli/exec/exec_record.h: what is exec's own of a recording (collectors/record/recording.h): the
+ * processes of a foreign program join its session, read their phases from a map in it, and say at their end
+ * what they lost. */
 #ifndef PP_TUI_CLI_EXEC_EXEC_RECORD_H
 #define PP_TUI_CLI_EXEC_EXEC_RECORD_H
 
-#include "collectors/record/drain.h"
-#include "collectors/store/writer.h"
+#include "collectors/record/recording.h"
 
 /* What was recorded, for the closing words. */
 struct exec_totals {
@@ -15,23 +14,22 @@ struct exec_totals {
 };
 
 struct exec_record {
-    char path[4096], rings[4120];
-    struct pp_session *session;
-    struct pp_store *store;
-    struct pp_drain *drain;
+    char path[4096];
+    struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
 };
 
-/* Creates the file, the session "PATH.rings" with map_text (may be empty) beside the rings, and starts the
- * drain. */
-pp_status exec_record_begin(struct exec_record *r, int force, size_t ring_spans, const char *map_text,
-                            struct pp_err *err);
+/* Makes the file and, beside it, the session "PATH.rings" for ring_spans spans a thread, with map_text (may
+ * be empty) in it. The name is output, or one of our own choice. On failure nothing is left. */
+pp_status exec_record_create(struct exec_record *r, const char *output, int force, size_t ring_spans,
+                             const char *map_text, struct pp_err *err);
+/* Starts the drain: the program may begin. */
+pp_status exec_record_start(struct exec_record *r, const char *command_line, struct pp_err *err);
 /* Stops the drain and finishes the file. exit_code is the program's; outcome: "finished" or "interrupted".
  * The file stays readable whatever fails; err says what is missing. */
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err);
 /* The program did not start: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);
-/* Releases whatever is still open. */
 void exec_record_free(struct exec_record *r);
 
 #endif

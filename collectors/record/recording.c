@@ -1,0 +1,174 @@
+#include "collectors/record/recording.h"
+
+#include "collectors/system/environment.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/trace/join.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pp_recording {
+    struct pp_recording_opts opts;
+    char path[PATH_MAX], rings[PATH_MAX];
+    struct pp_session *session; /* NULL: PP_RINGS_NONE */
+    struct pp_store *store;
+    struct pp_drain *drain; /* from start until stop */
+    struct pp_drain_stats drained;
+    int finished; /* everything is in the file: what the rings may still hold is not of this recording */
+};
+
+/* ---- the beginning ---- */
+
+static pp_status open_files(struct pp_recording *r, struct pp_err *err)
+{
+    struct pp_store_opts store = r->opts.store;
+    pp_status st = PP_OK;
+    if (r->opts.rings == PP_RINGS_ADOPTED) { /* first: its spans are to be in no other file */
+        st = pp_session_adopt(r->rings, r->opts.lock_fd, &r->session, err);
+        if (st == PP_OK)
+            store.session_id = pp_session_id(r->session);
+    }
+    if (st == PP_OK)
+        st = pp_store_create(&store, &r->store, err);
+    if (st == PP_OK && r->opts.rings == PP_RINGS_OWN)
+        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings,
+                                                       .ring_spans = r->opts.ring_spans,
+                                                       .resources = r->opts.resources},
+                             &r->session, err);
+    return st;
+}
+
+pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_recording **out,
+                              struct pp_err *err)
+{
+    int adopts = opts->rings == PP_RINGS_ADOPTED;
+    *out = NULL;
+    struct pp_recording *r = calloc(1, sizeof(*r));
+    if (!r) {
+        if (adopts)
+            close(opts->lock_fd);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to record %s", opts->store.path);
+    }
+    r->opts = *opts;
+    r->opts.store.path = r->path;
+    if ((size_t)snprintf(r->path, sizeof(r->path), "%s", opts->store.path) >= sizeof(r->path) ||
+        (size_t)snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path) >= sizeof(r->rings)) {
+        if (adopts)
+            close(opts->lock_fd);
+        free(r);
+        return pp_fail(err, PP_E_USAGE, "the name of the run is too long: %s", opts->store.path);
+    }
+    pp_status st = open_files(r, err);
+    if (st == PP_OK)
+        *out = r;
+    else if (r->store)
+        pp_recording_abandon(r);
+    else
+        pp_recording_free(r);
+    return st;
+}
+
+static void store_start(struct pp_recording *r, const char *command_line)
+{
+    const struct pp_recording_opts *o = &r->opts;
+    uint64_t now = pp_now_ns(), started = o->started_ns                  ? o->started_ns
+                                          : o->rings == PP_RINGS_ADOPTED ? pp_session_created_ns(r->session)
+                                                                         : now;
+    pp_store_meta_text(r->store, "run", "tool", o->tool);
+    pp_store_meta_text(r->store, "run", "version", PP_VERSION);
+    if (command_line)
+        pp_store_meta_text(r->store, "run", "command_line", command_line);
+    pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started, "ns");
+    pp_store_meta_num(r->store, "run", "started_utc_ns",
+                      (double)(pp_clock_of(CLOCK_REALTIME) - (now - started)), "ns");
+}
+
+pp_status pp_recording_start(struct pp_recording *r, const char *command_line, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    store_start(r, command_line);
+    if (r->session)
+        st = pp_environment_store(r->store, r->opts.data_path, err);
+    if (st == PP_OK)
+        st = pp_store_commit(r->store, err);
+    if (st == PP_OK && r->session)
+        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session,
+                                                    .store = r->store,
+                                                    .sample_path = r->opts.sample_path,
+                                                    .sample_ctx = r->opts.sample_ctx},
+                            &r->drain, err);
+    return st;
+}
+
+/* ---- the end ---- */
+
+const struct pp_drain_stats *pp_recording_stop(struct pp_recording *r)
+{
+    pp_drain_stop(r->drain, &r->drained);
+    r->drain = NULL;
+    return &r->drained;
+}
+
+pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint64_t ended_ns,
+                              struct pp_err *err)
+{
+    pp_recording_stop(r);
+    pp_store_meta_num(r->store, "run", "ended_mono_ns", (double)(ended_ns ? ended_ns : pp_now_ns()), "ns");
+    pp_store_meta_text(r->store, "run", "outcome", outcome);
+    pp_status st = pp_store_finish(r->store, err);
+    if (r->drained.first_failure != PP_OK) /* what finish says is a consequence of it */
+        st = pp_fail(err, r->drained.first_failure, "%s", r->drained.err_text);
+    r->finished = st == PP_OK;
+    return st;
+}
+
+int pp_recording_lost(const struct pp_recording *r)
+{
+    return r->store && pp_store_lost(r->store);
+}
+
+void pp_recording_free(struct pp_recording *r)
+{
+    if (!r)
+        return;
+    pp_recording_stop(r);
+    int keep = !r->finished && !pp_recording_lost(r); /* half a run without its file is none */
+    pp_store_close(r->store);
+    pp_session_close(r->session, keep);
+    free(r);
+}
+
+void pp_recording_abandon(struct pp_recording *r)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    char paths[4][PATH_MAX + 16], rings[PATH_MAX];
+    if (!r)
+        return;
+    for (int i = 0; i < 4; i++)
+        snprintf(paths[i], sizeof(paths[i]), "%s%s", r->path, suffixes[i]);
+    memcpy(rings, r->rings, sizeof(rings));
+    r->finished = 1;
+    pp_recording_free(r);
+    for (int i = 0; i < 4; i++)
+        unlink(paths[i]);
+    rmdir(rings); /* one that a session could not be opened in */
+}
+
+struct pp_store *pp_recording_store(struct pp_recording *r)
+{
+    return r->store;
+}
+
+struct pp_session *pp_recording_session(struct pp_recording *r)
+{
+    return r->session;
+}
+
+const char *pp_recording_rings_dir(const struct pp_recording *r)
+{
+    return r->rings;
+}
