@@ -86,8 +86,7 @@ static void note_choice(char *buf, size_t size, const char *what, uint64_t value
         snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
 }
 
-static void say_what_was_chosen(const struct run_opts *o, const struct run_parts *p,
-                                const struct run_record *rec)
+static void note_choices(const struct run_opts *o, const struct run_parts *p, const struct run_record *rec)
 {
     const struct pp_loader_opts *l = &p->loader;
     char text[256], t[32], a[160], b[160], c[160];
@@ -266,127 +265,171 @@ static int list_faults(void)
     return 0;
 }
 
+enum { COULD_NOT_MEASURE = 4 };
+
 /* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
  * a mistyped option. */
 static int could_not_measure(const struct pp_err *err)
 {
     pp_cli_fail(&pp_cmd_run, err);
-    return 4;
+    return COULD_NOT_MEASURE;
 }
 
-static pp_status prove(const struct run_opts *o, int argc, char **argv, const char *recording,
-                       struct pp_err *err)
+static pp_status prove(const struct run_request *asked, const char *recording, struct pp_err *err)
 {
-    return pp_prove(&(struct prove_opts){.argc = argc,
-                                         .argv = argv,
+    return pp_prove(&(struct prove_opts){.argc = asked->argc,
+                                         .argv = asked->argv,
                                          .recording = recording,
-                                         .rounds = o->prove_rounds,
-                                         .keep = o->keep_proof,
-                                         .quiet = o->quiet,
+                                         .rounds = asked->o.prove_rounds,
+                                         .keep = asked->o.keep_proof,
+                                         .quiet = asked->o.quiet,
                                          .interrupted = interrupted},
                     err);
 }
 
-static int run_main(int argc, char **argv)
+/* ---- the command: prepare, run, report ---- */
+
+struct run {
+    struct run_request asked;
+    struct run_parts parts;
+    struct run_record rec;
+    struct run_events events;
+    struct pp_loader_result result;
+    pid_t top; /* of the dashboard; 0: none */
+};
+
+/* -1 to go on, else the exit code: help, a usage error, or what needs no run of this process. */
+static int read_command_line(struct run_request *asked, int argc, char **argv)
 {
-    uint64_t started_ns = pp_now_ns();
-    struct run_opts o = {0};
-    struct pp_opt_set set = {.table = run_opt_table, .fields = &o};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    char *command_line = join_command_line(argc, argv);
-    struct run_parts parts = {0};
-    struct run_record rec = {0};
-    struct run_events events = {0};
-    struct pp_loader_result result = {0};
-    struct pp_err err, end_err;
-    pid_t top = 0;
-    int n_operands = 0, code;
-    pp_status st, run_st, end_st = PP_OK;
+    struct pp_err err = {.code = PP_OK};
+    struct run_opts *o = &asked->o;
+    asked->argc = argc;
+    asked->argv = argv;
+    asked->set = (struct pp_opt_set){.table = run_opt_table, .fields = o};
+    asked->operands = calloc((size_t)argc + 1, sizeof(*asked->operands));
+    asked->command_line = join_command_line(argc, argv);
+    if (!asked->operands || !asked->command_line) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        return pp_cli_fail(&pp_cmd_run, &err);
+    }
+    int code = pp_cli_parse(&pp_cmd_run, &asked->set, argc, argv, asked->operands, &asked->n_operands);
+    if (code >= 0)
+        return code;
+    if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list"))
+        return list_faults();
+    if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK)
+        return pp_cli_fail(&pp_cmd_run, &err);
+    return o->ranks > 1 ? run_ranks(&pp_cmd_run, asked) : -1;
+}
 
-    pp_err_clear(&err);
-    if (!operands || !command_line) {
-        code = pp_cli_fail(&pp_cmd_run, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
-        goto out;
-    }
-    if ((code = pp_cli_parse(&pp_cmd_run, &set, argc, argv, operands, &n_operands)) >= 0)
-        goto out;
-    if (o.inject.n == 1 && !strcmp(o.inject.item[0], "list")) {
-        code = list_faults();
-        goto out;
-    }
-    st = run_opts_check(&o, &set, n_operands, &err);
-    if (st == PP_OK && o.ranks > 1) {
-        code = run_ranks(argc, argv, &o, &set);
-        goto out;
-    }
+/* Everything up to the first sample. */
+static pp_status prepare(struct run *r, struct pp_err *err)
+{
+    const struct run_opts *o = &r->asked.o;
+    pp_status st = PP_OK;
     catch_signals();
-    pp_progress_begin(&events.progress, o.quiet);
-    if (st == PP_OK && o.record)
-        st = run_record_name(&rec, &o, &err);
+    pp_progress_begin(&r->events.progress, o->quiet);
+    if (o->record)
+        st = run_record_name(&r->rec, o, err);
     if (st == PP_OK)
-        st = run_parts_make(&parts, &o, &set, operands[0], &events.progress, interrupted, &err);
-    if (st == PP_OK && o.record)
-        st = run_record_begin(&rec, &o, &set, &parts, o.synthetic ? o.synthetic : operands[0], command_line,
-                              started_ns, &err);
-    if (st != PP_OK) {
-        code = pp_cli_fail(&pp_cmd_run, &err);
-        goto out;
-    }
-    pp_nvtx_start(); /* before the threads that record */
-    say_what_was_chosen(&o, &parts, o.record ? &rec : NULL);
-    if (o.top && run_top_start(rec.path, &top, &err) != PP_OK) {
-        code = pp_cli_fail(&pp_cmd_run, &err);
-        goto out;
-    }
-    if (o.top)
-        pp_progress_begin(&events.progress, 1); /* the screen is the dashboard's */
-
-    events.store = rec.store;
-    events.collective = o.collective;
-    events.quiet = o.quiet;
-    events.max_ns = parts.loader.max_ns;
-    events.max_steps = parts.loader.max_steps;
-    events.has_step = parts.loader.step != PP_STEP_NONE;
-    events.keep_digests = o.digest;
-    events.keep_indexes = o.list_delivered != NULL;
-    events.row_bytes = parts.row_bytes;
-    run_events_connect(&events, &parts.loader.events);
-    parts.loader.session = rec.session;
-    run_st = run_loader(&parts, &rec, &result, &err);
-    pp_progress_clear(&events.progress);
-    if (o.record)
-        end_st = run_record_end(&rec, &result,
-                                run_st != PP_OK ? "failed"
-                                : interrupted() ? "interrupted"
-                                                : "finished",
-                                &end_err);
-    run_top_wait(top);
-
-    code = 0;
-    if (run_st != PP_OK)
-        code = could_not_measure(&err);
-    if (end_st != PP_OK)
-        code = could_not_measure(&end_err);
-    st = o.prove && code == 0 && !interrupted() ? prove(&o, argc, argv, rec.path, &err) : PP_OK;
+        st = run_parts_make(&r->parts, &r->asked, &r->events.progress, interrupted, err);
+    if (st == PP_OK && o->record)
+        st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
     if (st != PP_OK)
+        return st;
+    pp_nvtx_start(); /* before the threads that record */
+    note_choices(o, &r->parts, o->record ? &r->rec : NULL);
+    if (o->top)
+        st = run_top_start(r->rec.path, &r->top, err);
+    if (o->top)
+        pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
+    return st;
+}
+
+static void connect(struct run *r)
+{
+    const struct run_opts *o = &r->asked.o;
+    const struct pp_loader_opts *l = &r->parts.loader;
+    struct run_events *ev = &r->events;
+    if (o->record) {
+        ev->store = pp_recording_store(r->rec.recording);
+        r->parts.loader.session = pp_recording_session(r->rec.recording);
+    }
+    ev->collective = o->collective;
+    ev->quiet = o->quiet;
+    ev->max_ns = l->max_ns;
+    ev->max_steps = l->max_steps;
+    ev->has_step = l->step != PP_STEP_NONE;
+    ev->keep_digests = o->digest;
+    ev->keep_indexes = o->list_delivered != NULL;
+    ev->row_bytes = r->parts.row_bytes;
+    run_events_connect(ev, &r->parts.loader.events);
+}
+
+/* From the first sample to the finished file. Returns the exit code so far, after a message for each failure.
+ */
+static int measure(struct run *r)
+{
+    struct pp_err err, end_err;
+    pp_status ended = PP_OK;
+    pp_err_clear(&err);
+    connect(r);
+    pp_status st = run_loader(&r->parts, &r->rec, &r->result, &err);
+    const char *outcome = st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished";
+    pp_progress_clear(&r->events.progress);
+    if (r->asked.o.record)
+        ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
+    run_top_wait(r->top);
+    if (st != PP_OK)
+        could_not_measure(&err);
+    if (ended != PP_OK)
+        could_not_measure(&end_err);
+    return st != PP_OK || ended != PP_OK ? COULD_NOT_MEASURE : 0;
+}
+
+/* What the user is shown. code: of the run so far; a verdict that cannot be given only counts when all else
+ * went well.
+ */
+static int report(struct run *r, int code)
+{
+    const struct run_opts *o = &r->asked.o;
+    struct pp_err err;
+    int verdict = 0;
+    pp_status st = PP_OK;
+    pp_err_clear(&err);
+    if (o->prove && code == 0 && !interrupted() && prove(&r->asked, r->rec.path, &err) != PP_OK)
         code = could_not_measure(&err);
-    st = o.record && rec.store && pp_store_lost(rec.store)
-             ? PP_OK /* there is nothing to report on, as was said */
-         : o.record ? print_report(&o, rec.path, code ? &(int){0} : &code, &err)
-         : print_unrecorded(&o, &parts, &result) == 0 ? PP_OK
-                                                      : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    if (!o->record)
+        st = print_unrecorded(o, &r->parts, &r->result) == 0
+                 ? PP_OK
+                 : pp_fail(&err, PP_E_IO, "writing to stdout failed");
+    else if (!run_record_lost(&r->rec)) /* else there is nothing to report on, as was said */
+        st = print_report(o, r->rec.path, &verdict, &err);
+    if (code == 0)
+        code = verdict;
     if (interrupted())
         code = 130;
     if (st == PP_OK)
-        st = extras(&o, &parts, &events, &result, &err);
-    if (st != PP_OK)
-        code = could_not_measure(&err);
+        st = extras(o, &r->parts, &r->events, &r->result, &err);
+    return st == PP_OK ? code : could_not_measure(&err);
+}
+
+static int run_main(int argc, char **argv)
+{
+    struct run r = {.asked.started_ns = pp_now_ns()};
+    struct pp_err err;
+    pp_err_clear(&err);
+    int code = read_command_line(&r.asked, argc, argv);
+    if (code >= 0)
+        goto out;
+    code = prepare(&r, &err) == PP_OK ? measure(&r) : -1;
+    code = code < 0 ? pp_cli_fail(&pp_cmd_run, &err) : report(&r, code);
 out:
-    run_record_free(&rec);
-    run_parts_free(&parts);
-    run_events_free(&events);
-    free(command_line);
-    free(operands);
+    run_record_free(&r.rec);
+    run_parts_free(&r.parts);
+    run_events_free(&r.events);
+    free(r.asked.command_line);
+    free(r.asked.operands);
     return code;
 }
 

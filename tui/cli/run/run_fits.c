@@ -8,21 +8,6 @@ static int typed(const struct pp_opt_set *set, const char *name)
     return run_opt_source(set, name) == PP_OPT_GIVEN;
 }
 
-pp_status run_fits_one_another(const struct pp_opt_set *set, struct pp_err *err)
-{
-    static const struct {
-        const char *option, *needs;
-    } rows[] = {{"shuffle-buffer", "stream"},
-                {"shuffle-shards", "stream"},
-                {"prove-rounds", "prove"},
-                {"keep-proof", "prove"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (typed(set, rows[i].option) && !run_opt_given(set, rows[i].needs))
-            return pp_fail(err, PP_E_USAGE, "--%s goes with --%s; give both, or leave it out", rows[i].option,
-                           rows[i].needs);
-    return PP_OK;
-}
-
 enum { IMAGES = 1, TOKENS = 2, SHARDS = 4 };
 
 static unsigned what_is(const struct pp_dataset *d)

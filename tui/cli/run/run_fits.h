@@ -7,9 +7,8 @@
 #include "probe/base/opts.h"
 #include "probe/dataset/dataset.h"
 
-/* Options that need another one, such as --shuffle-buffer without --stream. PP_E_USAGE with a sentence. */
-pp_status run_fits_one_another(const struct pp_opt_set *set, struct pp_err *err);
-/* Options for another kind of data set than this one at path. */
+/* Options for another kind of data set than this one at path: PP_E_USAGE with a sentence. Options that need
+ * another option are run_opts_check's. */
 pp_status run_fits_dataset(const struct pp_opt_set *set, const struct pp_dataset *d, const char *path,
                            struct pp_err *err);
 

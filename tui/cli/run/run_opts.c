@@ -2,7 +2,6 @@
 
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/run/run_fits.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -268,6 +267,22 @@ static pp_status take_step_length(struct run_opts *o, const struct pp_opt_set *s
     return PP_OK;
 }
 
+/* Options that need another one, such as --shuffle-buffer without --stream. */
+static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
+{
+    static const struct {
+        const char *option, *needs;
+    } rows[] = {{"shuffle-buffer", "stream"},
+                {"shuffle-shards", "stream"},
+                {"prove-rounds", "prove"},
+                {"keep-proof", "prove"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (run_opt_source(set, rows[i].option) == PP_OPT_GIVEN && !run_opt_given(set, rows[i].needs))
+            return pp_fail(err, PP_E_USAGE, "--%s goes with --%s; give both, or leave it out", rows[i].option,
+                           rows[i].needs);
+    return PP_OK;
+}
+
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
 {
     pp_status st = take_step_length(o, set, err);
@@ -343,7 +358,7 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(
             err, PP_E_USAGE,
             "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
-    st = run_fits_one_another(set, err);
+    st = check_pairs(set, err);
     if (st == PP_OK)
         st = check_destination("save-state", o->save_state, err);
     return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;

@@ -52,6 +52,18 @@ struct run_opts {
 
 extern const struct pp_opt run_opt_table[];
 
+/* One command line, understood. Its owner frees operands and command_line. */
+struct run_request {
+    struct run_opts o;
+    struct pp_opt_set set; /* of o: where each value came from */
+    int argc;
+    char **argv;           /* argv[0] is "run" */
+    const char **operands; /* argc + 1 entries */
+    int n_operands;
+    char *command_line;  /* "pipeprobe run ..." */
+    uint64_t started_ns; /* of the process, as near as it can tell */
+};
+
 /* Where the value of option name came from. */
 enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name);
 /* Whether the user said something about it (flag, environment or config file). */

@@ -3,7 +3,6 @@
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
-#include "tui/cli/cli.h"
 #include "tui/cli/run/ranks_render.h"
 #include "tui/cli/recording_name.h"
 
@@ -228,12 +227,13 @@ static int sum_of_codes(const struct crew *k)
     return stopped ? 130 : inconclusive ? 3 : 0;
 }
 
-int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_opt_set *set)
+int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
 {
+    const struct run_opts *o = &asked->o;
     struct pp_err err = {0};
     struct crew *k = calloc(1, sizeof(*k));
     int code = 4, reports = 0;
-    pp_status st = k ? check(o, set, &err)
+    pp_status st = k ? check(o, &asked->set, &err)
                      : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %lld ranks", (long long)o->ranks);
     if (st == PP_OK) {
         k->o = o;
@@ -243,12 +243,12 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
         st = prepare(k, &err);
     }
     if (st != PP_OK) {
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = pp_cli_fail(cmd, &err);
         goto out;
     }
     catch_signals();
     for (int r = 0; r < k->n && st == PP_OK && !stopped; r++)
-        st = start(k, r, argc, argv, &err);
+        st = start(k, r, asked->argc, asked->argv, &err);
     if (st != PP_OK || stopped)
         for (int i = 0; i < n_pids; i++)
             kill(pids[i], SIGTERM); /* a signal may have come before the last one was there */
@@ -259,7 +259,7 @@ int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_o
     if (!o->collective)
         unlink(k->meeting); /* of ranks that were all killed */
     if (st != PP_OK) {
-        code = pp_cli_fail(&pp_cmd_run, &err);
+        code = pp_cli_fail(cmd, &err);
         goto out;
     }
     for (int r = 0; r < k->n; r++) {

@@ -3,11 +3,12 @@
 #ifndef PP_TUI_CLI_RUN_RUN_RANKS_H
 #define PP_TUI_CLI_RUN_RUN_RANKS_H
 
+#include "tui/cli/cli.h"
 #include "tui/cli/run/run_opts.h"
 
 /* Starts the ranks, waits for them and prints what their recordings say. Ctrl-C and SIGTERM end them all,
- * with their files whole. Returns the exit code: that of the first rank that failed, 130 when interrupted, 3
- * when one of them could not be judged. */
-int run_ranks(int argc, char **argv, const struct run_opts *o, const struct pp_opt_set *set);
+ * with their files whole. cmd is the one whose errors these are. Returns the exit code: that of the first
+ * rank that failed, 130 when interrupted, 3 when one of them could not be judged. */
+int run_ranks(const struct pp_command *cmd, const struct run_request *asked);
 
 #endif

@@ -1,18 +1,15 @@
 #include "tui/cli/run/run_record.h"
 
-#include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "tui/cli/recording_name.h"
 
-#include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #define RING_SPANS \
     16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain \
@@ -20,10 +17,7 @@
 
 pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
 {
-    pp_status st = pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
-    if (st == PP_OK)
-        snprintf(r->rings, sizeof(r->rings), "%s.rings", r->path);
-    return st;
+    return pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
 }
 
 /* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report
@@ -116,39 +110,16 @@ static void store_warnings(struct pp_store *s, const struct run_parts *p, const 
                                                    .reason = text});
 }
 
-static void store_start(struct run_record *r, const char *command_line, uint64_t started_ns)
+/* What went by before there was a ring. */
+static void put_startup(struct pp_session *session, uint64_t started_ns)
 {
-    uint64_t now = pp_now_ns();
-    struct pp_thread *main_thread = pp_thread_register(r->session, PP_LANE_MAIN, "pp-main");
+    struct pp_thread *main_thread = pp_thread_register(session, PP_LANE_MAIN, "pp-main");
     pp_span_put(main_thread, &(struct pp_span){.start_ns = started_ns,
-                                               .dur_ns = now - started_ns,
+                                               .dur_ns = pp_now_ns() - started_ns,
                                                .phase = PP_PHASE_STARTUP,
                                                .sample = PP_NO_SAMPLE,
                                                .batch = PP_NO_BATCH});
     pp_thread_retire(main_thread);
-    pp_store_meta_text(r->store, "run", "tool", "pipeprobe");
-    pp_store_meta_text(r->store, "run", "version", PP_VERSION);
-    pp_store_meta_text(r->store, "run", "command_line", command_line);
-    pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started_ns, "ns");
-    pp_store_meta_num(r->store, "run", "started_utc_ns",
-                      (double)(pp_clock_of(CLOCK_REALTIME) - (now - started_ns)), "ns");
-}
-
-/* A name of our own choice may be taken by another run of the same second after it was chosen: then the next
- * one is. */
-static pp_status create_store(struct run_record *r, const struct run_opts *o, struct pp_err *err)
-{
-    pp_status st;
-    int tries = PP_RECORDING_NAME_TRIES;
-    do
-        st = pp_store_create(&(struct pp_store_opts){.path = r->path,
-                                                     .force = o->force,
-                                                     .max_rows = o->max_rows,
-                                                     .detail = (enum pp_detail)o->detail,
-                                                     .max_bytes = o->max_bytes},
-                             &r->store, err);
-    while (st == PP_E_EXISTS && !o->output && --tries > 0 && run_record_name(r, o, err) == PP_OK);
-    return st;
 }
 
 static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
@@ -162,54 +133,53 @@ static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
 
 void run_record_follow(struct run_record *r, struct pp_loader *loader)
 {
-    if (!r->drain)
+    if (!r->recording)
         return;
     pthread_mutex_lock(&r->naming);
     r->loader = loader;
     pthread_mutex_unlock(&r->naming);
 }
 
-pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set,
-                           const struct run_parts *parts, const char *data_path, const char *command_line,
-                           uint64_t started_ns, struct pp_err *err)
+pp_status run_record_begin(struct run_record *r, const struct run_request *asked,
+                           const struct run_parts *parts, struct pp_err *err)
 {
+    const struct run_opts *o = &asked->o;
+    const char *data_path = o->synthetic ? o->synthetic : asked->operands[0];
+    struct pp_recording_opts opts = {
+        .store = {.force = o->force,
+                  .max_rows = o->max_rows,
+                  .detail = (enum pp_detail)o->detail,
+                  .max_bytes = o->max_bytes},
+        .ring_spans = RING_SPANS,
+        .resources = 1,
+        .tool = "pipeprobe",
+        .started_ns = asked->started_ns,
+        .data_path = asked->operands[0],
+        .sample_path = sample_path,
+        .sample_ctx = r,
+    };
     pthread_mutex_init(&r->naming, NULL);
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = create_store(r, o, err);
+        st = pp_recording_create_named(o->output, &opts, r->path, sizeof(r->path), &r->recording, err);
     if (st != PP_OK)
         return st;
-    st = pp_session_open(&(struct pp_session_opts){.dir = r->rings, .ring_spans = RING_SPANS, .resources = 1},
-                         &r->session, err);
-    if (st != PP_OK) { /* the run never began: nothing of it stays */
-        pp_store_close(r->store);
-        r->store = NULL;
-        unlink(r->path);
-        rmdir(r->rings);
-        return st;
-    }
-    store_config(r->store, set, parts, data_path);
-    store_warnings(r->store, parts, data_path);
-    st = pp_environment_store(r->store, o->synthetic ? NULL : data_path, err);
-    pp_store_meta_num(r->store, "result", "span_cost_ns", (double)pp_lap_cost_ns(r->session), "ns");
-    store_start(r, command_line, started_ns);
+    struct pp_store *store = pp_recording_store(r->recording);
+    struct pp_session *session = pp_recording_session(r->recording);
+    store_config(store, &asked->set, parts, data_path);
+    store_warnings(store, parts, data_path);
+    pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
+    put_startup(session, asked->started_ns);
+    st = pp_recording_start(r->recording, asked->command_line, err);
     if (st == PP_OK)
-        st = pp_store_commit(r->store, err);
-    if (st == PP_OK)
-        st = pp_drain_start(&(struct pp_drain_opts){.session = r->session,
-                                                    .store = r->store,
-                                                    .sample_path = sample_path,
-                                                    .sample_ctx = r},
-                            &r->drain, err);
-    if (st == PP_OK)
-        st = pp_gpu_start(&(struct pp_gpu_opts){.store = r->store,
+        st = pp_gpu_start(&(struct pp_gpu_opts){.store = store,
                                                 .device = parts->device,
                                                 .activity = o->gpu_activity},
                           &r->gpu, err);
     return st;
 }
 
-static void store_result(struct pp_store *s, const struct pp_loader_result *res, const char *outcome)
+static void store_result(struct pp_store *s, const struct pp_loader_result *res)
 {
     const struct {
         const char *key, *unit;
@@ -251,8 +221,6 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res,
                                                    .share_full = q->share_full});
     }
     pp_store_meta_text(s, "result", "ended_by", res->ended_by);
-    pp_store_meta_num(s, "run", "ended_mono_ns", (double)pp_now_ns(), "ns");
-    pp_store_meta_text(s, "run", "outcome", outcome);
 }
 
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
@@ -260,21 +228,18 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
 {
     pp_gpu_stop(r->gpu);
     r->gpu = NULL;
-    pp_drain_stop(r->drain, &r->drained);
-    r->drain = NULL;
-    store_result(r->store, result, outcome);
-    pp_status st = pp_store_finish(r->store, err);
-    if (r->drained.first_failure != PP_OK)
-        return pp_fail(err, r->drained.first_failure, "%s", r->drained.err_text);
-    return st;
+    pp_recording_stop(r->recording);
+    store_result(pp_recording_store(r->recording), result);
+    return pp_recording_finish(r->recording, outcome, 0, err);
+}
+
+int run_record_lost(const struct run_record *r)
+{
+    return pp_recording_lost(r->recording);
 }
 
 void run_record_free(struct run_record *r)
 {
     pp_gpu_stop(r->gpu);
-    if (r->drain)
-        pp_drain_stop(r->drain, &r->drained);
-    int lost = r->store && pp_store_lost(r->store); /* half a run without its file is none */
-    pp_store_close(r->store);
-    pp_session_close(r->session, !lost); /* rings that still hold spans stay beside the file for recovery */
+    pp_recording_free(r->recording);
 }

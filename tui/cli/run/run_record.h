@@ -1,24 +1,20 @@
-/* tui/cli/run/run_record.h: the recording of a run: session (rings) -> drain -> store (one SQLite file), and
- * what is written about the run. */
+/* tui/cli/run/run_record.h: what is `run`'s own of a recording (collectors/record/recording.h): its name, the
+ * configuration, the GPU, the loader's totals. */
 #ifndef PP_TUI_CLI_RUN_RUN_RECORD_H
 #define PP_TUI_CLI_RUN_RUN_RECORD_H
 
-#include "collectors/record/drain.h"
 #include "collectors/gpu/gpu.h"
-#include "collectors/store/writer.h"
+#include "collectors/record/recording.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_setup.h"
 
 #include <pthread.h>
 
 struct run_record {
-    char path[4096], rings[4120];
-    struct pp_session *session;
-    struct pp_store *store;
-    struct pp_drain *drain;
-    struct pp_gpu *gpu; /* NULL: no GPU to look at */
-    struct pp_drain_stats drained;
-    pthread_mutex_t naming; /* guards loader: the drain asks it for names while it lives */
+    char path[4096];
+    struct pp_recording *recording; /* NULL: off, or not made */
+    struct pp_gpu *gpu;             /* NULL: no GPU to look at */
+    pthread_mutex_t naming;         /* guards loader: the drain asks it for names while it lives */
     struct pp_loader *loader;
 };
 
@@ -27,9 +23,8 @@ struct run_record {
 pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err);
 /* Creates the file, starts the drain and writes down the configuration, the environment and the start-up
  * phase. */
-pp_status run_record_begin(struct run_record *r, const struct run_opts *o, const struct pp_opt_set *set,
-                           const struct run_parts *parts, const char *data_path, const char *command_line,
-                           uint64_t started_ns, struct pp_err *err);
+pp_status run_record_begin(struct run_record *r, const struct run_request *asked,
+                           const struct run_parts *parts, struct pp_err *err);
 /* The loader that knows the samples' names, from its creation until just before its end (NULL). Nothing
  * without a recording. */
 void run_record_follow(struct run_record *r, struct pp_loader *loader);
@@ -37,7 +32,8 @@ void run_record_follow(struct run_record *r, struct pp_loader *loader);
  * what is missing. */
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
                          struct pp_err *err);
-/* Releases whatever is still open. */
+/* 1: the file was taken away while it was recorded; there is nothing to report on. */
+int run_record_lost(const struct run_record *r);
 void run_record_free(struct run_record *r);
 
 #endif

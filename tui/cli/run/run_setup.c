@@ -317,10 +317,11 @@ static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struc
                               &p->collective, err);
 }
 
-pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const struct pp_opt_set *set,
-                         const char *path, struct pp_progress *progress, int (*interrupted)(void),
-                         struct pp_err *err)
+pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, struct pp_progress *progress,
+                         int (*interrupted)(void), struct pp_err *err)
 {
+    const struct run_opts *o = &asked->o;
+    const char *path = asked->operands[0];
     struct opening opening = {progress, interrupted};
     pp_status st = make_transform(p, o, err);
     if (st == PP_OK && o->inject.n)
@@ -344,7 +345,7 @@ pp_status run_parts_make(struct run_parts *p, const struct run_opts *o, const st
         if (p->delivered)
             return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds tokens; leave it out", path);
     }
-    st = run_fits_dataset(set, p->dataset, path ? path : "the synthetic set", err);
+    st = run_fits_dataset(&asked->set, p->dataset, path ? path : "the synthetic set", err);
     if (st == PP_OK)
         st = make_order(p, o, err);
     if (st == PP_OK)

@@ -30,9 +30,8 @@ struct run_parts {
 
 /* interrupted: asked by the progress callback; non-zero stops the opening. parts is to be passed to
  * run_parts_free in any case. */
-pp_status run_parts_make(struct run_parts *parts, const struct run_opts *o, const struct pp_opt_set *set,
-                         const char *path, struct pp_progress *progress, int (*interrupted)(void),
-                         struct pp_err *err);
+pp_status run_parts_make(struct run_parts *parts, const struct run_request *asked,
+                         struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err);
 void run_parts_free(struct run_parts *parts);
 
 #endif
