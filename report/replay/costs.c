@@ -5,6 +5,243 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_SAMPLES 1000000
+enum { RESOURCES = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY };
+
+/* Wall time that was neither on a CPU nor waiting for one; without accounting, all of it. */
+static double blocked_of(const struct pp_span *s)
+{
+    if ((s->flags & RESOURCES) != RESOURCES)
+        return (double)s->dur_ns;
+    double rest = (double)s->dur_ns - (double)s->cpu_ns - (double)s->run_delay_ns;
+    return rest > 0 ? rest : 0;
+}
+
+static double cpu_of(const struct pp_span *s)
+{
+    return (s->flags & PP_SPAN_HAS_CPU) ? (double)s->cpu_ns : 0;
+}
+
+static double delay_of(const struct pp_span *s)
+{
+    return (s->flags & PP_SPAN_HAS_DELAY) ? (double)s->run_delay_ns : 0;
+}
+
+/* When what it slept for had come, and waking up began. */
+static uint64_t answered_ns(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns -
+           ((s->flags & PP_SPAN_HAS_DELAY) && s->run_delay_ns < s->dur_ns ? s->run_delay_ns : 0);
+}
+
+/* More than it computed: its run-queue delay is one of waking up. */
+static int slept(const struct pp_span *s)
+{
+    return blocked_of(s) > cpu_of(s);
+}
+
+static void add_wake(struct pp_wakes *w, const struct pp_span *s)
+{
+    w->ns += delay_of(s);
+    w->n++;
+}
+
+/* A wait this short is a hand-over without sleep, or as good as one. */
+#define SLEEP_NS 50000
+
+static void add_wait(struct pp_costs_pass *p, struct pp_wakes *w, const struct pp_span *s)
+{
+    if (s->dur_ns < SLEEP_NS || !slept(s))
+        return;
+    add_wake(w, s);
+    add_wake(&p->sleeps, s);
+}
+
+/* The sample in this worker's hand, when it is whole, goes to the others. */
+static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
+{
+    struct pp_costs *c = p->c;
+    if (!w->busy || !w->hand.done || c->n == MOST_SAMPLES) {
+        w->busy = 0;
+        return;
+    }
+    w->busy = 0;
+    if (c->n == c->room) {
+        size_t room = c->room ? 2 * c->room : 4096;
+        struct pp_cost_sample *grown = realloc(c->samples, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        c->samples = grown;
+        c->room = room;
+    }
+    c->samples[c->n++] = w->hand;
+}
+
+static void add_read(struct pp_costs_pass *p, struct pp_costs_worker *w, const struct pp_span *s)
+{
+    if (!(s->flags & PP_SPAN_RETRY)) {
+        finish_sample(p, w);
+        w->busy = 1;
+        w->hand = (struct pp_cost_sample){.sample = s->sample,
+                                          .read_start_ns = s->start_ns,
+                                          .batch = s->batch,
+                                          .worker = w->thread,
+                                          .epoch = s->epoch};
+    }
+    w->hand.read_end_ns = answered_ns(s);
+    if (slept(s)) {
+        w->hand.read_wake += (float)delay_of(s);
+        add_wake(&p->sleeps, s);
+    }
+    w->hand.read_blocked += (float)blocked_of(s);
+    w->hand.read_cpu += (float)cpu_of(s);
+    w->hand.bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
+    w->hand.hit_known = (s->flags & PP_SPAN_HAS_CACHE) != 0;
+    w->hand.hit = w->hand.hit_known && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
+}
+
+static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, const struct pp_span *s)
+{
+    struct pp_costs *c = p->c;
+    double blocked = blocked_of(s), cpu = cpu_of(s);
+    if (s->phase == PP_PHASE_COLLATE) {
+        c->collate_cpu_ns += cpu;
+        c->collate_blocked_ns += blocked;
+        p->collates++;
+    }
+    if (s->phase == PP_PHASE_READ)
+        add_read(p, w, s);
+    if (s->phase == PP_PHASE_RETRY)
+        w->hand.retry_blocked += (float)blocked;
+    if (s->phase == PP_PHASE_DECODE) {
+        w->hand.decode_cpu += (float)cpu;
+        w->hand.decode_blocked += (float)blocked;
+        c->decode_busy_ns += (double)s->dur_ns - blocked;
+    }
+    if (s->phase == PP_PHASE_TRANSFORM) {
+        w->hand.transform_cpu += (float)cpu;
+        w->hand.transform_blocked += (float)blocked;
+        w->hand.done = !(s->flags & PP_SPAN_ERROR);
+    }
+    if (s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) {
+        c->work_wall_ns += (double)s->dur_ns;
+        c->work_blocked_ns += blocked;
+        c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
+    }
+    p->all_ns += cpu + delay_of(s);
+    if ((s->phase == PP_PHASE_READ && !slept(s)) || s->phase == PP_PHASE_DECODE ||
+        s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
+        c->cpu_ns += cpu;
+        c->delay_ns += delay_of(s);
+    }
+}
+
+static void keep_step(struct pp_costs_pass *p, double ns)
+{
+    if (p->n_steps == p->step_room) {
+        size_t room = p->step_room ? 2 * p->step_room : 1024;
+        float *grown = realloc(p->step_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        p->step_ns = grown;
+        p->step_room = room;
+    }
+    p->step_ns[p->n_steps++] = (float)ns;
+}
+
+static void keep_others(struct pp_costs_pass *p, double ns)
+{
+    struct pp_costs *c = p->c;
+    if (c->n_others == p->others_room) {
+        size_t room = p->others_room ? 2 * p->others_room : 1024;
+        float *grown = realloc(c->others_ns, room * sizeof(*grown));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        c->others_ns = grown;
+        p->others_room = room;
+    }
+    c->others_ns[c->n_others++] = (float)ns;
+}
+
+static void keep_stretch(struct pp_costs_pass *p, struct pp_stretches *k, uint64_t start_ns, uint64_t end_ns)
+{
+    if (k->n == k->room) {
+        size_t room = k->room ? 2 * k->room : 1024;
+        void *grown = realloc(k->at, room * sizeof(*k->at));
+        if (!grown) {
+            p->no_memory = 1;
+            return;
+        }
+        k->at = grown;
+        k->room = room;
+    }
+    k->at[k->n].start_ns = start_ns;
+    k->at[k->n++].end_ns = end_ns < start_ns ? start_ns : end_ns;
+}
+
+static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
+{
+    struct pp_costs *c = p->c;
+    p->all_ns += cpu_of(s) + delay_of(s);
+    if (s->phase == PP_PHASE_DATA_WAIT)
+        add_wait(p, &p->trainer_waits, s);
+    if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
+        add_wait(p, &p->copy_waits, s);
+    if (s->phase == PP_PHASE_H2D) {
+        c->copy_cpu_ns += cpu_of(s);
+        c->copy_blocked_ns += blocked_of(s);
+        p->copy_delay_ns += delay_of(s);
+        p->copies++;
+        if (slept(s))
+            add_wake(&p->sleeps, s);
+        keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s),
+                     answered_ns(s)); /* on the link: behind the staging, until the lane was woken */
+    } else if (s->phase == PP_PHASE_STEP) {
+        c->step_cpu_ns += cpu_of(s);
+        c->step_blocked_ns += blocked_of(s);
+        c->step_stretch_ns += delay_of(s);
+        if (slept(s))
+            add_wake(&p->sleeps, s);
+        keep_step(p, (double)s->dur_ns);
+        p->steps++;
+    } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
+        p->sync_delay_ns += delay_of(s);
+        keep_stretch(p, &p->sync, s->start_ns, answered_ns(s));
+    }
+}
+
+int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    size_t at = 0;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    if (at == p->n_threads)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || (s->flags & PP_SPAN_UNFINISHED))
+            continue;
+        if (s->phase == PP_PHASE_COUNTER) {
+            if (pp_counter_is(&p->others, p->source, s))
+                keep_others(p, (double)s->bytes);
+            continue;
+        }
+        if (p->threads[at].lane == PP_LANE_WORKER)
+            add_worker_span(p, &p->workers[at], s);
+        else
+            add_other_span(p, s);
+    }
+    return p->no_memory;
+}
+
+/* ---- the pass ---- */
+
 static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
 {
     if (c->streaming)
@@ -59,7 +296,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     struct pp_costs *c = p->c;
     pp_status st = pp_costs_facts(source, c, err);
     for (size_t i = 0; i < p->n_threads; i++)
-        pp_costs_finish_sample(p, &p->workers[i]);
+        finish_sample(p, &p->workers[i]);
     if (p->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
     if (st == PP_OK) {

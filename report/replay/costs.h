@@ -93,15 +93,15 @@ struct pp_costs {
     double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */
     struct pp_base_rate *base; /* PP_BASE_RATES of them; NULL: each is replayed again */
     int glance;                /* the source's: intervals are not asked for */
-    struct pp_outage *outages; /* times from window_start_ns on in which storage answered nobody, taken out of
-                                  the samples' read_blocked (outages.h) */
+    struct pp_outage *outages; /* times from window_start_ns on in which no read completes, taken out of the
+                                  samples' read_blocked (storage.h) */
     size_t n_outages;
     uint64_t window_start_ns;
     struct pp_storage storage;
     struct pp_slow_worker {
         uint32_t worker;  /* thread id */
         double more_ns;   /* blocked for every sample, beyond what the others are */
-    } slow[PP_SLOW_MOST]; /* the slowest first (slow_workers.h) */
+    } slow[PP_SLOW_MOST]; /* the slowest first (storage.h) */
     size_t n_slow;
     uint64_t dataset_samples;
     uint64_t

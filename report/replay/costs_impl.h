@@ -1,5 +1,5 @@
-/* report/replay/costs_impl.h: what the rooms of report/replay/costs.h share: spans (costs_spans.c), what the
- * file says beside them (costs_facts.c), and what follows from both (costs_sum.c). */
+/* report/replay/costs_impl.h: the pass of report/replay/costs.h, which gathers spans (costs.c), and what
+ * makes means of them with the configuration and the counters of the file (costs_means.c). */
 #ifndef PP_REPORT_REPLAY_COSTS_IMPL_H
 #define PP_REPORT_REPLAY_COSTS_IMPL_H
 
@@ -41,9 +41,6 @@ struct pp_costs_pass {
     size_t others_room;
     int no_memory;
 };
-
-/* The sample in this worker's hand, when it is whole, goes to the others. */
-void pp_costs_finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w);
 
 /* Counters and configuration: CPUs of others, quota, faults, how the loader was set up. */
 pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, struct pp_err *err);

@@ -1,22 +1,83 @@
-#include "report/replay/replay_impl.h"
+#include "report/replay/replay.h"
 
 #include "probe/base/err.h"
+#include "report/replay/agents.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static int line_init(struct pp_line *q, size_t room)
+/* One replay is three parts: the workers with storage and slots, the copy lane, and the trainer. Each leaves
+ * for the next what that waits for: finished batches in `ready`, batches on the device in `arrived`, free
+ * slots and device buffers. No part calls another. */
+
+struct worker {
+    int stage; /* of the sample at hand; 0: none */
+    size_t slot, sample;
+    uint64_t epoch;
+    int starts_again; /* for this epoch, before the sample at hand */
+    double parked_at; /* since when it waits for a slot */
+};
+
+/* Of a batch in flight, until it has been copied. */
+struct slot {
+    uint64_t batch, epoch;
+    uint64_t samples, claimed, unfinished;
+};
+
+/* Who waits, or what is ready, in order of coming. There is room for all there are. */
+struct line {
+    size_t *at;
+    size_t room, head, n;
+};
+
+struct sim {
+    const struct pp_replay_setup *s;
+    const struct pp_replay_sample *samples;
+    size_t n;
+    uint64_t batches;
+
+    struct pp_agents agents; /* the workers, then the copy lane, then the trainer */
+    struct worker *workers;
+    int copy, trainer;
+    struct line parked;    /* workers for whom there is no slot */
+    struct line lock_line; /* workers who wait for the lock */
+    int locked;
+
+    struct slot *slots;
+    struct line free_slots, ready;
+    size_t n_slots;
+    size_t *finished; /* in order: slot + 1, by batch % n_slots, of those that wait for an earlier batch */
+    size_t open;      /* slot + 1 of the batch that is being claimed; 0: none */
+    uint64_t next_open, next_sample, next_ready;
+    uint64_t epoch, epoch_left; /* samples of it that are in no batch yet */
+    double last_opened;         /* when there were no more batches to begin */
+    double storage_free;        /* when the link has moved what was asked of it so far */
+    double read_waited;         /* of all reads, for the answer */
+
+    int copy_stage;
+    size_t copied; /* the slot under way */
+    double copy_idle_since, copy_link_done;
+    int buffers_used;
+    struct line arrived; /* batches on the device, waiting for their step: how many samples each has */
+
+    int trainer_stage;
+    uint64_t stepped, stepping,
+        half_samples; /* batches; samples of the one under way, and of those of the second half */
+    double wait_since, waited, half_time, half_waited, slot_waited;
+};
+
+static int line_init(struct line *q, size_t room)
 {
-    *q = (struct pp_line){.at = calloc(room, sizeof(*q->at)), .room = room};
+    *q = (struct line){.at = calloc(room, sizeof(*q->at)), .room = room};
     return q->at != NULL;
 }
 
-void pp_line_join(struct pp_line *q, size_t item)
+static void line_join(struct line *q, size_t item)
 {
     q->at[(q->head + q->n++) % q->room] = item;
 }
 
-size_t pp_line_leave(struct pp_line *q)
+static size_t line_leave(struct line *q)
 {
     size_t item = q->at[q->head];
     q->head = (q->head + 1) % q->room;
@@ -24,22 +85,331 @@ size_t pp_line_leave(struct pp_line *q)
     return item;
 }
 
-static void end_of(struct pp_sim *m, int who)
+/* ---- workers: samples through storage, CPUs and the lock into batches, and batches in their order ---- */
+
+/* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
+enum {
+    W_NO_SAMPLE,
+    W_START_AGAIN,
+    W_READ_LATENCY,
+    W_READ_LINK,
+    W_READ_CPU,
+    W_SERIAL,
+    W_WORK_BLOCKED,
+    W_WORK_CPU,
+    W_COLLATE
+};
+
+static int open_batch(struct sim *m)
 {
-    if (who == m->trainer)
-        pp_replay_step_on(m);
-    else if (who == m->copy)
-        pp_replay_copy_on(m);
-    else
-        pp_replay_work_on(m, who);
+    if (m->next_open == m->batches || !m->free_slots.n)
+        return 0;
+    size_t slot = line_leave(&m->free_slots);
+    uint64_t samples = m->s->batch_size;
+    if (m->s->epoch_samples) {
+        if (!m->epoch_left) {
+            m->epoch++;
+            m->epoch_left = m->s->epoch_samples;
+        }
+        samples = samples < m->epoch_left ? samples : m->epoch_left;
+        m->epoch_left -= samples;
+    }
+    m->slots[slot] = (struct slot){.batch = m->next_open++,
+                                   .epoch = m->epoch,
+                                   .samples = samples,
+                                   .unfinished = samples};
+    m->last_opened = m->agents.now;
+    m->open = slot + 1;
+    return 1;
 }
 
-static pp_status play(struct pp_sim *m, struct pp_err *err)
+/* When storage takes a request that is made now: behind the outage that now lies in. */
+static double storage_begins(const struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    double now = m->agents.now;
+    if (!s->n_outages)
+        return now;
+    double at = fmod(now, s->outage_period_ns);
+    size_t low = 0, high = s->n_outages; /* the first that ends after `at` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->outages[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->n_outages && s->outages[low].start <= at ? now + s->outages[low].end - at : now;
+}
+
+/* When the link that all reads share has done this one: its own part of the link's time, behind what was
+ * asked before. */
+static double link_done(struct sim *m, const struct pp_replay_sample *x)
+{
+    double bytes_per_s = m->s->storage_bytes_per_s, reads_per_s = m->s->storage_reads_per_s;
+    double ns = (bytes_per_s > 0 ? x->bytes / bytes_per_s * 1e9 : 0) +
+                (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
+    if (!(ns > 0) || !x->bytes)
+        return m->agents.now;
+    return m->storage_free = fmax(m->storage_free, m->agents.now) + ns;
+}
+
+static int sleep_until(struct sim *m, int w, double until)
+{
+    if (until <= m->agents.now)
+        return 0;
+    pp_agents_sleep(&m->agents, w, until);
+    return 1;
+}
+
+static int run_for(struct sim *m, int w, double cpu_ns)
+{
+    if (!(cpu_ns > 0))
+        return 0;
+    pp_agents_run(&m->agents, w, cpu_ns);
+    return 1;
+}
+
+/* One worker at a time: the others wait in line. */
+static int begin_serial(struct sim *m, int w, double cpu_ns)
+{
+    if (!(cpu_ns > 0))
+        return 0;
+    if (m->locked)
+        line_join(&m->lock_line, (size_t)w);
+    else
+        pp_agents_run(&m->agents, w, cpu_ns);
+    m->locked = 1;
+    return 1;
+}
+
+static int wait_for_answer(struct sim *m, int w, const struct pp_replay_sample *x)
+{
+    double slow = (size_t)w < m->s->n_slow ? m->s->slow_ns[w] : 0, until = m->agents.now + x->read_blocked;
+    if (x->bytes)
+        until += storage_begins(m) - m->agents.now + slow;
+    m->read_waited += until - m->agents.now;
+    return sleep_until(m, w, until);
+}
+
+/* Begins the stage that the worker stands in. 0: it takes no time. */
+static int begin_stage(struct sim *m, int w)
+{
+    const struct worker *a = &m->workers[w];
+    const struct pp_replay_sample *x = &m->samples[a->sample];
+    double now = m->agents.now;
+    switch (a->stage) {
+    case W_START_AGAIN: return sleep_until(m, w, now + (a->starts_again ? m->s->restart_ns : 0));
+    case W_READ_LATENCY: return wait_for_answer(m, w, x);
+    case W_READ_LINK: return sleep_until(m, w, link_done(m, x));
+    case W_READ_CPU: return run_for(m, w, x->read_cpu);
+    case W_SERIAL: return begin_serial(m, w, x->serial_cpu);
+    case W_WORK_BLOCKED: return sleep_until(m, w, now + x->work_blocked);
+    case W_WORK_CPU: return run_for(m, w, x->work_cpu);
+    default: return run_for(m, w, m->s->collate_cpu_ns);
+    }
+}
+
+static int claim(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (!m->open && !open_batch(m))
+        return 0;
+    struct slot *b = &m->slots[m->open - 1];
+    a->slot = m->open - 1;
+    a->sample = m->next_sample++ % m->n;
+    a->stage = W_START_AGAIN;
+    a->starts_again = a->epoch != b->epoch;
+    a->epoch = b->epoch;
+    if (++b->claimed == b->samples)
+        m->open = 0;
+    return 1;
+}
+
+static void finish_batch(struct sim *m, size_t slot)
+{
+    if (!m->s->in_order) {
+        line_join(&m->ready, slot);
+        return;
+    }
+    size_t *next;
+    m->finished[m->slots[slot].batch % m->n_slots] =
+        slot + 1; /* slots come free in order, so batches in flight are a window of n_slots numbers */
+    while (*(next = &m->finished[m->next_ready % m->n_slots])) {
+        line_join(&m->ready, *next - 1);
+        *next = 0;
+        m->next_ready++;
+    }
+}
+
+static void release_lock(struct sim *m)
+{
+    m->locked = m->lock_line.n > 0;
+    if (m->locked) {
+        int next = (int)line_leave(&m->lock_line);
+        pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
+    }
+}
+
+static void end_stage(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (a->stage == W_SERIAL && m->samples[a->sample].serial_cpu > 0)
+        release_lock(m);
+    if (a->stage == W_COLLATE)
+        finish_batch(m, a->slot);
+    a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
+    if (a->stage == W_COLLATE && --m->slots[a->slot].unfinished > 0)
+        a->stage = W_NO_SAMPLE;
+}
+
+/* On to the next stage that takes time, of this sample or of the next, or to waiting for a slot. */
+static void take_stages(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    for (;;) {
+        if (a->stage == W_NO_SAMPLE && !claim(m, w)) {
+            a->parked_at = m->agents.now;
+            line_join(&m->parked, (size_t)w);
+            return;
+        }
+        if (begin_stage(m, w))
+            return;
+        end_stage(m, w);
+    }
+}
+
+static int try_work(struct sim *m)
+{
+    if (!m->parked.n || (!m->open && !open_batch(m)))
+        return 0;
+    int w = (int)line_leave(&m->parked);
+    m->slot_waited += m->agents.now - m->workers[w].parked_at;
+    take_stages(m, w);
+    return 1;
+}
+
+static void work_on(struct sim *m, int worker)
+{
+    end_stage(m, worker);
+    take_stages(m, worker);
+}
+
+/* ---- copy lane and trainer: finished batches over the link into device buffers, and a step on each ---- */
+
+enum { C_IDLE, C_WAKE, C_CPU, C_LINK, C_LINK_WAKE, C_DONE };
+enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_DONE };
+
+/* Staged on the CPU first, then on the link. */
+static void begin_copy_stage(struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    double now = m->agents.now;
+    switch (m->copy_stage) {
+    case C_WAKE:
+        pp_agents_sleep(&m->agents, m->copy, now > m->copy_idle_since ? now + s->copy_wake_ns : now);
+        break;
+    case C_CPU: pp_agents_run(&m->agents, m->copy, s->copy_cpu_ns); break;
+    case C_LINK: pp_agents_sleep(&m->agents, m->copy, m->copy_link_done = now + s->copy_ns); break;
+    default: pp_agents_sleep(&m->agents, m->copy, now + s->copy_link_wake_ns); break;
+    }
+}
+
+static int try_copy(struct sim *m)
+{
+    if (m->copy_stage != C_IDLE || m->buffers_used == m->s->copy_buffers || !m->ready.n)
+        return 0;
+    m->copied = line_leave(&m->ready);
+    m->buffers_used++;
+    m->copy_stage = C_WAKE;
+    begin_copy_stage(m);
+    return 1;
+}
+
+static void copy_on(struct sim *m)
+{
+    if (++m->copy_stage < C_DONE) {
+        begin_copy_stage(m);
+        return;
+    }
+    m->copy_stage = C_IDLE;
+    m->copy_idle_since = m->agents.now;
+    line_join(&m->arrived, m->slots[m->copied].samples);
+    line_join(&m->free_slots, m->copied);
+}
+
+/* When the other ranks have done the step too: so long after the meeting before, at which this one began to
+ * wait for its batch. */
+static double ranks_meet(const struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
+}
+
+/* A device sync ends when the copy that is on the link then has ended (one that begins meanwhile is not
+ * waited for), and takes its own time. */
+static void begin_step_stage(struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    double now = m->agents.now;
+    switch (m->trainer_stage) {
+    case T_BLOCKED:
+        pp_agents_sleep(&m->agents, m->trainer,
+                        now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns);
+        break;
+    case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
+    case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->copy_link_done, now) + s->sync_ns); break;
+    default: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
+    }
+}
+
+static int try_step(struct sim *m)
+{
+    if (m->trainer_stage != T_WAITING || !m->arrived.n)
+        return 0;
+    m->stepping = line_leave(&m->arrived);
+    m->waited += m->agents.now - m->wait_since;
+    m->trainer_stage = T_BLOCKED;
+    begin_step_stage(m);
+    return 1;
+}
+
+static void step_on(struct sim *m)
+{
+    m->trainer_stage += m->trainer_stage == T_CPU && !m->s->sync ? 2 : 1;
+    m->trainer_stage += m->trainer_stage == T_COLLECTIVE && !m->s->n_others;
+    if (m->trainer_stage < T_DONE) {
+        begin_step_stage(m);
+        return;
+    }
+    m->trainer_stage = T_WAITING;
+    m->wait_since = m->agents.now;
+    m->buffers_used--;
+    m->half_samples += m->stepped >= m->batches / 2 ? m->stepping : 0;
+    if (++m->stepped == m->batches / 2) {
+        m->half_time = m->agents.now;
+        m->half_waited = m->waited;
+    }
+}
+
+/* ---- the whole run ---- */
+
+static void end_of(struct sim *m, int who)
+{
+    if (who == m->trainer)
+        step_on(m);
+    else if (who == m->copy)
+        copy_on(m);
+    else
+        work_on(m, who);
+}
+
+static pp_status play(struct sim *m, struct pp_err *err)
 {
     for (size_t w = 0; w < (size_t)m->s->workers; w++)
-        pp_line_join(&m->parked, w);
+        line_join(&m->parked, w);
     while (m->stepped < m->batches) {
-        while (pp_replay_try_step(m) || pp_replay_try_copy(m) || pp_replay_try_work(m)) {
+        while (try_step(m) || try_copy(m) || try_work(m)) {
         }
         int who = pp_agents_next(&m->agents);
         if (who < 0)
@@ -50,13 +420,13 @@ static pp_status play(struct pp_sim *m, struct pp_err *err)
     return PP_OK;
 }
 
-static struct pp_replay_result result_of(struct pp_sim *m)
+static struct pp_replay_result result_of(struct sim *m)
 {
     const struct pp_replay_setup *s = m->s;
     const struct pp_agents *a = &m->agents;
     double span = a->now - m->half_time;
     while (m->parked.n)
-        m->slot_waited += fmax(m->last_opened - m->workers[pp_line_leave(&m->parked)].parked_at, 0);
+        m->slot_waited += fmax(m->last_opened - m->workers[line_leave(&m->parked)].parked_at, 0);
     return (struct pp_replay_result){
         .samples_per_s = span > 0 ? (double)m->half_samples * 1e9 / span : INFINITY,
         .data_wait_share = span > 0 ? (m->waited - m->half_waited) / span : 0,
@@ -68,7 +438,7 @@ static struct pp_replay_result result_of(struct pp_sim *m)
     };
 }
 
-static int sim_init(struct pp_sim *m)
+static int sim_init(struct sim *m)
 {
     const struct pp_replay_setup *s = m->s;
     struct pp_cpus cpus = {.ours = s->cpus,
@@ -88,11 +458,11 @@ static int sim_init(struct pp_sim *m)
                 line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers) &&
                 m->workers && m->slots && m->finished;
     for (size_t i = 0; there && i < m->n_slots; i++)
-        pp_line_join(&m->free_slots, i);
+        line_join(&m->free_slots, i);
     return there;
 }
 
-static void sim_free(struct pp_sim *m)
+static void sim_free(struct sim *m)
 {
     pp_agents_free(&m->agents);
     free(m->workers);
@@ -118,7 +488,7 @@ static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batch
 pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
                     uint64_t batches, struct pp_replay_result *out, struct pp_err *err)
 {
-    struct pp_sim m = {.s = setup, .samples = samples, .n = n, .batches = batches};
+    struct sim m = {.s = setup, .samples = samples, .n = n, .batches = batches};
     pp_status st = check(setup, n, batches, err);
     if (st != PP_OK)
         return st;

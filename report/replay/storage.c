@@ -1,8 +1,6 @@
 #include "report/replay/storage.h"
 
 #include "probe/base/err.h"
-#include "report/replay/outages.h"
-#include "report/replay/quota.h"
 #include "report/stats/spearman.h"
 
 #include <math.h>
@@ -172,6 +170,275 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
     sort_by_end(c, order);
 }
 
+/* ---- a quota: so many reads a second and no more, whatever their bytes and whichever worker asks ----
+ *
+ * A throttled volume, a metadata server. More reads at a time wait longer there, and no more of them come
+ * back; slow reads without a quota come back the more often the more are asked for. One recording shows which
+ * it is only by the times of its reads: answered one after another, or let go in slices. */
+
+static float median_of(float *v, size_t n)
+{
+    qsort(v, n, sizeof(*v), by_float);
+    return n ? v[n / 2] : 0;
+}
+
+/* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the
+ * storage `gap`. */
+static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sample *before, double gap)
+{
+    return gap +
+           (before->read_end_ns > r->read_start_ns ? (double)(before->read_end_ns - r->read_start_ns) : 0);
+}
+
+/* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed
+ * pace: how long a read is blocked then says how many were before it. Reads that are slow by themselves take
+ * their time whoever else reads; they, too, may end at a fixed pace, when what paces them is the CPU that
+ * decodes them. So both are tried on every read: it is a line if that explains the times blocked twice as
+ * well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
+static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+{
+    size_t n = 0;
+    for (size_t i = 1; i < c->n; i++)
+        if (order[i]->read_start_ns < order[i - 1]->read_end_ns && order[i]->worker != order[i - 1]->worker)
+            v[n++] = (float)(order[i]->read_end_ns - order[i - 1]->read_end_ns);
+    if (n < 20 || n < 0.3 * (double)c->n)
+        return 0; /* hardly any read waited for another */
+    double gap = median_of(v, n), usual, off_usual;
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = order[i]->read_blocked;
+    usual = median_of(v, c->n);
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = fabsf((float)(order[i]->read_blocked - usual));
+    off_usual = median_of(v, c->n);
+    v[0] = 0;
+    for (size_t i = 1; i < c->n; i++)
+        v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
+    double off_line = median_of(v, c->n);
+    return gap > 0 && off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
+}
+
+#define TOGETHER_NS 5e6 /* ends of reads that were let go together */
+#define MOSTLY 0.7      /* of the workers' time is spent in reads: nothing else paces them */
+enum { FEWEST_SLICES = 10 };
+
+/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of 100 ms). Reads that had to wait
+ * end with others, whenever they began, and the slices are as long as each other. The most of the reads do:
+ * where only some are held up, now and then, it is an outage. */
+static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+{
+    double blocked = 0, starts_off = 0, ends_off = 0, let_go = NAN;
+    size_t slices = 0, together = 0;
+    for (size_t i = 0; i < c->n; i++)
+        blocked += c->samples[i].read_blocked;
+    for (size_t from = 0, to; from < c->n; from = to) {
+        for (to = from + 1;
+             to < c->n && (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS; to++) {
+        }
+        size_t held = 0;
+        const struct pp_cost_sample *first = NULL;
+        for (size_t i = from; i < to; i++) {
+            if (order[i]->read_blocked < 2 * TOGETHER_NS)
+                continue; /* let go at once */
+            first = first ? first : order[i];
+            starts_off += fabs((double)order[i]->read_start_ns - (double)first->read_start_ns);
+            ends_off += (double)(order[i]->read_end_ns - first->read_end_ns);
+            held++;
+        }
+        if (held < 2)
+            continue;
+        if (!isnan(let_go))
+            v[slices++] = (float)((double)first->read_end_ns - let_go);
+        let_go = (double)first->read_end_ns;
+        together += held;
+    }
+    if (slices < FEWEST_SLICES || together < c->n / 2 || starts_off < 4 * ends_off ||
+        blocked < MOSTLY * c->workers * c->window_ns)
+        return 0;
+    double slice = median_of(v, slices);
+    for (size_t i = 0; i < slices; i++)
+        v[i] = fabsf(v[i] - (float)slice);
+    return median_of(v, slices) < 0.1 * slice ? c->samples_per_s : 0;
+}
+
+/* Reads a second; 0: no quota is seen. v: room for c->n. */
+static double quota_reads_per_s(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+{
+    double paced = at_a_pace(c, order, v);
+    return paced > 0 ? paced : in_slices(c, order, v);
+}
+
+/* ---- outages: times in which no read completes: a failover, a throttle, a metadata server that restarts
+ * ----
+ *
+ * In the recording they look like slow samples, as many as there were workers to wait. Replayed as slow
+ * samples they would come the more often the more samples are read, and hold up one worker at a time; but
+ * what stopped was time, not a sample. So they are taken out of the samples and given to the replay as times
+ * in which no read begins. */
+
+/* Slow: beyond five times the median, and 5 ms. Together: ended within 5 ms of another worker's. */
+#define OUTAGE_TIMES 5
+#define OUTAGE_NS 5e6
+/* More slow reads come together than alone. */
+#define OUTAGE_SHARE 0.5
+
+static double slow_read_ns(double median)
+{
+    return fmax(OUTAGE_TIMES * median, OUTAGE_NS);
+}
+
+/* The part of the slow reads that come together; 0: too few to tell. median: of the time blocked in reads. */
+static double outages_share(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
+{
+    double limit = slow_read_ns(median);
+    size_t slow = 0, together = 0;
+    const struct pp_cost_sample *last = NULL;
+    int last_counted = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pp_cost_sample *x = order[i];
+        if (x->read_blocked < limit)
+            continue;
+        int pair = last && last->worker != x->worker &&
+                   (double)(x->read_end_ns - last->read_end_ns) < OUTAGE_NS;
+        slow++;
+        together += (size_t)pair + (size_t)(pair && !last_counted);
+        last_counted = pair;
+        last = x;
+    }
+    return slow >= 4 && c->workers > 1 ? (double)together / (double)slow : 0;
+}
+
+/* From the first of these reads to the end of the first to end, less the time that a read takes anyway: the
+ * latest beginning and the earliest end that they leave. */
+static struct pp_outage outage_of(const struct pp_costs *c, const struct pp_cost_sample **slow, size_t n,
+                                  double median)
+{
+    uint64_t start = slow[0]->read_start_ns;
+    for (size_t i = 1; i < n; i++)
+        start = slow[i]->read_start_ns < start ? slow[i]->read_start_ns : start;
+    double end = (double)(slow[0]->read_end_ns - c->window_start_ns) - median;
+    return (struct pp_outage){fmax((double)start - (double)c->window_start_ns, 0), end};
+}
+
+/* Of a read's time blocked, what lay in the outage is not its own. */
+static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct pp_cost_sample **slow,
+                     size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pp_cost_sample *x = &c->samples[slow[i] - c->samples];
+        double start = (double)x->read_start_ns - (double)c->window_start_ns;
+        x->read_blocked = fmaxf(x->read_blocked - (float)(o->end - fmax(start, o->start)), 0);
+    }
+}
+
+static void keep_outage(struct pp_costs *c, const struct pp_cost_sample **slow, size_t n, double median)
+{
+    struct pp_outage o = outage_of(c, slow, n, median);
+    if (o.end > o.start && (!c->n_outages || o.start >= c->outages[c->n_outages - 1].end)) {
+        take_out(c, &o, slow, n);
+        c->outages[c->n_outages++] = o;
+    }
+}
+
+/* Where that part is large, moves the outages from the samples' read_blocked into c->outages. */
+static pp_status take_outages(struct pp_costs *c, const struct pp_cost_sample **order, double median,
+                              struct pp_err *err)
+{
+    double limit = slow_read_ns(median);
+    size_t n = 0, slow = 0;
+    if (outages_share(c, order, median) < OUTAGE_SHARE)
+        return PP_OK;
+    for (size_t i = 0; i < c->n; i++)
+        slow += order[i]->read_blocked >= limit;
+    const struct pp_cost_sample **group = malloc(slow * sizeof(*group));
+    c->outages = calloc(slow, sizeof(*c->outages));
+    if (!group || !c->outages) {
+        free(group);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu slow reads", slow);
+    }
+    for (size_t i = 0; i < c->n; i++) { /* reads that an outage held up end together, behind it */
+        if (order[i]->read_blocked < limit)
+            continue;
+        if (n && (double)(order[i]->read_end_ns - group[n - 1]->read_end_ns) >= OUTAGE_NS) {
+            keep_outage(c, group, n, median);
+            n = 0;
+        }
+        group[n++] = order[i];
+    }
+    if (n)
+        keep_outage(c, group, n, median);
+    free(group);
+    return PP_OK;
+}
+
+/* ---- slow workers: those that wait longer than the others for every sample, whatever it is ----
+ *
+ * A process in a bad place, a mount of its own. What they take more is theirs and not the samples': replayed
+ * with the samples, it would be shared by all workers, and two slow samples of a batch would be made side by
+ * side by two workers, which are made one after the other by the slow one. */
+
+/* Slow: its median time blocked in reads is twice that of the median worker, and 1 ms more. */
+#define SLOW_WORKER_TIMES 2
+#define SLOW_WORKER_NS 1e6
+enum { FEWEST_READS = 3 };
+
+struct read {
+    uint32_t worker;
+    float blocked;
+};
+
+static int by_worker(const void *a, const void *b)
+{
+    const struct read *x = a, *y = b;
+    return x->worker != y->worker ? (x->worker > y->worker) - (x->worker < y->worker)
+                                  : (x->blocked > y->blocked) - (x->blocked < y->blocked);
+}
+
+static int by_blocked(const void *a, const void *b)
+{
+    const struct read *x = a, *y = b;
+    return (x->blocked > y->blocked) - (x->blocked < y->blocked);
+}
+
+/* Sorted reads into one of each worker, the median one, at the front. */
+static size_t medians(struct read *r, size_t n)
+{
+    size_t workers = 0;
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && r[to].worker == r[from].worker; to++) {
+        }
+        if (to - from >= FEWEST_READS)
+            r[workers++] = r[from + (to - from) / 2];
+    }
+    return workers;
+}
+
+pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
+{
+    struct read *r = malloc((c->n + 1) * sizeof(*r));
+    c->n_slow = 0;
+    if (!r)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the reads of %zu samples", c->n);
+    for (size_t i = 0; i < c->n; i++)
+        r[i] = (struct read){c->samples[i].worker, c->samples[i].read_blocked};
+    qsort(r, c->n, sizeof(*r), by_worker);
+    size_t n = medians(r, c->n);
+    qsort(r, n, sizeof(*r), by_blocked);
+    double usual = n ? r[(n - 1) / 2].blocked : 0;
+    for (size_t i = n; i-- > (n + 1) / 2 && c->n_slow < PP_SLOW_MOST;)
+        if (r[i].blocked >= fmax(SLOW_WORKER_TIMES * usual, usual + SLOW_WORKER_NS))
+            c->slow[c->n_slow++] = (struct pp_slow_worker){r[i].worker, r[i].blocked - usual};
+    free(r);
+    return PP_OK;
+}
+
+double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker)
+{
+    for (size_t i = 0; i < c->n_slow; i++)
+        if (c->slow[i].worker == worker)
+            return c->slow[i].more_ns;
+    return 0;
+}
+
 /* ---- putting it together ---- */
 
 static int same_sizes(const struct pp_costs *c)
@@ -195,7 +462,7 @@ static void read_limits(struct pp_costs *c, const struct pp_cost_sample **order,
         c->bandwidth = overlapping;
     else if (proportional >= PP_SERIAL)
         c->bandwidth = alone, c->storage.serial = proportional;
-    else if ((reads_per_s = pp_quota_reads_per_s(c, order, v)) > 0 && same_sizes(c))
+    else if ((reads_per_s = quota_reads_per_s(c, order, v)) > 0 && same_sizes(c))
         c->bandwidth = c->samples[0].bytes * reads_per_s;
     else if (reads_per_s > 0)
         c->reads_per_s = reads_per_s;
@@ -219,10 +486,10 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         qsort(v, c->n, sizeof(*v), by_float);
         double median = at(v, c->n, 0.5);
         out->tail = at(v, c->n, 0.99) / fmax(median, 1e5);
-        out->burst = pp_outages_share(c, order, median);
+        out->burst = outages_share(c, order, median);
         out->shard_skew = shard_of(c, v);
         read_limits(c, order, v);
-        st = pp_outages_take(c, order, median, err);
+        st = take_outages(c, order, median, err);
     }
     out->known = st == PP_OK;
     free(order);

@@ -1,7 +1,7 @@
 /* report/replay/storage.h: what kind of storage the reads of a recording came from: slow by themselves,
- * queueing on a link they share, in part of the data alone, standing still at times, or another from some
- * moment on. The replay needs to know, because the same time blocked does not come again in the same way with
- * other knobs.
+ * queueing on a link they share, limited to so many reads a second, in part of the data alone, behind a slow
+ * worker, standing still at times, or another from some moment on. The replay needs to know, because the same
+ * time blocked does not come again in the same way with other knobs.
  */
 #ifndef PP_REPORT_REPLAY_STORAGE_H
 #define PP_REPORT_REPLAY_STORAGE_H
@@ -14,8 +14,14 @@
 #define PP_DRIFT 1.5
 
 /* Fills c->storage; sets c->bandwidth when the reads share a link, c->reads_per_s when so many and no more
- * are answered; moves outages out of the samples (outages.h); of a run that changed, keeps what came after.
- * Done once: what is known already is left alone. PP_E_NO_MEMORY. */
+ * are answered; moves outages out of the samples into c->outages; of a run that changed, keeps what came
+ * after. Done once: a second call changes nothing. PP_E_NO_MEMORY. */
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err);
+
+/* Fills c->slow, the slowest first, of at most half of the workers; what was there is replaced. After
+ * pp_storage_read. PP_E_NO_MEMORY. */
+pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err);
+/* Time blocked in ns that this worker adds to every sample; 0: it is not slow. worker: thread id. */
+double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker);
 
 #endif

@@ -1,5 +1,5 @@
-/* report/replay/whatif_impl.h: one replay of recorded costs with knobs, shared by what calibrates
- * (capacity.c) and what predicts (whatif.c). */
+/* report/replay/whatif_impl.h: one replay of recorded costs with knobs (whatif_replay.c), for the calibration
+ * and the predictions (whatif.c). */
 #ifndef PP_REPORT_REPLAY_WHATIF_IMPL_H
 #define PP_REPORT_REPLAY_WHATIF_IMPL_H
 

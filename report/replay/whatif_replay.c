@@ -1,9 +1,9 @@
-/* From costs and knobs to what is replayed. */
+/* One replay of recorded costs under knobs: the costs and set-up that the knobs make of the recorded ones. */
 #include "report/replay/whatif_impl.h"
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "report/replay/slow_workers.h"
+#include "report/replay/storage.h"
 
 #include <math.h>
 #include <stdlib.h>
