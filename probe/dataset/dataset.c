@@ -1,5 +1,4 @@
-/* What all back ends share: telling the kind by what lies at the path, warnings, the sample buffer, and the
- * way to the table. */
+/* The opener, which tells the kind by what lies at the path, and the way to the table. */
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/dataset/dataset_ops.h"
@@ -8,14 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MAX_WARNINGS = 256 };
 
 const char *pp_dataset_kind_name(enum pp_dataset_kind kind)
 {
@@ -26,57 +22,6 @@ const char *pp_dataset_kind_name(enum pp_dataset_kind kind)
         [PP_DATASET_SYNTHETIC] = "synthetic",
     };
     return (unsigned)kind < PP_DATASET_KIND_COUNT ? names[kind] : "unknown";
-}
-
-/* ---- warnings ---- */
-
-/* One slot is kept for the sentence that counts those that found no room. */
-static int append_warning(struct pp_warnings *w, char *text)
-{
-    if (!w->text)
-        w->text = calloc(MAX_WARNINGS, sizeof(*w->text));
-    if (!text || !w->text || w->n >= MAX_WARNINGS - 1) {
-        free(text);
-        w->dropped++;
-        return -1;
-    }
-    w->text[w->n++] = text;
-    return 0;
-}
-
-void pp_warn(struct pp_warnings *w, const char *fmt, ...)
-{
-    char *text;
-    va_list ap;
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
-    va_end(ap);
-    append_warning(w, text);
-}
-
-void pp_warnings_move(struct pp_warnings *to, struct pp_warnings *from)
-{
-    for (size_t i = 0; i < from->n; i++)
-        append_warning(to, from->text[i]);
-    to->dropped += from->dropped;
-    from->n = 0;
-    pp_warnings_free(from);
-}
-
-void pp_warnings_free(struct pp_warnings *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        free(w->text[i]);
-    free(w->text);
-    *w = (struct pp_warnings){0};
-}
-
-static void count_dropped(struct pp_warnings *w)
-{
-    char *text;
-    if (w->dropped > 0 && w->text && asprintf(&text, "and %zu more like these", w->dropped) >= 0)
-        w->text[w->n++] = text;
 }
 
 /* ---- open ---- */
@@ -155,7 +100,7 @@ pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset 
     pp_status st = opts->synthetic ? pp_synthetic_open(opts, out, err) : open_path(opts, out, err);
     if (st == PP_OK) {
         pp_err_clear(err);
-        count_dropped(&(*out)->warnings);
+        pp_warnings_end(&(*out)->warnings);
     }
     return st;
 }
@@ -217,27 +162,6 @@ int pp_dataset_sequential(const struct pp_dataset *d)
 }
 
 /* ---- samples ---- */
-
-pp_status pp_sample_reserve(struct pp_sample *s, size_t n, struct pp_err *err)
-{
-    if (n > s->cap) {
-        size_t cap = s->cap > SIZE_MAX / 2 || s->cap * 2 < n ? n : s->cap * 2;
-        uint8_t *buf = realloc(s->buf, cap);
-        if (!buf)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for a sample of %zu bytes", n);
-        s->buf = buf;
-        s->cap = cap;
-        s->grown++;
-    }
-    s->data = s->buf;
-    return PP_OK;
-}
-
-void pp_sample_free(struct pp_sample *s)
-{
-    free(s->buf);
-    *s = (struct pp_sample){0};
-}
 
 pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
 {

@@ -9,11 +9,7 @@
 #define PP_DATASET_DATASET_H
 
 #include "probe/base/content.h"
-
-#include <pipeprobe/status.h>
-
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/dataset/sample.h"
 
 enum pp_dataset_kind {
     PP_DATASET_FOLDER,
@@ -68,24 +64,6 @@ void pp_dataset_describe(const struct pp_dataset *d, char *buf, size_t size);
 const char *pp_dataset_warning(const struct pp_dataset *d, size_t i);
 uint64_t pp_dataset_footprint(
     const struct pp_dataset *d); /* bytes of memory held, mappings of files not counted */
-
-/* One sample's bytes. The buffer belongs to the reader (one per worker) and is reused and grown
- * geometrically: zero-initialise, then hand the same struct to every call; free with pp_sample_free. data may
- * instead point into a mapping (tokens): then it is borrowed until the dataset closes. */
-struct pp_sample {
-    const uint8_t *data;
-    size_t size;
-    int64_t label;  /* class index, value of .cls, or -1 */
-    uint64_t index; /* dataset index; in streaming mode the running number in stream order before shuffling */
-    /* how the bytes came; feeds the read span */
-    int cache_known;
-    size_t cache_hit_bytes;
-    /* owned buffer */
-    uint8_t *buf;
-    size_t cap;
-    uint64_t grown; /* times buf was reallocated (allocations are counted) */
-};
-void pp_sample_free(struct pp_sample *s);
 
 /* PP_E_TRANSIENT for failures that may pass (EIO, ESTALE): the caller retries.
  * PP_E_CORRUPT/_ACCESS/_NOT_FOUND/_EMPTY else. */

@@ -7,18 +7,7 @@
 #define PP_DATASET_DATASET_OPS_H
 
 #include "probe/dataset/dataset.h"
-
-/* Sentences about defects that did not stop the open. */
-struct pp_warnings {
-    char **text;
-    size_t n, dropped; /* dropped: beyond the limit, counted in the last sentence */
-};
-
-/* Best effort: without memory the sentence is only counted. */
-void pp_warn(struct pp_warnings *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void pp_warnings_move(struct pp_warnings *to,
-                      struct pp_warnings *from); /* appends; from is empty afterwards */
-void pp_warnings_free(struct pp_warnings *w);
+#include "probe/dataset/warnings.h"
 
 struct pp_dataset_ops {
     enum pp_dataset_kind kind;
@@ -38,9 +27,6 @@ struct pp_dataset {
     uint64_t len, classes;
     struct pp_warnings warnings;
 };
-
-/* Makes room for n bytes in the sample's own buffer (counted in grown) and points data at it. */
-pp_status pp_sample_reserve(struct pp_sample *s, size_t n, struct pp_err *err);
 
 /* Openers. On failure *out is NULL and nothing is left behind. */
 struct pp_listing;
