@@ -1,5 +1,5 @@
-/* report/model/model.h: ONE report model, computed once from the stored run; renderers (text, json, later md
- * and html) compute nothing.
+/* report/model/model.h: ONE report model, computed once from the stored run; renderers (text, md, html, json,
+ * csv) compute nothing. report/model/fields.h describes each member that is shown.
  *
  * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch
  * boundaries and start-up are kept and shown apart. Each quantity that could not be measured is NAN (double)
@@ -206,7 +206,48 @@ struct pp_report_curve {
     size_t n_points;
 };
 
-struct pp_report_gpu; /* report/gpu/gpu.h */
+/* What the GPU did in the window (report/gpu/gpu.h). */
+
+/* X(symbol, key in documents, name) */
+/* clang-format off */
+#define PP_GPU_IDLE_MAP(X)                                  \
+    X(DATA, "waiting_for_data", "waiting for data")         \
+    X(COPY, "copy_not_overlapped", "copy not overlapped")   \
+    X(SYNC, "synchronisation", "synchronisation")           \
+    X(LAUNCH, "launch_gap", "launch gap")                   \
+    X(OTHER, "not_attributed", "not attributed")
+/* clang-format on */
+
+enum pp_gpu_idle {
+#define PP_GPU_IDLE_ENUM(sym, key, name) PP_GPU_IDLE_##sym,
+    PP_GPU_IDLE_MAP(PP_GPU_IDLE_ENUM)
+#undef PP_GPU_IDLE_ENUM
+        PP_GPU_IDLES
+};
+
+struct pp_report_gpu {
+    const char *name;                /* of the device; NULL: unknown */
+    const char *activity;            /* where the records came from, or "not recorded: ..." */
+    const char *not_measured;        /* NULL: measured; else why not, and all that follows is NAN or 0 */
+    double busy_share;               /* of the window: a kernel ran */
+    double idle_share[PP_GPU_IDLES]; /* of the window */
+    uint64_t kernels, copies, copied_bytes; /* that began in the window; kernels: the trainer's */
+    double copy_bytes_per_s;                /* while copying */
+    double overlap_share;                   /* of the time spent copying, a kernel ran too */
+    double overlap_gain;   /* of throughput, had all copies run under kernels as far as they fit; an upper
+                              bound, for other limits may come first */
+    double pageable_share; /* of the bytes copied came from pageable memory */
+    double blocking_share; /* of the copies, calls that return when the copy is done */
+    double syncs_per_step; /* context and stream synchronisations by the threads that launch */
+    double kernel_ns;      /* mean time of the trainer's kernels, per step */
+    double clock_error_ns; /* of the rows' times against spans */
+    /* NVML's readings in the window, about one a second; known or not whatever CUPTI did */
+    const char *counters_missing; /* NULL: read; else why not, and the following are NAN. What a device does
+                                     not tell (MIG) is NAN as well */
+    double utilization_share;     /* mean of what nvidia-smi shows: a kernel was running */
+    double memory_used_bytes;     /* most */
+    double pcie_rx_bytes_per_s, pcie_tx_bytes_per_s; /* mean; rx: to the GPU */
+};
 
 struct pp_report {
     const char *path;

@@ -1,19 +1,46 @@
 /* CSV in long form, one number or text per row: section,item,field,value. docs/REPORT.md describes it; fields
- * and values are those of the JSON document. Quoting is RFC 4180's. A text that a spreadsheet would take for
- * a formula gets an apostrophe before it: file names are not ours. */
+ * and values are those of the JSON document, from the same table. Quoting is RFC 4180's. A text that a
+ * spreadsheet would take for a formula gets an apostrophe before it: file names are not ours. */
 #include "report/render/render.h"
 
 #include "probe/base/json.h"
-#include "report/gpu/gpu.h"
+#include "report/model/fields.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+/* Which part of the document is a section, in the order of the file, and how one row of it is called: {key}
+ * is the row's field of that key, which then is no row of the file itself; {#} is the row's number. A
+ * separator before an empty field is left out. */
+static const struct csv_section {
+    const char *name, *path, *item;
+} sections[] = {
+    {"run", "", NULL},
+    {"window", "window", NULL},
+    {"verdict", "verdict", NULL},
+    {"fixes", "verdict.fixes", "{knob}={to}"},
+    {"ruled_out", "verdict.ruled_out", ""},
+    {"evidence", "verdict.evidence", "{name}"},
+    {"findings", "findings", "{kind}"},
+    {"proof", "proof", "{kind}/{change}={value}"},
+    {"phases", "phases", "{lane}/{phase}"},
+    {"workers", "workers", "{name}"},
+    {"queues", "queues", "{name}"},
+    {"errors", "errors", "{kind}/{action}"},
+    {"losses", "losses", NULL},
+    {"losses", "losses.items", "{what}"},
+    {"overhead", "overhead", NULL},
+    {"gpu", "gpu", NULL},
+    {"slices", "series.slices", "{#}"},
+    {"environment", "environment", NULL},
+    {"config", "config", NULL},
+    {"config_notes", "config_notes", NULL},
+};
 
 struct csv {
     FILE *out;
-    const char *section, *item;
-    char made[80]; /* an item put together */
+    const struct csv_section *section;
+    const struct pp_report *report;
 };
 
 static void put_quoted(FILE *out, const char *text)
@@ -30,292 +57,127 @@ static void put_quoted(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void put_field(const struct csv *c, const char *field)
-{
-    fprintf(c->out, "%s,", c->section);
-    put_quoted(c->out, c->item);
-    fprintf(c->out, ",%s,", field);
-}
-
 /* What is not known is an empty value. */
-static void num(const struct csv *c, const char *field, double value)
+static void put_row(const struct csv *c, const char *item, const char *field, const struct pp_value *v)
 {
     struct pp_json j;
-    put_field(c, field);
+    fprintf(c->out, "%s,", c->section->name);
+    put_quoted(c->out, item);
+    fprintf(c->out, ",%s,", field);
     pp_json_begin(&j, c->out, 0);
-    if (isfinite(value))
-        pp_json_num(&j, value);
+    switch (v->kind) {
+    case PP_VALUE_NULL: break;
+    case PP_VALUE_TEXT: put_quoted(c->out, v->text); break;
+    case PP_VALUE_NUMBER:
+        if (isfinite(v->number))
+            pp_json_num(&j, v->number);
+        break;
+    case PP_VALUE_UINT: pp_json_uint(&j, v->uint); break;
+    case PP_VALUE_INT: pp_json_int(&j, v->integer); break;
+    case PP_VALUE_BOOL: pp_json_bool(&j, v->integer); break;
+    }
     fputs("\r\n", c->out);
 }
 
-static void whole(const struct csv *c, const char *field, uint64_t value)
+/* The name of a row: into buf, or the one text that it is. */
+static const char *item_of(const struct csv *c, const struct pp_field *fields, const char *row, size_t i,
+                           char *buf, size_t size)
 {
-    put_field(c, field);
-    fprintf(c->out, "%llu\r\n", (unsigned long long)value);
-}
-
-static void text(const struct csv *c, const char *field, const char *value)
-{
-    put_field(c, field);
-    put_quoted(c->out, value);
-    fputs("\r\n", c->out);
-}
-
-static void put_run(struct csv *c, const struct pp_report *r)
-{
-    c->section = "run";
-    c->item = "";
-    text(c, "schema", "pipeprobe.report/1");
-    text(c, "file", r->path);
-    text(c, "outcome", r->outcome);
-    num(c, "samples_per_s", r->samples_per_s);
-    num(c, "batches_per_s", r->batches_per_s);
-    num(c, "bytes_per_s", r->bytes_per_s);
-    num(c, "data_wait_share", r->data_wait_share);
-    num(c, "collective_share", r->collective_share);
-    num(c, "step_mean_ns", r->step_mean_ns);
-    num(c, "cache_hit_share", r->cache_hit_share);
-    num(c, "duration_s", r->duration_s);
-    num(c, "startup_s", r->startup_s);
-    num(c, "first_batch_s", r->first_batch_s);
-    whole(c, "samples", r->samples);
-    whole(c, "batches", r->batches);
-    whole(c, "epochs", r->epochs);
-    whole(c, "error_count", r->errors);
-    whole(c, "retry_count", r->retries);
-    whole(c, "span_count", r->spans);
-    c->section = "window";
-    num(c, "duration_s", r->window_s);
-    num(c, "boundary_s", r->boundary_s);
-    whole(c, "samples", r->window_samples);
-    whole(c, "batches", r->window_batches);
-}
-
-static void put_verdict(struct csv *c, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    c->section = "verdict";
-    c->item = "";
-    text(c, "l0", v->l0);
-    text(c, "l1", v->l1);
-    text(c, "l2", v->l2);
-    text(c, "level", v->level);
-    num(c, "confidence", v->confidence);
-    text(c, "sentence", v->sentence);
-    text(c, "reason", v->reason);
-    text(c, "next_step", v->next_step);
-    num(c, "headroom_samples_per_s", r->headroom_samples_per_s);
-    num(c, "headroom_gain", r->headroom_gain);
-    num(c, "replay_error", v->replay_error);
-    text(c, "why_no_fixes", v->why_no_fixes);
-    c->section = "fixes";
-    c->item = c->made;
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        snprintf(c->made, sizeof(c->made), "%s=%s", f->knob, f->to);
-        num(c, "gain", f->gain);
-        num(c, "low", f->low);
-        num(c, "high", f->high);
-        num(c, "samples_per_s", f->samples_per_s);
-        text(c, "text", f->text);
+    const char *form = c->section->item;
+    char key[32], separator[2] = "";
+    size_t n = 0;
+    buf[0] = '\0';
+    while (*form) {
+        if (*form != '{') {
+            separator[0] = *form++;
+            continue;
+        }
+        size_t length = strcspn(++form, "}");
+        snprintf(key, sizeof(key), "%.*s", (int)length, form);
+        form += length + 1;
+        if (strcmp(key, "#") == 0) {
+            snprintf(buf, size, "%zu", i);
+            return buf;
+        }
+        struct pp_value v = pp_field_value(pp_fields_key(fields, key), row, c->report);
+        if (!*form && n == 0)
+            return v.text;
+        const char *text = v.text ? v.text : "?";
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", *text ? separator : "", text);
+        if (n >= size)
+            n = size - 1;
     }
-    c->section = "ruled_out";
-    c->item = "";
-    for (size_t i = 0; i < v->n_ruled_out; i++)
-        text(c, "text", v->ruled_out[i]);
-    c->section = "evidence";
-    for (size_t i = 0; i < v->evidences; i++) {
-        c->item = v->evidence[i].name;
-        text(c, "value", v->evidence[i].value);
-        text(c, "threshold", v->evidence[i].threshold);
-        num(c, "supports", v->evidence[i].supports);
+    return buf;
+}
+
+static int in_item(const struct csv *c, const char *key)
+{
+    const char *at = c->section->item ? strstr(c->section->item, key) : NULL;
+    return at && at[-1] == '{' && at[strlen(key)] == '}';
+}
+
+static void put_map(const struct csv *c, const char *item, const struct pp_field *f, const void *in)
+{
+    const char *row;
+    size_t n = pp_field_rows(f, in, c->report, &row);
+    for (; n-- > 0; row += f->stride) {
+        struct pp_value key = pp_field_value(&f->fields[0], row, c->report),
+                        v = pp_field_value(&f->fields[1], row, c->report);
+        if (v.kind == PP_VALUE_NULL && f->flags & PP_FIELD_SKIP_NULL)
+            continue;
+        put_row(c, item ? item : key.text, item ? key.text : "value", &v);
     }
 }
 
-static void put_phases(struct csv *c, const struct pp_report *r)
+/* The fields of one object or row. What lies deeper and is no section of its own stands under its key. */
+static void put_fields(const struct csv *c, const char *item, const struct pp_field *fields, const void *row)
 {
-    c->section = "phases";
-    c->item = c->made;
-    for (size_t i = 0; i < r->n_phases; i++) {
-        const struct pp_report_phase *p = &r->phases[i];
-        const struct pp_phase_info *info = pp_phase_info(p->phase);
-        snprintf(c->made, sizeof(c->made), "%s/%s", pp_lane_name(p->lane), info ? info->name : "?");
-        whole(c, "count", p->count);
-        whole(c, "total_ns", p->total_ns);
-        num(c, "mean_ns", p->mean_ns);
-        whole(c, "p50_ns", p->p50_ns);
-        whole(c, "p95_ns", p->p95_ns);
-        whole(c, "p99_ns", p->p99_ns);
-        whole(c, "max_ns", p->max_ns);
-        whole(c, "bytes", p->bytes);
-        num(c, "share", p->share);
-        num(c, "cpu_share", p->cpu_share);
-        num(c, "run_delay_share", p->run_delay_share);
-        num(c, "blocked_share", p->blocked_share);
+    for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++) {
+        if (pp_field_is_scalar(f) && !in_item(c, f->key)) {
+            struct pp_value v = pp_field_value(f, row, c->report);
+            put_row(c, item, f->key, &v);
+        } else if (f->type == PP_FIELD_OBJECT && c->section->path[0]) {
+            put_fields(c, f->key, f->fields, pp_field_object(f, row));
+        } else if (f->type == PP_FIELD_MAP && c->section->item) {
+            put_map(c, item, f, row);
+        }
     }
 }
 
-static void put_workers(struct csv *c, const struct pp_report *r)
+static void put_section(struct csv *c)
 {
-    c->section = "workers";
-    for (size_t i = 0; i < r->n_workers; i++) {
-        const struct pp_report_worker *w = &r->workers[i];
-        c->item = w->name;
-        whole(c, "samples", w->samples);
-        num(c, "samples_per_s", w->samples_per_s);
-        whole(c, "errors", w->errors);
-        whole(c, "retries", w->retries);
-        whole(c, "bytes", w->bytes);
-        num(c, "busy_share", w->busy_share);
-        num(c, "wait_share", w->wait_share);
-        num(c, "cpu_share", w->cpu_share);
-        num(c, "run_delay_share", w->run_delay_share);
-    }
-}
-
-static void put_queues(struct csv *c, const struct pp_report *r)
-{
-    c->section = "queues";
-    for (size_t i = 0; i < r->n_queues; i++) {
-        const struct pp_report_queue *q = &r->queues[i];
-        c->item = q->name;
-        whole(c, "capacity", q->capacity);
-        whole(c, "puts", q->puts);
-        whole(c, "gets", q->gets);
-        whole(c, "put_wait_ns", q->put_wait_ns);
-        whole(c, "get_wait_ns", q->get_wait_ns);
-        num(c, "mean_depth", q->mean_depth);
-        num(c, "share_empty", q->share_empty);
-        num(c, "share_full", q->share_full);
-    }
-}
-
-static void put_proofs(struct csv *c, const struct pp_report *r)
-{
-    c->section = "proof";
-    c->item = c->made;
-    for (size_t i = 0; i < r->n_proofs; i++) {
-        const struct pp_report_proof *p = &r->proofs[i];
-        snprintf(c->made, sizeof(c->made), "%s/%s%s%s", p->kind, p->change, p->value[0] ? "=" : "", p->value);
-        num(c, "base_samples_per_s", p->base);
-        num(c, "predicted_samples_per_s", p->predicted);
-        num(c, "predicted_low", p->low);
-        num(c, "predicted_high", p->high);
-        num(c, "measured_samples_per_s", p->measured);
-        num(c, "measured_low", p->measured_low);
-        num(c, "measured_high", p->measured_high);
-        num(c, "prediction_error", p->error);
-        whole(c, "rounds", p->rounds);
-        num(c, "ballast_cpus", p->ballast_cpus);
-        text(c, "recording", p->recording);
-    }
-}
-
-static void put_findings(struct csv *c, const struct pp_report *r)
-{
-    c->section = "findings";
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct pp_report_finding *f = &r->findings[i];
-        c->item = f->kind;
-        text(c, "state", f->state_name);
-        text(c, "sentence", f->sentence);
-        text(c, "next_step", f->next_step);
-        for (size_t k = 0; k < f->numbers; k++)
-            num(c, f->number[k].name, f->number[k].value);
-    }
-}
-
-static void put_rest(struct csv *c, const struct pp_report *r)
-{
-    c->section = "errors";
-    c->item = c->made;
-    for (size_t i = 0; i < r->n_error_kinds; i++) {
-        const struct pp_report_error_kind *e = &r->error_kinds[i];
-        snprintf(c->made, sizeof(c->made), "%s/%s", e->kind, e->action);
-        whole(c, "count", e->count);
-        text(c, "example_path", e->example_path);
-        text(c, "example_reason", e->example_reason);
-    }
-    c->section = "losses";
-    for (size_t i = 0; i < r->n_losses; i++) {
-        c->item = r->losses[i].what;
-        whole(c, "count", r->losses[i].count);
-        text(c, "why", r->losses[i].why);
-    }
-    c->section = "overhead";
-    c->item = "";
-    num(c, "cpu_s", r->overhead_cpu_s);
-    num(c, "share", r->overhead_share);
-}
-
-static void put_gpu(struct csv *c, const struct pp_report_gpu *g)
-{
-    struct pp_gpu_item item[PP_GPU_ITEMS];
-    c->section = g ? "gpu" : "run";
-    c->item = "";
-    if (!g) {
-        text(c, "gpu", NULL);
-        return;
-    }
-    size_t n = pp_gpu_items(g, item);
-    text(c, "name", g->name);
-    text(c, "activity", g->activity);
-    text(c, "not_measured", g->not_measured);
-    text(c, "nvml_not_measured", g->counters_missing);
-    for (size_t i = 0; i < n; i++) {
-        c->item = item[i].part == PP_GPU_IDLE_PART ? "idle" : "";
-        num(c, item[i].key, item[i].value);
-    }
-}
-
-static void put_slices(struct csv *c, const struct pp_report *r)
-{
-    c->section = "slices";
-    c->item = c->made;
-    for (size_t i = 0; i < r->n_slices; i++) {
-        const struct pp_report_slice *s = &r->slices[i];
-        snprintf(c->made, sizeof(c->made), "%zu", i);
-        num(c, "start_s", s->start_s);
-        num(c, "end_s", s->end_s);
-        num(c, "wait_share", s->wait_share);
-        num(c, "sync_share", s->sync_share);
-        num(c, "step_share", s->step_share);
-        num(c, "apart_share", s->apart_share);
-        num(c, "h2d_share", s->h2d_share);
-        num(c, "ready_batches", s->ready_batches);
-        num(c, "device_batches", s->device_batches);
-        num(c, "samples_per_s", s->samples_per_s);
-        whole(c, "errors", s->errors);
-    }
-}
-
-static void put_pairs(struct csv *c, const char *section, const struct pp_report_pair *pairs, size_t n)
-{
-    c->section = section;
-    for (size_t i = 0; i < n; i++) {
-        c->item = pairs[i].key;
-        if (pairs[i].numeric && pairs[i].value)
-            num(c, "value", strtod(pairs[i].value, NULL));
-        else
-            text(c, "value", pairs[i].value);
+    static const struct csv_section run = {"run", "", NULL};
+    static const struct pp_value null_value = {.kind = PP_VALUE_NULL};
+    const void *in = c->report;
+    const struct pp_field *f = pp_fields_find(pp_report_fields, c->section->path, &in);
+    const char *row;
+    char item[256];
+    if (!f) {
+        put_fields(c, "", pp_report_fields, in);
+    } else if (f->type == PP_FIELD_OBJECT) {
+        const void *object = pp_field_object(f, in);
+        if (object) {
+            put_fields(c, "", f->fields, object);
+        } else { /* the run has none */
+            c->section = &run;
+            put_row(c, "", f->key, &null_value);
+        }
+    } else if (f->type == PP_FIELD_MAP) {
+        put_map(c, NULL, f, in);
+    } else {
+        size_t n = pp_field_rows(f, in, c->report, &row);
+        for (size_t i = 0; i < n; i++, row += f->stride)
+            put_fields(c, item_of(c, f->fields, row, i, item, sizeof(item)), f->fields, row);
     }
 }
 
 int pp_render_csv(const struct pp_report *r, FILE *out)
 {
-    struct csv c = {.out = out};
+    struct csv c = {.out = out, .report = r};
     fputs("section,item,field,value\r\n", out);
-    put_run(&c, r);
-    put_verdict(&c, r);
-    put_findings(&c, r);
-    put_proofs(&c, r);
-    put_phases(&c, r);
-    put_workers(&c, r);
-    put_queues(&c, r);
-    put_rest(&c, r);
-    put_gpu(&c, r->gpu);
-    put_slices(&c, r);
-    put_pairs(&c, "environment", r->environment, r->n_environment);
-    put_pairs(&c, "config", r->config, r->n_config);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+        c.section = &sections[i];
+        put_section(&c);
+    }
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

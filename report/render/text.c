@@ -1,8 +1,7 @@
 #include "report/render/render.h"
 
 #include "probe/base/text.h"
-#include "report/gpu/gpu.h"
-#include "probe/base/page.h"
+#include "report/render/sections.h"
 #include "report/source/rows.h"
 
 #include <math.h>
@@ -10,40 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 40, CELLS = 10, MOST_WORKERS = 16, ENDS = 4 };
-
-/* Cells of a row being filled. */
-struct row {
-    char text[CELLS][CELL];
-    const char *cell[CELLS];
-    int n;
-};
-
-static char *next(struct row *r)
-{
-    r->cell[r->n] = r->text[r->n];
-    return r->text[r->n++];
-}
-
-static void add_text(struct row *r, const char *s)
-{
-    snprintf(next(r), CELL, "%s", s ? s : "");
-}
-
-static void add_share(struct row *r, double v)
-{
-    pp_text_percent(next(r), CELL, v);
-}
-
-static void add_time(struct row *r, double ns)
-{
-    pp_text_duration(next(r), CELL, ns);
-}
-
-static void add_count(struct row *r, double n)
-{
-    pp_text_count(next(r), CELL, n);
-}
+enum { CELL = 40, MOST_WORKERS = 16, ENDS = 4 };
 
 /* A sentence put together from parts. */
 struct line {
@@ -197,92 +163,7 @@ static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
     put_line(p, "  ", 2, &l);
 }
 
-/* ---- phases ---- */
-
-/* "read", or "read (reader)" where another lane than usual spends it. */
-static void add_phase_name(struct row *row, const struct pp_report_phase *ph)
-{
-    const struct pp_phase_info *info = pp_phase_info(ph->phase);
-    char *to = next(row);
-    if (info && info->lane == ph->lane)
-        snprintf(to, CELL, "  %s", info->name);
-    else
-        snprintf(to, CELL, "  %s (%s)", info ? info->name : "?", pp_lane_name(ph->lane));
-}
-
-static void put_phases(const struct pp_page *p, const struct pp_report *r)
-{
-    static const int width[] = {-17, 11, 8, 8, 8, 8, 8, 8};
-    static const char *const head[] = {"  phase", "count", "total", "mean", "p50", "p95", "p99", "max"};
-    if (r->n_phases == 0)
-        return;
-    pp_page_heading(p, "Phases");
-    pp_page_row(p, PP_TONE_STRONG, width, head, 8);
-    for (size_t i = 0; i < r->n_phases; i++) {
-        const struct pp_report_phase *ph = &r->phases[i];
-        struct row row = {.n = 0};
-        add_phase_name(&row, ph);
-        add_count(&row, (double)ph->count);
-        const double times[] = {(double)ph->total_ns, ph->mean_ns,        (double)ph->p50_ns,
-                                (double)ph->p95_ns,   (double)ph->p99_ns, (double)ph->max_ns};
-        for (int k = 0; k < 6; k++)
-            add_time(&row, times[k]);
-        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
-    }
-}
-
-static void add_bar(struct row *row, double share)
-{
-    enum { LENGTH = 16 };
-    char *to = next(row);
-    int full = isnan(share) ? 0 : (int)(share * LENGTH + 0.5);
-    memset(to, ' ', 2);
-    for (int i = 0; i < LENGTH; i++)
-        to[2 + i] = i < full ? '#' : '.';
-    to[2 + LENGTH] = '\0';
-}
-
-/* Where each lane's time went, and what that time was. */
-static void put_shares(const struct pp_page *p, const struct pp_report *r)
-{
-    static const int width[] = {-17, -8, 8, -18, 9, 11, 9};
-    static const char *const head[] = {"  phase", "lane",      "share",  "  of lane's time",
-                                       "cpu",     "run-queue", "blocked"};
-    if (r->n_phases == 0)
-        return;
-    pp_page_heading(p, "Where the time goes");
-    pp_page_row(p, PP_TONE_STRONG, width, head, 7);
-    for (size_t i = 0; i < r->n_phases; i++) {
-        const struct pp_report_phase *ph = &r->phases[i];
-        struct row row = {.n = 0};
-        add_phase_name(&row, ph);
-        add_text(&row, pp_lane_name(ph->lane));
-        add_share(&row, ph->share);
-        add_bar(&row, ph->share);
-        add_share(&row, ph->cpu_share);
-        add_share(&row, ph->run_delay_share);
-        add_share(&row, ph->blocked_share);
-        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
-    }
-}
-
 /* ---- workers ---- */
-
-static const int worker_width[] = {-15, 10, 10, 7, 9, 8, 10, 11};
-
-static void put_worker(const struct pp_page *p, const struct pp_report_worker *w)
-{
-    struct row row = {.n = 0};
-    snprintf(next(&row), CELL, "  %s", w->name);
-    add_count(&row, (double)w->samples);
-    pp_text_rate(next(&row), CELL, w->samples_per_s);
-    add_share(&row, w->busy_share);
-    add_share(&row, w->wait_share);
-    add_share(&row, w->cpu_share);
-    add_share(&row, w->run_delay_share);
-    snprintf(next(&row), CELL, "%llu/%llu", (unsigned long long)w->errors, (unsigned long long)w->retries);
-    pp_page_row(p, PP_TONE_PLAIN, worker_width, row.cell, row.n);
-}
 
 static int slowest_first(const void *a, const void *b)
 {
@@ -293,7 +174,7 @@ static int slowest_first(const void *a, const void *b)
 }
 
 /* Many workers: the slowest and the fastest, where a straggler would show. */
-static void put_ends(const struct pp_page *p, const struct pp_report *r)
+static void put_ends(const struct pp_page *p, const struct pp_section_rows *rows, const struct pp_report *r)
 {
     const struct pp_report_worker **order = calloc(r->n_workers, sizeof(*order));
     if (!order)
@@ -302,53 +183,26 @@ static void put_ends(const struct pp_page *p, const struct pp_report *r)
         order[i] = &r->workers[i];
     qsort(order, r->n_workers, sizeof(*order), slowest_first);
     for (size_t i = 0; i < ENDS; i++)
-        put_worker(p, order[i]);
+        pp_section_text_row(p, rows, order[i]);
     fprintf(p->out, "  ... and %zu more between the slowest and the fastest (--format json has all)\n",
             r->n_workers - 2 * ENDS);
     for (size_t i = r->n_workers - ENDS; i < r->n_workers; i++)
-        put_worker(p, order[i]);
+        pp_section_text_row(p, rows, order[i]);
     free(order);
 }
 
 static void put_workers(const struct pp_page *p, const struct pp_report *r)
 {
-    static const char *const head[] = {"  worker", "samples", "samples/s", "busy",
-                                       "waiting",  "cpu",     "run-queue", "err/retry"};
-    if (r->n_workers == 0)
-        return;
-    pp_page_heading(p, "Workers (shares of the window's wall time)");
-    pp_page_row(p, PP_TONE_STRONG, worker_width, head, 8);
-    if (r->n_workers > MOST_WORKERS)
-        put_ends(p, r);
-    else
-        for (size_t i = 0; i < r->n_workers; i++)
-            put_worker(p, &r->workers[i]);
-}
-
-/* ---- queues, errors, the recording itself ---- */
-
-static void put_queues(const struct pp_page *p, const struct pp_report *r)
-{
-    static const int width[] = {-17, 10, 11, 8, 9, 11, 11};
-    static const char *const head[] = {"  queue", "capacity", "mean depth", "empty",
-                                       "full",    "put wait", "get wait"};
-    if (r->n_queues == 0)
-        return;
-    pp_page_heading(p, "Queues (whole run)");
-    pp_page_row(p, PP_TONE_STRONG, width, head, 7);
-    for (size_t i = 0; i < r->n_queues; i++) {
-        const struct pp_report_queue *q = &r->queues[i];
-        struct row row = {.n = 0};
-        snprintf(next(&row), CELL, "  %s", q->name);
-        add_count(&row, (double)q->capacity);
-        pp_text_rate(next(&row), CELL, q->mean_depth);
-        add_share(&row, q->share_empty);
-        add_share(&row, q->share_full);
-        add_time(&row, (double)q->put_wait_ns);
-        add_time(&row, (double)q->get_wait_ns);
-        pp_page_row(p, PP_TONE_PLAIN, width, row.cell, row.n);
+    struct pp_section_rows rows = pp_section_rows(&pp_section_workers, r, "workers");
+    if (rows.n <= MOST_WORKERS) {
+        pp_section_text(p, &rows);
+    } else {
+        pp_section_text_heads(p, rows.section);
+        put_ends(p, &rows, r);
     }
 }
+
+/* ---- errors, the recording itself ---- */
 
 static void put_errors(const struct pp_page *p, const struct pp_report *r)
 {
@@ -379,20 +233,17 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
 static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
 {
     static const int width[] = {-38, 12};
-    struct pp_gpu_item item[PP_GPU_ITEMS];
+    struct pp_gpu_line line[PP_GPU_LINES];
     char value[CELL], name[CELL];
     if (!g)
         return;
-    size_t n = pp_gpu_items(g, item);
+    size_t n = pp_gpu_lines(g, line);
     pp_page_heading(p, "GPU (shares of the steady state)");
-    if (g->not_measured) {
+    if (g->not_measured)
         pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, g->not_measured);
-    }
     for (size_t i = 0; i < n; i++) {
-        if (!pp_gpu_item_shown(g, &item[i]))
-            continue;
-        const char *const cell[] = {name, pp_gpu_item_text(&item[i], value, CELL)};
-        snprintf(name, CELL, "  %s", item[i].name);
+        const char *const cell[] = {name, pp_field_text(line[i].field, &line[i].value, value, CELL)};
+        snprintf(name, CELL, "  %s", line[i].field->name);
         pp_page_row(p, PP_TONE_PLAIN, width, cell, 2);
     }
     if (g->counters_missing)
@@ -501,6 +352,13 @@ static void put_findings(const struct pp_page *p, const struct pp_report *r)
         }
 }
 
+static void put_table(const struct pp_page *p, const struct pp_report *r, const struct pp_section *section,
+                      const char *path)
+{
+    struct pp_section_rows rows = pp_section_rows(section, r, path);
+    pp_section_text(p, &rows);
+}
+
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     struct pp_page p = {.out = out,
@@ -517,10 +375,10 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_rates(&p, r);
     put_window(&p, r);
     put_whole_run(&p, r);
-    put_phases(&p, r);
-    put_shares(&p, r);
+    put_table(&p, r, &pp_section_durations, "phases");
+    put_table(&p, r, &pp_section_shares, "phases");
     put_workers(&p, r);
-    put_queues(&p, r);
+    put_table(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r->gpu);
     put_recording(&p, r);

@@ -1,6 +1,7 @@
 /* Pictures of rates and waits: headroom, what-if curves, the distribution of waits. */
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
+#include "report/render/html/section.h"
 
 #include "probe/base/text.h"
 
@@ -44,25 +45,6 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
-}
-
-static void put_fix_table(FILE *out, const struct pp_report_verdict *v)
-{
-    static const char *const heads[] = {"change", "to", "#gain", "#low", "#high", "#samples/s", "how", NULL};
-    pp_html_table_begin(out, "Changes, predicted by replaying the recording (80 % interval)", 1, heads);
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, f->knob);
-        pp_html_cell(out, f->to);
-        pp_html_cell_num(out, PP_HTML_SHARE, f->gain, "verdict.fixes.%zu.gain", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, f->low, "verdict.fixes.%zu.low", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, f->high, "verdict.fixes.%zu.high", i);
-        pp_html_cell_num(out, PP_HTML_RATE, f->samples_per_s, "verdict.fixes.%zu.samples_per_s", i);
-        pp_html_cell(out, f->text);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
 }
 
 static double longest_bar(const struct pp_report *r)
@@ -109,7 +91,7 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     }
     fputs(".</p>\n", out);
     if (v->n_fixes)
-        put_fix_table(out, v);
+        pp_html_section_at(out, &pp_section_fixes, r, "verdict.fixes");
     pp_html_figure_end(out);
 }
 
@@ -138,10 +120,10 @@ static void put_curve(FILE *out, const struct pp_report_curve *c, double low_x, 
         pp_svg_rect(out, "mark", (c->now - low_x) * w - 1, 0, 2, 100);
 }
 
-static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
+static void put_whatif(FILE *out, const struct pp_report *r, size_t k)
 {
-    static const char *const heads[] = {"#value", "#samples/s", "#low", "#high", NULL};
-    char a[32], title[96];
+    const struct pp_report_curve *c = &r->curves[k];
+    char a[32], title[96], path[48];
     double top = 0, low_x = c->points[0].value, high_x = c->points[c->n_points - 1].value;
     for (size_t i = 0; i < c->n_points; i++)
         top = fmax(top, fmax(c->points[i].high, c->points[i].samples_per_s));
@@ -164,17 +146,10 @@ static void put_whatif(FILE *out, const struct pp_report_curve *c, size_t k)
     pp_html_key(out, "band", "interval");
     pp_html_key(out, "mark", "as recorded");
     fputs("</p>\n", out);
-    pp_html_table_begin(out, "The same as a table", 0, heads);
-    for (size_t i = 0; i < c->n_points; i++) {
-        fputs("<tr>", out);
-        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].value, "series.curves.%zu.points.%zu.value", k, i);
-        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].samples_per_s,
-                         "series.curves.%zu.points.%zu.samples_per_s", k, i);
-        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].low, "series.curves.%zu.points.%zu.low", k, i);
-        pp_html_cell_num(out, PP_HTML_RATE, c->points[i].high, "series.curves.%zu.points.%zu.high", k, i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
+    snprintf(path, sizeof(path), "series.curves.%zu.points", k);
+    const struct pp_field *points = pp_fields_key(pp_section_rows(NULL, r, "series.curves").fields, "points");
+    struct pp_section_rows rows = pp_section_rows_in(&pp_section_curve, r, points, c, path);
+    pp_html_section(out, &rows);
 }
 
 void pp_html_curves(FILE *out, const struct pp_report *r)
@@ -189,7 +164,7 @@ void pp_html_curves(FILE *out, const struct pp_report *r)
         "The recorded costs replayed with another setting: a prediction, and how sure it is.");
     for (size_t i = 0; i < r->n_curves; i++)
         if (r->curves[i].n_points)
-            put_whatif(out, &r->curves[i], i);
+            put_whatif(out, r, i);
     pp_html_figure_end(out);
 }
 
@@ -224,13 +199,10 @@ static void put_quantile(FILE *out, const struct log_axis *a, const char *name, 
 
 void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"",     "#count", "#total", "#mean", "#p50",
-                                        "#p95", "#p99",   "#max",   NULL};
     const struct pp_report_phase *p = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
     if (!p || r->n_wait_cdf == 0)
         return;
     struct log_axis a = log_axis(r);
-    size_t at = (size_t)(p - r->phases);
     pp_html_figure_begin(
         out, "waits", "How long the trainer waited for a batch",
         "The share of batches that were there within a time, which runs in powers of ten. A steep rise far left is a pipeline that keeps up; a long tail to the right is made of stalls.");
@@ -271,16 +243,10 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
                            : "s");
     }
     fputs("</div>\n", out);
-    pp_html_table_begin(out, "The same as a table", 1, heads);
-    fputs("<tr><th scope=\"row\">data_wait</th>", out);
-    pp_html_cell_num(out, PP_HTML_COUNT, (double)p->count, "phases.%zu.count", at);
-    pp_html_cell_num(out, PP_HTML_TIME, (double)p->total_ns, "phases.%zu.total_ns", at);
-    pp_html_cell_num(out, PP_HTML_TIME, p->mean_ns, "phases.%zu.mean_ns", at);
-    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p50_ns, "phases.%zu.p50_ns", at);
-    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p95_ns, "phases.%zu.p95_ns", at);
-    pp_html_cell_num(out, PP_HTML_TIME, (double)p->p99_ns, "phases.%zu.p99_ns", at);
-    pp_html_cell_num(out, PP_HTML_TIME, (double)p->max_ns, "phases.%zu.max_ns", at);
-    fputs("</tr>\n", out);
-    pp_html_table_end(out);
+    struct pp_section_rows rows = pp_section_rows(&pp_section_waits, r, "phases");
+    rows.number = (size_t)(p - r->phases);
+    rows.first = (const char *)p;
+    rows.n = 1;
+    pp_html_section(out, &rows);
     pp_html_figure_end(out);
 }

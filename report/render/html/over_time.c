@@ -1,14 +1,13 @@
 /* The pictures over the run's time: steps, queues, workers, errors. */
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
+#include "report/render/html/section.h"
 
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
 
 #include <math.h>
 #include <string.h>
-
-#define COARSE_KEY(field) "series.coarse.%zu." field
 
 static double end_s(const struct pp_report *r)
 {
@@ -80,15 +79,6 @@ static void row_begin(FILE *out, const char *top, const char *bottom)
     fputs("</span></div>", out);
 }
 
-static void cell_time(FILE *out, size_t i, const struct pp_report_slice *s)
-{
-    fputs("<tr><th scope=\"row\">", out);
-    pp_html_num(out, PP_HTML_SECONDS, s->start_s, COARSE_KEY("start_s"), i);
-    fputs(" to ", out);
-    pp_html_num(out, PP_HTML_SECONDS, s->end_s, COARSE_KEY("end_s"), i);
-    fputs("</th>", out);
-}
-
 /* ---- steps ---- */
 
 static void put_stack(FILE *out, const struct pp_report *r)
@@ -139,8 +129,6 @@ static int has_sync(const struct pp_report *r)
 
 void pp_html_steps(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"time",   "#waits",   "#sync",      "#step",
-                                        "#apart", "#copying", "#samples/s", NULL};
     if (r->n_slices == 0)
         return;
     pp_html_figure_begin(
@@ -164,19 +152,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
     pp_html_key(out, "h2d", "copy to the device");
     fputs("</p>\n", out);
-    pp_html_table_begin(out, "The same as a table", 0, heads);
-    for (size_t i = 0; i < r->n_coarse; i++) {
-        const struct pp_report_slice *s = &r->coarse[i];
-        cell_time(out, i, s);
-        pp_html_cell_num(out, PP_HTML_SHARE, s->wait_share, COARSE_KEY("wait_share"), i);
-        pp_html_cell_num(out, PP_HTML_SHARE, s->sync_share, COARSE_KEY("sync_share"), i);
-        pp_html_cell_num(out, PP_HTML_SHARE, s->step_share, COARSE_KEY("step_share"), i);
-        pp_html_cell_num(out, PP_HTML_SHARE, s->apart_share, COARSE_KEY("apart_share"), i);
-        pp_html_cell_num(out, PP_HTML_SHARE, s->h2d_share, COARSE_KEY("h2d_share"), i);
-        pp_html_cell_num(out, PP_HTML_RATE, s->samples_per_s, COARSE_KEY("samples_per_s"), i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
+    pp_html_section_at(out, &pp_section_steps_over_time, r, "series.coarse");
     pp_html_figure_end(out);
 }
 
@@ -214,32 +190,8 @@ static int put_fill(FILE *out, const struct pp_report *r, const char *name, cons
     return 1;
 }
 
-static void put_queue_rows(FILE *out, const struct pp_report *r)
-{
-    static const char *const heads[] = {"queue, whole run", "#capacity", "#mean depth",
-                                        "#empty",           "#full",     "#waited to put",
-                                        "#waited to get",   NULL};
-    if (r->n_queues == 0)
-        return;
-    pp_html_table_begin(out, "Queues as measured by their owner", 1, heads);
-    for (size_t i = 0; i < r->n_queues; i++) {
-        const struct pp_report_queue *q = &r->queues[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, q->name);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)q->capacity, "queues.%zu.capacity", i);
-        pp_html_cell_num(out, PP_HTML_RATE, q->mean_depth, "queues.%zu.mean_depth", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, q->share_empty, "queues.%zu.share_empty", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, q->share_full, "queues.%zu.share_full", i);
-        pp_html_cell_num(out, PP_HTML_TIME, (double)q->put_wait_ns, "queues.%zu.put_wait_ns", i);
-        pp_html_cell_num(out, PP_HTML_TIME, (double)q->get_wait_ns, "queues.%zu.get_wait_ns", i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-}
-
 void pp_html_queues(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"time", "#finished batches", "#on the device", NULL};
     if (r->n_slices == 0 && r->n_queues == 0)
         return;
     pp_html_figure_begin(
@@ -258,17 +210,10 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
         fputs(
             "<p class=\"none\">Not drawn: the recording does not have both ends of every batch's stay.</p>\n",
             out);
-    if (drawn) {
-        pp_html_table_begin(out, "The same as a table", 0, heads);
-        for (size_t i = 0; i < r->n_coarse; i++) {
-            cell_time(out, i, &r->coarse[i]);
-            pp_html_cell_num(out, PP_HTML_RATE, r->coarse[i].ready_batches, COARSE_KEY("ready_batches"), i);
-            pp_html_cell_num(out, PP_HTML_RATE, r->coarse[i].device_batches, COARSE_KEY("device_batches"), i);
-            fputs("</tr>\n", out);
-        }
-        pp_html_table_end(out);
-    }
-    put_queue_rows(out, r);
+    if (drawn)
+        pp_html_section_at(out, &pp_section_queues_over_time, r, "series.coarse");
+    if (r->n_queues)
+        pp_html_section_at(out, &pp_section_queues, r, "queues");
     pp_html_figure_end(out);
 }
 
@@ -313,28 +258,6 @@ static void put_heat(FILE *out, const struct pp_report *r)
     }
 }
 
-static void put_worker_rows(FILE *out, const struct pp_report *r)
-{
-    static const char *const heads[] = {"worker",  "#samples",   "#samples/s", "#busy",    "#waiting",
-                                        "#on CPU", "#run-queue", "#errors",    "#retries", NULL};
-    pp_html_table_begin(out, "Workers in the steady state", r->n_workers <= 8, heads);
-    for (size_t i = 0; i < r->n_workers; i++) {
-        const struct pp_report_worker *w = &r->workers[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, w->name);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->samples, "workers.%zu.samples", i);
-        pp_html_cell_num(out, PP_HTML_RATE, w->samples_per_s, "workers.%zu.samples_per_s", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, w->busy_share, "workers.%zu.busy_share", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, w->wait_share, "workers.%zu.wait_share", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, w->cpu_share, "workers.%zu.cpu_share", i);
-        pp_html_cell_num(out, PP_HTML_SHARE, w->run_delay_share, "workers.%zu.run_delay_share", i);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->errors, "workers.%zu.errors", i);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)w->retries, "workers.%zu.retries", i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-}
-
 void pp_html_workers(FILE *out, const struct pp_report *r)
 {
     static const char *const shade_names[] = {"",           "under 20 %", "20 to 40 %",
@@ -370,7 +293,7 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
         fputs("</p>\n", out);
     }
     if (r->n_workers)
-        put_worker_rows(out, r);
+        pp_html_section_at(out, &pp_section_workers, r, "workers");
     pp_html_figure_end(out);
 }
 
@@ -396,43 +319,16 @@ static void put_error_bars(FILE *out, const struct pp_report *r)
     pp_html_time_axis(out, end_s(r));
 }
 
-static void put_error_times(FILE *out, const struct pp_report *r)
-{
-    static const char *const heads[] = {"time", "#errors and retries", NULL};
-    if (r->n_coarse == 0)
-        return;
-    pp_html_table_begin(out, "Over time, as a table", 0, heads);
-    for (size_t i = 0; i < r->n_coarse; i++) {
-        cell_time(out, i, &r->coarse[i]);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)r->coarse[i].errors, COARSE_KEY("errors"), i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
-}
-
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"kind", "what was done", "#how many", "example", "reason", NULL};
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
     pp_html_figure_begin(
         out, "errors", "Errors",
         "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
     put_error_bars(out, r);
-    put_error_times(out, r);
-    pp_html_table_begin(out, "By kind", 1, heads);
-    for (size_t i = 0; i < r->n_error_kinds; i++) {
-        const struct pp_report_error_kind *e = &r->error_kinds[i];
-        fputs("<tr>", out);
-        pp_html_cell(out, e->kind);
-        pp_html_cell(out, e->action);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)e->count, "errors.%zu.count", i);
-        fputs("<td class=\"path\"><bdi>", out);
-        pp_html_text(out, e->example_path);
-        fputs("</bdi></td>", out);
-        pp_html_cell(out, e->example_reason);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
+    if (r->n_coarse)
+        pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");
+    pp_html_section_at(out, &pp_section_errors, r, "errors");
     pp_html_figure_end(out);
 }

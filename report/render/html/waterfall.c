@@ -1,6 +1,7 @@
 /* Two batches followed: who worked on them and when, and their critical path. */
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
+#include "report/render/html/section.h"
 
 #include "probe/base/text.h"
 
@@ -92,29 +93,18 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
     put_wait_axis(out, b);
 }
 
-static void put_legs(FILE *out, const struct pp_report_batch *b, size_t k)
+static void put_legs(FILE *out, const struct pp_report *r, size_t k)
 {
-    static const char *const heads[] = {"on the critical path", "thread", "#spans", "#time",
-                                        "#of it in the wait",   NULL};
-    pp_html_table_begin(out, "The same as a table", 1, heads);
-    for (size_t i = 0; i < b->n_legs; i++) {
-        const struct pp_report_leg *leg = &b->legs[i];
-        fputs("<tr><td>", out);
-        pp_html_text(out, leg->what);
-        fputs(leg->other ? ", for other batches</td>" : "</td>", out);
-        pp_html_cell(out, leg->thread);
-        pp_html_cell_num(out, PP_HTML_COUNT, (double)leg->spans, "series.waterfalls.%zu.legs.%zu.spans", k,
-                         i);
-        pp_html_cell_num(out, PP_HTML_TIME, leg->total_ns, "series.waterfalls.%zu.legs.%zu.total_ns", k, i);
-        pp_html_cell_num(out, PP_HTML_TIME, leg->in_wait_ns, "series.waterfalls.%zu.legs.%zu.in_wait_ns", k,
-                         i);
-        fputs("</tr>\n", out);
-    }
-    pp_html_table_end(out);
+    char path[48];
+    snprintf(path, sizeof(path), "series.waterfalls.%zu.legs", k);
+    const struct pp_field *legs = pp_fields_key(pp_section_rows(NULL, r, "series.waterfalls").fields, "legs");
+    struct pp_section_rows rows = pp_section_rows_in(&pp_section_legs, r, legs, &r->waterfalls[k], path);
+    pp_html_section(out, &rows);
 }
 
-static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
+static void put_batch(FILE *out, const struct pp_report *r, size_t k)
 {
+    const struct pp_report_batch *b = &r->waterfalls[k];
     char buf[32];
     fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
             strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
@@ -132,7 +122,7 @@ static void put_batch(FILE *out, const struct pp_report_batch *b, size_t k)
         fprintf(out, "; %zu more workers had a part in it", b->other_workers);
     fputs(".</p>\n", out);
     put_gantt(out, b);
-    put_legs(out, b, k);
+    put_legs(out, r, k);
 }
 
 void pp_html_waterfalls(FILE *out, const struct pp_report *r)
@@ -150,6 +140,6 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
     pp_html_key(out, "idle", "waits for a slot, a queue or the shard reader");
     fputs("</p>\n", out);
     for (size_t i = 0; i < r->n_waterfalls; i++)
-        put_batch(out, &r->waterfalls[i], i);
+        put_batch(out, r, i);
     pp_html_figure_end(out);
 }

@@ -1,0 +1,247 @@
+#include "probe/base/fields.h"
+
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const struct pp_value null_value = {.kind = PP_VALUE_NULL};
+
+/* ---- reading a struct ---- */
+
+struct pp_value pp_field_value(const struct pp_field *f, const void *row, const void *root)
+{
+    const char *at = (const char *)row + f->at;
+    struct pp_value v = null_value;
+    if (f->get)
+        return f->get(row, root);
+    switch (f->type) {
+    case PP_FIELD_TEXT: v = pp_value_text(*(const char *const *)at); break;
+    case PP_FIELD_CHARS: v = pp_value_text(at); break;
+    case PP_FIELD_NUMBER: return pp_value_number(*(const double *)at);
+    case PP_FIELD_UINT64: v = pp_value_uint(*(const uint64_t *)at); break;
+    case PP_FIELD_UINT32: v = pp_value_uint(*(const uint32_t *)at); break;
+    case PP_FIELD_INT: return (struct pp_value){.kind = PP_VALUE_INT, .integer = *(const int *)at};
+    case PP_FIELD_BOOL: return pp_value_bool(*(const int *)at);
+    default: assert(!"a field that has no single value");
+    }
+    if (f->flags & PP_FIELD_EMPTY_UNKNOWN && (v.kind == PP_VALUE_TEXT ? !v.text[0] : !v.uint))
+        return null_value;
+    return v;
+}
+
+double pp_value_as_number(const struct pp_value *v)
+{
+    switch (v->kind) {
+    case PP_VALUE_NUMBER: return v->number;
+    case PP_VALUE_UINT: return (double)v->uint;
+    case PP_VALUE_INT:
+    case PP_VALUE_BOOL: return v->integer;
+    default: return NAN;
+    }
+}
+
+const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size)
+{
+    char bytes[32];
+    double number = pp_value_as_number(v);
+    if (v->kind == PP_VALUE_TEXT)
+        return v->text;
+    if (v->kind == PP_VALUE_BOOL)
+        return v->integer ? "yes" : "no";
+    if (isnan(number))
+        return "-";
+    switch (f->unit) {
+    case PP_UNIT_NONE: snprintf(buf, size, "%.0f", number); return buf;
+    case PP_UNIT_COUNT: return pp_text_count(buf, size, number);
+    case PP_UNIT_RATE: return pp_text_rate(buf, size, number);
+    case PP_UNIT_NS: return pp_text_duration(buf, size, number);
+    case PP_UNIT_S: return pp_text_duration(buf, size, number * 1e9);
+    case PP_UNIT_SHARE: return pp_text_percent(buf, size, number);
+    case PP_UNIT_BYTES: return pp_text_bytes(buf, size, number);
+    case PP_UNIT_BYTES_PER_S:
+        snprintf(buf, size, "%s/s", pp_text_bytes(bytes, sizeof(bytes), number));
+        return buf;
+    case PP_UNIT_NUMBER: break;
+    }
+    snprintf(buf, size, "%.2f", number);
+    return buf;
+}
+
+const void *pp_field_object(const struct pp_field *f, const void *row)
+{
+    const char *at = (const char *)row + f->at;
+    return f->flags & PP_FIELD_INDIRECT ? *(const void *const *)at : at;
+}
+
+size_t pp_field_rows(const struct pp_field *f, const void *row, const void *root, const char **first)
+{
+    const void *counted = f->flags & PP_FIELD_COUNT_OF_ROOT ? root : row;
+    size_t n = f->count ? f->count : *(const size_t *)((const char *)counted + f->count_at);
+    *first = pp_field_object(f, row);
+    if (!*first)
+        return 0;
+    if (f->newest && n > f->newest) {
+        *first += (n - f->newest) * f->stride;
+        n = f->newest;
+    }
+    return n;
+}
+
+const struct pp_field *pp_fields_key(const struct pp_field *fields, const char *key)
+{
+    for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
+        if (f->key && strcmp(f->key, key) == 0)
+            return f;
+    assert(!"a key that is in the table");
+    return NULL;
+}
+
+const struct pp_field *pp_fields_find(const struct pp_field *fields, const char *path, const void **row)
+{
+    char key[64];
+    const struct pp_field *f = NULL;
+    while (*path && *row) {
+        size_t n = strcspn(path, ".");
+        assert(n < sizeof(key));
+        memcpy(key, path, n);
+        key[n] = '\0';
+        f = pp_fields_key(fields, key);
+        path += n + (path[n] == '.');
+        if (*path) {
+            *row = pp_field_object(f, *row);
+            fields = f->fields;
+        }
+    }
+    return *row ? f : NULL;
+}
+
+/* ---- JSON ---- */
+
+struct document {
+    struct pp_json json;
+    const void *root;
+};
+
+static void put_value(struct pp_json *j, const struct pp_value *v)
+{
+    switch (v->kind) {
+    case PP_VALUE_NULL: pp_json_null(j); break;
+    case PP_VALUE_TEXT: pp_json_str(j, v->text); break;
+    case PP_VALUE_NUMBER: pp_json_num(j, v->number); break;
+    case PP_VALUE_UINT: pp_json_uint(j, v->uint); break;
+    case PP_VALUE_INT: pp_json_int(j, v->integer); break;
+    case PP_VALUE_BOOL: pp_json_bool(j, v->integer); break;
+    }
+}
+
+static void put_fields(struct document *d, const struct pp_field *fields, const void *row);
+
+static void put_object(struct document *d, const struct pp_field *fields, const void *row)
+{
+    pp_json_object(&d->json);
+    put_fields(d, fields, row);
+    pp_json_object_end(&d->json);
+}
+
+static void put_list(struct document *d, const struct pp_field *element, const char *row, size_t n,
+                     size_t stride)
+{
+    pp_json_array(&d->json);
+    for (size_t i = 0; i < n; i++) {
+        struct pp_value v = pp_field_value(element, row + i * stride, d->root);
+        put_value(&d->json, &v);
+    }
+}
+
+/* One array per field. An array of whole numbers closes on a line of its own. */
+static void put_columns(struct document *d, const struct pp_field *f, const char *row, size_t n)
+{
+    int indent = d->json.indent;
+    pp_json_object(&d->json);
+    for (const struct pp_field *c = f->fields; c->type != PP_FIELD_END; c++) {
+        pp_json_key(&d->json, c->key);
+        d->json.indent = 0;
+        put_list(d, c, row, n, f->stride);
+        d->json.indent = c->type == PP_FIELD_NUMBER ? 0 : indent;
+        pp_json_array_end(&d->json);
+        d->json.indent = indent;
+    }
+    pp_json_object_end(&d->json);
+}
+
+static void put_map(struct document *d, const struct pp_field *f, const char *row, size_t n)
+{
+    pp_json_object(&d->json);
+    for (size_t i = 0; i < n; i++, row += f->stride) {
+        struct pp_value key = pp_field_value(&f->fields[0], row, d->root),
+                        v = pp_field_value(&f->fields[1], row, d->root);
+        if (v.kind == PP_VALUE_NULL && f->flags & PP_FIELD_SKIP_NULL)
+            continue;
+        pp_json_key(&d->json, key.text);
+        put_value(&d->json, &v);
+    }
+    pp_json_object_end(&d->json);
+}
+
+static void put_rows(struct document *d, const struct pp_field *f, const void *in)
+{
+    const char *row;
+    int indent = d->json.indent;
+    size_t n = pp_field_rows(f, in, d->root, &row);
+    if (f->type == PP_FIELD_COLUMNS) {
+        put_columns(d, f, row, n);
+    } else if (f->type == PP_FIELD_MAP) {
+        put_map(d, f, row, n);
+    } else if (f->type == PP_FIELD_LIST) {
+        d->json.indent = f->flags & PP_FIELD_ONE_LINE ? 0 : indent;
+        put_list(d, f->fields, row, n, f->stride);
+        pp_json_array_end(&d->json);
+        d->json.indent = indent;
+    } else {
+        pp_json_array(&d->json);
+        for (size_t i = 0; i < n; i++)
+            put_object(d, f->fields, row + i * f->stride);
+        pp_json_array_end(&d->json);
+    }
+}
+
+static void put_field(struct document *d, const struct pp_field *f, const void *row)
+{
+    const void *object = f->type == PP_FIELD_OBJECT || f->type == PP_FIELD_INLINE ? pp_field_object(f, row)
+                                                                                  : NULL;
+    if (f->type == PP_FIELD_INLINE) {
+        if (object)
+            put_fields(d, f->fields, object);
+        return;
+    }
+    pp_json_key(&d->json, f->key);
+    if (pp_field_is_scalar(f)) {
+        struct pp_value v = pp_field_value(f, row, d->root);
+        put_value(&d->json, &v);
+    } else if (f->type != PP_FIELD_OBJECT) {
+        put_rows(d, f, row);
+    } else if (object) {
+        put_object(d, f->fields, object);
+    } else {
+        pp_json_null(&d->json);
+    }
+}
+
+static void put_fields(struct document *d, const struct pp_field *fields, const void *row)
+{
+    for (unsigned last = 0; last <= PP_FIELD_LAST; last += PP_FIELD_LAST)
+        for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
+            if ((f->flags & PP_FIELD_LAST) == last)
+                put_field(d, f, row);
+}
+
+int pp_fields_json(const struct pp_field *fields, const void *root, FILE *out)
+{
+    struct document d = {.root = root};
+    pp_json_begin(&d.json, out, 2);
+    put_object(&d, fields, root);
+    return pp_json_end(&d.json);
+}

@@ -1,0 +1,548 @@
+#include "report/model/fields.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Rows of a table of struct ROW: F: the key is the member's name; FK: it has another. */
+#define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
+#define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
+#define FB(key, member, help) PP_FLAG_AT(ROW, key, member, help) /* an int that is 0 or 1 */
+/* What no member holds. */
+#define MADE(name_in_documents, kind, getter, text, ...) \
+    { \
+        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
+    }
+#define TO_1 .range = "0..1"
+#define FROM_0 .range = "0.."
+#define ALWAYS .flags = PP_FIELD_ALWAYS
+
+const char *const pp_phase_names[] = {
+#define PP_PHASE(id, sym, name, lane, kind, colour, text) name,
+#include <pipeprobe/phases.def>
+#undef PP_PHASE
+    NULL,
+};
+const char *const pp_lane_names[] = {"main", "reader", "worker", "copy", "trainer", NULL};
+
+static const char *name_of_phase(pp_phase phase)
+{
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    return info ? info->name : NULL;
+}
+
+/* ---- the run as a whole ---- */
+
+#define ROW struct pp_report
+static const struct pp_field window_fields[] = {
+    FB("steady_state", has_steady_state,
+       "false: the run ended during warm-up and the window is all its batches"),
+    FK("duration_s", window_s, S, "of the window"),
+    F(boundary_s, S, "at epoch boundaries and in checkpoints, apart from the exposed wait"),
+    FK("samples", window_samples, COUNT, "in the window"),
+    FK("batches", window_batches, COUNT, "in the window"),
+    PP_FIELDS_END,
+};
+
+static struct pp_value nothing_lost(const void *row, const void *root)
+{
+    const struct pp_report *r = row;
+    uint64_t lost = 0;
+    for (size_t i = 0; i < r->n_losses; i++)
+        lost |= r->losses[i].count;
+    return pp_value_bool(lost == 0);
+}
+#undef ROW
+
+#define ROW struct pp_report_loss
+static const struct pp_field loss_fields[] = {
+    F(what, NONE, "what was lost, or noted"),
+    F(count, COUNT, "how many; 0: nothing was lost, but something was done otherwise than usual"),
+    F(why, NONE, "the reason"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report
+static const struct pp_field losses_fields[] = {
+    MADE("complete", BOOL, nothing_lost, "nothing was lost"),
+    {"items", PP_FIELD_ROWS, PP_ROWS_AT(struct pp_report, losses, n_losses), .fields = loss_fields,
+     .help = "losses and notes"},
+    PP_FIELDS_END,
+};
+
+static const struct pp_field overhead_fields[] = {
+    FK("cpu_s", overhead_cpu_s, S, "the recorder's own CPU time"),
+    FK("share", overhead_share, SHARE, "of duration times usable CPUs"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the verdict ---- */
+
+#define ROW struct pp_report_evidence
+static const struct pp_field evidence_fields[] = {
+    F(name, NONE, "what was measured", ALWAYS),
+    F(value, NONE, "as people read it", ALWAYS),
+    F(threshold, NONE, "what the value is held against"),
+    F(supports, NONE, "the verdict: 1 yes, 0 neutral, -1 speaks against", .range = "-1..1"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_fix
+static const struct pp_field fix_fields[] = {
+    F(knob, NONE, "the option to change", ALWAYS),
+    F(to, NONE, "its new value", ALWAYS),
+    F(gain, SHARE, "over the measured rate: 0.4 is +40 %"),
+    F(low, SHARE, "80 % interval of gain: lower end"),
+    F(high, SHARE, "80 % interval of gain: upper end"),
+    F(samples_per_s, RATE, "predicted throughput"),
+    F(text, NONE, "how", ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static const struct pp_field ruled_out_fields[] = {
+    {"text", PP_FIELD_TEXT, .flags = PP_FIELD_ALWAYS, .help = "a cause, and why not"},
+    PP_FIELDS_END,
+};
+
+static const char *const l0_values[] = {"input-bound", "not-input-bound", "inconclusive", NULL},
+                         *const l1_values[] = {"storage", "transform", "loader", "sync", NULL},
+                         *const level_values[] = {"highly", "moderately", "not", NULL};
+
+#define ROW struct pp_report
+static const struct pp_field verdict_fields[] = {
+    FK("l0", verdict.l0, NONE, "whether the input holds the training up", .values = l0_values, ALWAYS),
+    FK("l1", verdict.l1, NONE, "what holds the input up, or sets the ceiling", .values = l1_values),
+    FK("l2", verdict.l2, NONE, "the cause within l1"),
+    FK("level", verdict.level, NONE, "XProf's words: >= 20 %, >= 5 %, below", .values = level_values),
+    FK("confidence", verdict.confidence, SHARE,
+       "chance that the wait is on its side of 5 %, times the owner's part of the stalls when a cause is named",
+       TO_1),
+    FB("ceiling", verdict.ceiling, "true: there was no step, so only the loader's ceiling can be told"),
+    FK("sentence", verdict.sentence, NONE, "the verdict in words"),
+    FK("reason", verdict.reason, NONE, "why it is inconclusive, or why no cause is named"),
+    FK("next_step", verdict.next_step, NONE, "what to try next"),
+    F(headroom_samples_per_s, RATE,
+      "if the exposed time (waits for data, and the step's own waiting for a CPU where the sentence counts it) were gone and nothing else changed"),
+    F(headroom_gain, SHARE, "over the recorded rate: 0.25 is a quarter more"),
+    FK("replay_error", verdict.replay_error, SHARE,
+       "rate of the replay of the run as it was over the measured one, minus 1", .flags = PP_FIELD_LAST),
+    {"evidence", PP_FIELD_ROWS, PP_ROWS_IN(struct pp_report, verdict.evidence, verdict.evidences),
+     .fields = evidence_fields, .help = "what the verdict rests on"},
+    {"fixes", PP_FIELD_ROWS, PP_ROWS_AT(struct pp_report, verdict.fixes, verdict.n_fixes),
+     .fields = fix_fields,
+     .help = "changes of one knob, the largest gain first, as a replay of the recording predicts them"},
+    FK("why_no_fixes", verdict.why_no_fixes, NONE, "why the run cannot be replayed"),
+    {"ruled_out", PP_FIELD_LIST, PP_ROWS_IN(struct pp_report, verdict.ruled_out, verdict.n_ruled_out),
+     .fields = ruled_out_fields, .help = "causes that were weighed and are none, with the reason"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- findings, proofs ---- */
+
+static const char *const finding_kinds[] = {"periodic-stalls",  "first-batch",
+                                            "epoch-boundaries", "epoch-order",
+                                            "samples-repeated", "samples-skipped",
+                                            "late-rank",        NULL},
+                         *const finding_states[] = {"found", "not-found", "not-measured", NULL},
+                         *const proof_kinds[] = {"fix", "headroom", NULL};
+
+static const struct pp_field number_fields[] = {
+    {"name", PP_FIELD_TEXT, .at = 0, .flags = PP_FIELD_ALWAYS, .help = "unit in it"},
+    {"value", PP_FIELD_NUMBER,
+     .at = offsetof(struct pp_report_finding, number[0].value) - offsetof(struct pp_report_finding, number)},
+    PP_FIELDS_END,
+};
+
+#define ROW struct pp_report_finding
+static const struct pp_field finding_fields[] = {
+    F(kind, NONE, "what was looked for", .values = finding_kinds, ALWAYS),
+    FK("state", state_name, NONE, "not-measured: nothing is said either way, and the sentence says why",
+       .values = finding_states, ALWAYS),
+    F(sentence, NONE, "what was found, what was seen instead, or why it is not known", ALWAYS),
+    F(next_step, NONE, "null unless found"),
+    {"numbers", PP_FIELD_MAP, PP_ROWS_IN(struct pp_report_finding, number, numbers), .fields = number_fields,
+     .help = "what the sentence is made of, units in the names; empty when not measured"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_proof
+static const struct pp_field proof_fields[] = {
+    F(kind, NONE, "fix: one knob turned; headroom: input made free (cached batches, with a CPU ballast)",
+      .values = proof_kinds, ALWAYS),
+    F(change, NONE, "what was changed", ALWAYS),
+    F(value, NONE, "what it was turned to", ALWAYS),
+    FK("base_samples_per_s", base, RATE, "of this recording"),
+    FK("predicted_samples_per_s", predicted, RATE, "from this recording"),
+    FK("predicted_low", low, RATE, "of its 80 % interval; null: it has none"),
+    FK("predicted_high", high, RATE, "likewise"),
+    FK("measured_samples_per_s", measured, RATE, "median of the rounds"),
+    F(measured_low, RATE, "least of the rounds; null: one round"),
+    F(measured_high, RATE, "most of the rounds"),
+    FK("prediction_error", error, SHARE, "predicted / measured - 1"),
+    F(rounds, COUNT, "how often it was run", .range = "1.."),
+    F(ballast_cpus, COUNT, "headroom: CPUs taken in place of the input's own; null: none"),
+    F(recording, NONE, "of the last round; null: not kept"),
+    F(sentence, NONE, "prediction and measurement in words", ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- phases, workers, queues, errors ---- */
+
+#define ROW struct pp_report_phase
+static struct pp_value phase_name(const void *row, const void *root)
+{
+    return pp_value_text(name_of_phase(((const ROW *)row)->phase));
+}
+
+static struct pp_value phase_lane(const void *row, const void *root)
+{
+    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
+}
+
+static struct pp_value phase_kind(const void *row, const void *root)
+{
+    const struct pp_phase_info *info = pp_phase_info(((const ROW *)row)->phase);
+    return pp_value_text(info && info->kind == PP_KIND_WORK ? "work" : "wait");
+}
+
+static const char *const kind_values[] = {"work", "wait", NULL};
+
+static const struct pp_field phase_fields[] = {
+    MADE("phase", TEXT, phase_name, "its name", .values = pp_phase_names, ALWAYS),
+    MADE("lane", TEXT, phase_lane, "of the threads that spent it", .values = pp_lane_names, ALWAYS),
+    MADE("kind", TEXT, phase_kind, "the thread did something for the batch, or waited", .values = kind_values,
+         ALWAYS),
+    F(count, COUNT, "spans in the window"),
+    F(total_ns, NS, "of all of them"),
+    F(mean_ns, NS, "of a span"),
+    F(p50_ns, NS, "median"),
+    F(p95_ns, NS, "95th percentile"),
+    F(p99_ns, NS, "99th percentile"),
+    F(max_ns, NS, "the longest"),
+    F(bytes, BYTES, "moved by them"),
+    F(share, SHARE, "of its lane's time", FROM_0),
+    F(cpu_share, SHARE, "of the phase's time on the CPU", FROM_0),
+    F(run_delay_share, SHARE, "runnable, waiting for a CPU", FROM_0),
+    F(blocked_share, SHARE, "the rest", FROM_0),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_worker
+static const struct pp_field worker_fields[] = {
+    F(thread, NONE, "its number in the recording"),
+    F(name, NONE, "of the thread", ALWAYS),
+    F(samples, COUNT, "finished in the window"),
+    F(samples_per_s, RATE, "of this worker"),
+    F(errors, NONE, "of the whole run"),
+    F(retries, NONE, "of the whole run"),
+    F(bytes, BYTES, "read in the window"),
+    F(busy_share, SHARE, "in phases of work", FROM_0),
+    F(wait_share, SHARE, "in phases of waiting", FROM_0),
+    F(cpu_share, SHARE, "on the CPU", FROM_0),
+    F(run_delay_share, SHARE, "runnable, waiting for a CPU", FROM_0),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_queue
+static const struct pp_field queue_fields[] = {
+    F(name, NONE, "of the queue", ALWAYS),
+    F(capacity, COUNT, "batches it holds"),
+    F(puts, COUNT, "batches put in"),
+    F(gets, COUNT, "batches taken out"),
+    F(put_wait_ns, NS, "waited because it was full"),
+    F(get_wait_ns, NS, "waited because it was empty"),
+    F(mean_depth, RATE, "batches in it, mean over time"),
+    F(share_empty, SHARE, "of the time it was empty", FROM_0),
+    F(share_full, SHARE, "of the time it was full", FROM_0),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_error_kind
+static const struct pp_field error_fields[] = {
+    F(kind, NONE, "of error", ALWAYS),
+    F(action, NONE, "what was done about it", ALWAYS),
+    F(count, COUNT, "how many"),
+    F(example_path, NONE, "one of the files"),
+    F(example_reason, NONE, "what was wrong with it"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the GPU ---- */
+
+#define ROW struct pp_report_gpu
+static const struct pp_field idle_fields[] = {
+    FK("waiting_for_data_share", idle_share[PP_GPU_IDLE_DATA], SHARE,
+       "the copy of the awaited batch had not begun", TO_1, .name = "idle: waiting for data"),
+    FK("copy_not_overlapped_share", idle_share[PP_GPU_IDLE_COPY], SHARE, "the awaited batch was being copied",
+       TO_1, .name = "idle: copy not overlapped"),
+    FK("synchronisation_share", idle_share[PP_GPU_IDLE_SYNC], SHARE,
+       "the launching thread blocked in a synchronising call", TO_1, .name = "idle: synchronisation"),
+    FK("launch_gap_share", idle_share[PP_GPU_IDLE_LAUNCH], SHARE,
+       "the batch was on the device and its kernel had not begun", TO_1, .name = "idle: launch gap"),
+    FK("not_attributed_share", idle_share[PP_GPU_IDLE_OTHER], SHARE,
+       "after the last kernel, or before one whose batch or copy is not known", TO_1,
+       .name = "idle: not attributed"),
+    PP_FIELDS_END,
+};
+
+/* Counts are zero where nothing was measured. */
+static struct pp_value gpu_copies(const void *row, const void *root)
+{
+    const ROW *g = row;
+    return g->not_measured ? pp_value_number(NAN) : pp_value_uint(g->copies);
+}
+
+static struct pp_value gpu_copied_bytes(const void *row, const void *root)
+{
+    const ROW *g = row;
+    return g->not_measured ? pp_value_number(NAN) : pp_value_uint(g->copied_bytes);
+}
+
+static const struct pp_field gpu_fields[] = {
+    F(name, NONE, "of the device"),
+    F(activity, NONE, "where the records came from, or \"not recorded: ...\"", ALWAYS),
+    F(not_measured, NONE, "why nothing below is known; null: measured"),
+    FK("nvml_not_measured", counters_missing, NONE, "why nothing of NVML is known; null: it was read"),
+    F(busy_share, SHARE, "a kernel ran", TO_1, .name = "busy with kernels"),
+    {"idle", PP_FIELD_OBJECT, .fields = idle_fields, .flags = PP_FIELD_LAST,
+     .help =
+         "shares of the window in which no kernel ran, by what the awaited batch was doing; with busy_share they add up to 1"},
+    F(kernel_ns, NS, "time of a step's kernels, mean", FROM_0, .name = "kernels of a step"),
+    MADE("copies", NUMBER, gpu_copies, "copies to the device that began in the window", FROM_0,
+         .unit = PP_UNIT_COUNT, .name = "copies to it"),
+    MADE("copied_bytes", NUMBER, gpu_copied_bytes, "by them", FROM_0, .unit = PP_UNIT_BYTES,
+         .name = "bytes copied"),
+    F(copy_bytes_per_s, BYTES_PER_S, "while copying", FROM_0, .name = "rate while copying"),
+    FK("copy_overlap_share", overlap_share, SHARE, "of the time spent copying, a kernel ran as well", TO_1,
+       .name = "copy time under a kernel"),
+    FK("copy_overlap_gain", overlap_gain, SHARE,
+       "of throughput, had all copies run under kernels as far as they fit: an upper bound", FROM_0,
+       .name = "gain of overlapping all, at most"),
+    F(pageable_share, SHARE, "of the bytes copied came from pageable memory", TO_1,
+      .name = "copied from pageable memory"),
+    FK("blocking_copy_share", blocking_share, SHARE, "of the copies, calls that return when the copy is done",
+       TO_1, .name = "copies that block the caller"),
+    F(syncs_per_step, NUMBER, "context and stream synchronisations by threads that launch kernels", FROM_0,
+      .name = "context and stream syncs per step"),
+    F(clock_error_ns, NS, "of these times against spans", FROM_0, .name = "clock error"),
+    FK("nvml_utilization_share", utilization_share, SHARE,
+       "mean of NVML's readings in the window: a kernel was running", TO_1, .name = "utilisation (NVML)"),
+    FK("nvml_memory_used_bytes", memory_used_bytes, BYTES, "most of its memory in use, by any process",
+       FROM_0, .name = "memory in use (NVML)"),
+    FK("nvml_pcie_rx_bytes_per_s", pcie_rx_bytes_per_s, BYTES_PER_S, "to the device, mean", FROM_0,
+       .name = "PCIe to it (NVML)"),
+    FK("nvml_pcie_tx_bytes_per_s", pcie_tx_bytes_per_s, BYTES_PER_S, "from it, mean", FROM_0,
+       .name = "PCIe from it (NVML)"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- environment and configuration ---- */
+
+#define ROW struct pp_report_pair
+static struct pp_value pair_value(const void *row, const void *root)
+{
+    const ROW *p = row;
+    return p->numeric && p->value ? pp_value_number(strtod(p->value, NULL)) : pp_value_text(p->value);
+}
+
+static const struct pp_field pair_fields[] = {
+    F(key, NONE, "name", ALWAYS),
+    {"value", PP_FIELD_ANY, .get = pair_value, .help = "a number or a text"},
+    PP_FIELDS_END,
+};
+
+static const struct pp_field note_fields[] = {
+    F(key, NONE, "name", ALWAYS),
+    F(note, NONE, "why it has its value", ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the pictures ---- */
+
+#define ROW struct pp_report_slice
+static const struct pp_field slice_fields[] = {
+    F(start_s, S, "since the run's first span"),
+    F(end_s, S, "since the run's first span"),
+    F(wait_share, SHARE, "of the slice the trainer waited for data", TO_1),
+    F(sync_share, SHARE, "... waited for the device and for other ranks", TO_1),
+    F(step_share, SHARE, "... computed", TO_1),
+    F(apart_share, SHARE, "... start-up, epoch boundary, checkpoint", TO_1),
+    F(h2d_share, SHARE, "of the slice the copy lane copied", TO_1),
+    F(ready_batches, RATE,
+      "mean number of finished batches the copy lane had not fetched; null when the recording lacks an end of some batch's stay",
+      FROM_0),
+    F(device_batches, RATE, "mean number of copied batches the trainer had not taken", FROM_0),
+    F(samples_per_s, RATE, "throughput of the slice"),
+    F(errors, COUNT, "errors and retries"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static const struct pp_field busy_fields[] = {
+    {"busy", PP_FIELD_NUMBER, PP_UNIT_SHARE, TO_1},
+    PP_FIELDS_END,
+};
+
+#define ROW struct pp_report_heat
+static const struct pp_field heat_fields[] = {
+    F(name, NONE, "one worker, or the first and last of neighbours that share a row"),
+    F(busy_share, SHARE, "of the whole run", TO_1),
+    {"busy", PP_FIELD_LIST, .at = offsetof(ROW, busy), .count_at = offsetof(struct pp_report, n_slices),
+     .stride = sizeof(double), .fields = busy_fields,
+     .flags = PP_FIELD_INDIRECT | PP_FIELD_COUNT_OF_ROOT | PP_FIELD_ONE_LINE, .help = "per slice"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static const struct pp_field quantile_fields[] = {
+    {"x", PP_FIELD_NUMBER, PP_UNIT_NS, .at = offsetof(struct pp_report_point, x)},
+    PP_FIELDS_END,
+};
+
+#define ROW struct pp_report_leg
+static struct pp_value leg_phase(const void *row, const void *root)
+{
+    return pp_value_text(name_of_phase(((const ROW *)row)->phase));
+}
+
+static const struct pp_field leg_fields[] = {
+    F(what, NONE,
+      "the phase, or where the batch was: 'between spans', 'in the ready queue', 'on the device'"),
+    MADE("phase", TEXT, leg_phase, "null between spans and in a queue"),
+    F(thread, NONE, "empty in a queue"),
+    FB("for_other_batch", other, "done for a batch that held this one"),
+    F(spans, COUNT, "in this stretch"),
+    F(total_ns, NS, "of the stretch"),
+    F(in_wait_ns, NS, "the part during which the trainer waited"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_batch
+static const struct pp_field batch_fields[] = {
+    F(which, NONE, "typical: the wait nearest to the median; worst: the longest"),
+    F(batch, NONE, "its number"),
+    F(epoch, NONE, "of the batch"),
+    F(wait_ns, NS, "the trainer waited for it"),
+    F(sync_ns, NS, "the trainer waited for the device and for other ranks"),
+    F(step_ns, NS, "its step"),
+    F(ready_ns, NS,
+      "when its copy ended, since the trainer began to wait: negative is before; null: not known"),
+    {"legs", PP_FIELD_ROWS, PP_ROWS_AT(ROW, legs, n_legs), .fields = leg_fields,
+     .help =
+         "the critical path in order: the worker that finished the batch, the queue, the copy, the device"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_curve_point
+static const struct pp_field point_fields[] = {
+    F(value, RATE, "of the knob"),
+    F(samples_per_s, RATE, "predicted"),
+    F(low, RATE, "of its interval"),
+    F(high, RATE, "of its interval"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_curve
+static const struct pp_field curve_fields[] = {
+    F(knob, NONE, "what is varied"),
+    F(now, RATE, "value of the recorded run"),
+    {"points", PP_FIELD_ROWS, PP_ROWS_AT(ROW, points, n_points), .fields = point_fields,
+     .help = "one per value"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report
+static const struct pp_field series_fields[] = {
+    F(window_start_s, S, "the steady-state window, since the run's first span"),
+    F(window_end_s, S, "its end"),
+    {"slices", PP_FIELD_COLUMNS, PP_ROWS_AT(ROW, slices, n_slices), .fields = slice_fields,
+     .help = "the whole run in slices of equal length (120), one array per field"},
+    {"coarse", PP_FIELD_ROWS, PP_ROWS_AT(ROW, coarse, n_coarse), .fields = slice_fields,
+     .help = "the same in 10 parts"},
+    {"worker_time", PP_FIELD_ROWS, PP_ROWS_AT(ROW, heat, n_heat), .fields = heat_fields,
+     .help = "how busy each worker was over the run"},
+    {"wait_quantiles_ns", PP_FIELD_LIST, .at = offsetof(ROW, wait_cdf), .count_at = offsetof(ROW, n_wait_cdf),
+     .stride = sizeof(struct pp_report_point), .flags = PP_FIELD_INDIRECT | PP_FIELD_ONE_LINE,
+     .fields = quantile_fields, .help = "data_wait of the window: its quantiles 0, 0.01, ... 1"},
+    {"waterfalls", PP_FIELD_ROWS, PP_ROWS_AT(ROW, waterfalls, n_waterfalls), .fields = batch_fields,
+     .help = "two batches followed"},
+    {"curves", PP_FIELD_ROWS, PP_ROWS_AT(ROW, curves, n_curves), .fields = curve_fields,
+     .help = "what replay predicts"},
+    PP_FIELDS_END,
+};
+
+static struct pp_value schema_name(const void *row, const void *root)
+{
+    return pp_value_text("pipeprobe.report/1");
+}
+static const char *const schema_values[] = {"pipeprobe.report/1", NULL};
+
+const struct pp_field pp_report_fields[] = {
+    MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
+    FK("file", path, NONE, "the recording", ALWAYS),
+    F(outcome, NONE, "how the run ended: finished, interrupted, unfinished (killed), ...", ALWAYS),
+    F(samples_per_s, RATE, "throughput; of a ceiling run, the ceiling"),
+    F(batches_per_s, RATE, "throughput in batches"),
+    F(bytes_per_s, BYTES_PER_S, "bytes read"),
+    F(data_wait_share, SHARE,
+      "exposed wait: (data_wait + device_sync) / (data_wait + device_sync + collective + step) of the trainer; null without a step",
+      TO_1),
+    F(collective_share, SHARE,
+      "waiting for the other ranks of the run: collective / (data_wait + device_sync + collective + step) of the trainer; null without a collective step",
+      TO_1),
+    F(step_mean_ns, NS, "mean step of the trainer"),
+    F(cache_hit_share, SHARE, "bytes read that came from the page cache", TO_1),
+    F(duration_s, S, "whole run"),
+    F(startup_s, S, "listing the data set, building the index, starting threads"),
+    F(first_batch_s, S, "from the start of the run until the trainer had its first batch"),
+    F(samples, COUNT, "whole run"),
+    F(batches, COUNT, "whole run"),
+    F(epochs, COUNT, "epochs seen, the last one perhaps in part"),
+    FK("error_count", errors, COUNT, "samples that failed"),
+    FK("retry_count", retries, COUNT, "reads that were tried again"),
+    FK("span_count", spans, COUNT, "recorded spans"),
+    {"window", PP_FIELD_OBJECT, .fields = window_fields, .help = "the steady state, which shares are of"},
+    {"verdict", PP_FIELD_OBJECT, .fields = verdict_fields, .help = "what bounds the run"},
+    {"findings", PP_FIELD_ROWS, PP_ROWS_AT(ROW, findings, n_findings), .fields = finding_fields,
+     .help = "what is looked for in every run beside the wait: one row each, found or not"},
+    {"proof", PP_FIELD_ROWS, PP_ROWS_AT(ROW, proofs, n_proofs), .fields = proof_fields,
+     .help = "predictions that were run for real (run --prove)"},
+    {"phases", PP_FIELD_ROWS, PP_ROWS_AT(ROW, phases, n_phases), .fields = phase_fields,
+     .help = "each phase on the threads of one lane"},
+    {"workers", PP_FIELD_ROWS, PP_ROWS_AT(ROW, workers, n_workers), .fields = worker_fields,
+     .help = "shares of the window's wall time"},
+    {"queues", PP_FIELD_ROWS, PP_ROWS_AT(ROW, queues, n_queues), .fields = queue_fields,
+     .help = "of the whole run"},
+    {"errors", PP_FIELD_ROWS, PP_ROWS_AT(ROW, error_kinds, n_error_kinds), .fields = error_fields,
+     .help = "of the whole run, by kind"},
+    {"losses", PP_FIELD_OBJECT, .fields = losses_fields, .help = "what the recording lacks"},
+    {"overhead", PP_FIELD_OBJECT, .fields = overhead_fields, .help = "what recording took from the run"},
+    {"gpu", PP_FIELD_OBJECT, .at = offsetof(ROW, gpu), .flags = PP_FIELD_INDIRECT, .fields = gpu_fields,
+     .help = "what the GPU did in the window, from CUPTI; null: the run had no CUDA device"},
+    {"environment", PP_FIELD_MAP, PP_ROWS_AT(ROW, environment, n_environment), .fields = pair_fields,
+     .help = "the fingerprint of the machine, as stored"},
+    {"config", PP_FIELD_MAP, PP_ROWS_AT(ROW, config, n_config), .fields = pair_fields,
+     .help = "every option as used"},
+    {"config_notes", PP_FIELD_MAP, .at = offsetof(ROW, config), .count_at = offsetof(ROW, n_config),
+     .stride = sizeof(struct pp_report_pair), .flags = PP_FIELD_INDIRECT | PP_FIELD_SKIP_NULL,
+     .fields = note_fields, .help = "why an option has its value, where it was chosen"},
+    {"series", PP_FIELD_OBJECT, .fields = series_fields, .help = "what the pictures of the HTML report show"},
+    PP_FIELDS_END,
+};
+#undef ROW

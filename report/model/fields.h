@@ -1,0 +1,17 @@
+/* report/model/fields.h: the members of the report model, one row each: the document of schema
+ * pipeprobe.report/1 in its order. The JSON and CSV renderers, the tables of the other renderers,
+ * docs/report.schema.json and docs/reference/report-fields.md follow from it; `make golden` writes the latter
+ * two again. A new member of the model is one row here. */
+#ifndef PP_REPORT_MODEL_FIELDS_H
+#define PP_REPORT_MODEL_FIELDS_H
+
+#include "probe/base/fields.h"
+#include "report/model/model.h"
+
+extern const struct pp_field pp_report_fields[]; /* of struct pp_report */
+
+/* The texts of pp_phase_info()->name and pp_lane_name(), for enumerations of other documents. */
+extern const char *const pp_phase_names[];
+extern const char *const pp_lane_names[];
+
+#endif

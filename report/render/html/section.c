@@ -1,0 +1,99 @@
+#include "report/render/html/section.h"
+
+#include <math.h>
+
+enum { MOST_HEADS = 16 };
+
+enum pp_html_form pp_html_form_of(enum pp_field_unit unit)
+{
+    switch (unit) {
+    case PP_UNIT_NONE:
+    case PP_UNIT_COUNT: return PP_HTML_COUNT;
+    case PP_UNIT_NS: return PP_HTML_TIME;
+    case PP_UNIT_S: return PP_HTML_SECONDS;
+    case PP_UNIT_SHARE: return PP_HTML_SHARE;
+    case PP_UNIT_BYTES:
+    case PP_UNIT_BYTES_PER_S: return PP_HTML_BYTES;
+    case PP_UNIT_RATE:
+    case PP_UNIT_NUMBER: break;
+    }
+    return PP_HTML_RATE;
+}
+
+static void put_bar(FILE *out, double share)
+{
+    fputs("<td class=\"inbar\"><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+          out);
+    pp_svg_rect(out, "rail", 0, 0, 100, 8);
+    pp_svg_rect(out, "step", 0, 0, isnan(share) ? 0 : 100 * fmin(share, 1), 8);
+    fputs("</svg></td>", out);
+}
+
+/* What is in the cell. */
+static void put_parts(FILE *out, const struct pp_section_rows *rows, const struct pp_section_column *c,
+                      size_t i, const void *row)
+{
+    char part[64];
+    const struct pp_field *f;
+    if (c->words) {
+        pp_html_text(out, c->words(row, PP_IN_HTML, part));
+        return;
+    }
+    for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
+        struct pp_value v = f ? pp_field_value(f, row, rows->report) : pp_value_text(part);
+        if (v.kind == PP_VALUE_NULL || v.kind == PP_VALUE_TEXT)
+            pp_html_text(out, v.text);
+        else
+            pp_html_num(out, pp_html_form_of(f->unit), pp_value_as_number(&v), "%s.%zu.%s", rows->path,
+                        rows->number + i, f->key);
+    }
+}
+
+static void put_cell(FILE *out, const struct pp_section_rows *rows, const struct pp_section_column *c,
+                     size_t i)
+{
+    const char *row = rows->first + i * rows->stride;
+    if (c->flags & PP_CELL_BAR) {
+        struct pp_value v = pp_field_value(pp_fields_key(rows->fields, c->form), row, rows->report);
+        put_bar(out, pp_value_as_number(&v));
+        return;
+    }
+    if (c->title) {
+        fputs("<th scope=\"row\" title=\"", out);
+        pp_html_text(out, c->title(row));
+        fputs("\">", out);
+    } else if (c->flags & PP_CELL_ROW_HEAD) {
+        fputs("<th scope=\"row\">", out);
+    } else if (c->flags & PP_CELL_PATH) {
+        fputs("<td class=\"path\"><bdi>", out);
+    } else {
+        fputs(c->head[PP_IN_HTML][0] == '#' ? "<td class=\"n\">" : "<td>", out);
+    }
+    put_parts(out, rows, c, i, row);
+    fputs(c->flags & PP_CELL_ROW_HEAD ? "</th>" : c->flags & PP_CELL_PATH ? "</bdi></td>" : "</td>", out);
+}
+
+void pp_html_section(FILE *out, const struct pp_section_rows *rows)
+{
+    const struct pp_section *s = rows->section;
+    const char *heads[MOST_HEADS + 1] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_columns; i++)
+        if (s->columns[i].head[PP_IN_HTML] && n < MOST_HEADS)
+            heads[n++] = s->columns[i].head[PP_IN_HTML];
+    pp_html_table_begin(out, s->title[PP_IN_HTML], rows->n <= s->open_up_to, heads);
+    for (size_t k = 0; k < rows->n; k++) {
+        fputs("<tr>", out);
+        for (size_t i = 0; i < s->n_columns; i++)
+            if (s->columns[i].head[PP_IN_HTML])
+                put_cell(out, rows, &s->columns[i], k);
+        fputs("</tr>\n", out);
+    }
+    pp_html_table_end(out);
+}
+
+void pp_html_section_at(FILE *out, const struct pp_section *s, const struct pp_report *r, const char *path)
+{
+    struct pp_section_rows rows = pp_section_rows(s, r, path);
+    pp_html_section(out, &rows);
+}

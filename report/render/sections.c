@@ -1,0 +1,472 @@
+#include "report/render/sections.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CELL = 64, MOST_COLUMNS = 16, LONGEST = 300 };
+
+/* ---- words that no field has ---- */
+
+static const char *phase_name(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_phase *p = row;
+    const struct pp_phase_info *info = pp_phase_info(p->phase);
+    if (in != PP_IN_TEXT || (info && info->lane == p->lane))
+        return info ? info->name : "?";
+    snprintf(buf, CELL, "%s (%s)", info ? info->name : "?", pp_lane_name(p->lane));
+    return buf; /* "read (reader)": another lane than usual spends it */
+}
+
+static const char *phase_title(const void *row)
+{
+    const struct pp_phase_info *info = pp_phase_info(((const struct pp_report_phase *)row)->phase);
+    return info ? info->text : "";
+}
+
+static const char *supports(const void *row, enum pp_printer in, char *buf)
+{
+    int s = ((const struct pp_report_evidence *)row)->supports;
+    if (in == PP_IN_MD)
+        return s > 0 ? "supports" : s < 0 ? "against" : "";
+    return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 speaks against" : "for context";
+}
+
+static const char *finding_state(const void *row, enum pp_printer in, char *buf)
+{
+    static const char *const states[] = {"found", "not there", "not measured"};
+    return states[((const struct pp_report_finding *)row)->state];
+}
+
+static const char *leg_name(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_leg *leg = row;
+    if (!leg->other)
+        return leg->what;
+    snprintf(buf, CELL, "%s, for other batches", leg->what);
+    return buf;
+}
+
+/* ---- the tables ---- */
+
+#define TEXT(words) [PP_IN_TEXT] = words
+#define MD(words) [PP_IN_MD] = words
+#define HTML(words) [PP_IN_HTML] = words
+#define EVERYWHERE(words) TEXT(words), MD(words), HTML(words)
+#define NUMBERS(words) TEXT(words), MD("#" words), HTML("#" words)
+#define SECTION(name, is_open, ...) \
+    const struct pp_section pp_section_##name = {.columns = name, \
+                                                 .n_columns = sizeof(name) / sizeof(*name), \
+                                                 .open_up_to = (is_open), \
+                                                 .title = {__VA_ARGS__}}
+enum { FOLDED = 0 };
+#define OPEN SIZE_MAX
+
+static const struct pp_section_column evidence[] = {
+    {.form = "supports", .head = {MD("")}, .words = supports},
+    {.form = "name", .head = {MD("evidence"), HTML("evidence")}},
+    {.form = "value", .head = {MD("#value"), HTML("#value")}},
+    {.form = "threshold", .head = {MD("threshold"), HTML("threshold")}},
+    {.form = "supports", .head = {HTML("the verdict")}, .words = supports},
+};
+SECTION(evidence, OPEN, HTML("Evidence"));
+
+static const struct pp_section_column fixes[] = {
+    {.form = "{knob} to {to}", .head = {MD("change")}},
+    {.form = "{gain} ({low} to {high})", .head = {MD("#predicted gain (80 % interval)")}},
+    {.form = "knob", .head = {HTML("change")}},
+    {.form = "to", .head = {HTML("to")}},
+    {.form = "gain", .head = {HTML("#gain")}},
+    {.form = "low", .head = {HTML("#low")}},
+    {.form = "high", .head = {HTML("#high")}},
+    {.form = "samples_per_s", .head = {MD("#samples/s"), HTML("#samples/s")}},
+    {.form = "text", .head = {HTML("how")}},
+};
+SECTION(fixes, OPEN, HTML("Changes, predicted by replaying the recording (80 % interval)"));
+
+static const struct pp_section_column proofs[] = {
+    {.form = "change", .head = {HTML("change")}},
+    {.form = "value", .head = {HTML("to")}},
+    {.form = "predicted_samples_per_s", .head = {HTML("#predicted")}},
+    {.form = "predicted_low", .head = {HTML("#low")}},
+    {.form = "predicted_high", .head = {HTML("#high")}},
+    {.form = "measured_samples_per_s", .head = {HTML("#measured")}},
+    {.form = "measured_low", .head = {HTML("#least")}},
+    {.form = "measured_high", .head = {HTML("#most")}},
+    {.form = "rounds", .head = {HTML("#rounds")}},
+    {.form = "prediction_error", .head = {HTML("#off by")}},
+};
+SECTION(proofs, OPEN, HTML("Predicted and measured"));
+
+static const struct pp_section_column findings[] = {
+    {.form = "kind", .head = {HTML("looked for")}},
+    {.form = "state", .head = {HTML("")}, .words = finding_state},
+    {.form = "sentence", .head = {HTML("what was seen")}},
+    {.form = "next_step", .head = {HTML("next")}},
+};
+SECTION(findings, OPEN, HTML("Looked for"));
+
+static const struct pp_section_column durations[] = {
+    {.form = "phase",
+     .head = {TEXT("phase"), HTML("phase")},
+     .width = -17,
+     .flags = PP_CELL_ROW_HEAD,
+     .words = phase_name,
+     .title = phase_title},
+    {.form = "lane", .head = {HTML("lane")}},
+    {.form = "count", .head = {TEXT("count"), HTML("#count")}, .width = 11},
+    {.form = "total_ns", .head = {TEXT("total"), HTML("#total")}, .width = 8},
+    {.form = "mean_ns", .head = {TEXT("mean"), HTML("#mean")}, .width = 8},
+    {.form = "p50_ns", .head = {TEXT("p50"), HTML("#p50")}, .width = 8},
+    {.form = "p95_ns", .head = {TEXT("p95"), HTML("#p95")}, .width = 8},
+    {.form = "p99_ns", .head = {TEXT("p99"), HTML("#p99")}, .width = 8},
+    {.form = "max_ns", .head = {TEXT("max"), HTML("#max")}, .width = 8},
+};
+SECTION(durations, OPEN, TEXT("Phases"), HTML("How long"));
+
+/* Where each lane's time went, and what that time was. */
+static const struct pp_section_column shares[] = {
+    {.form = "lane", .head = {MD("lane")}},
+    {.form = "phase",
+     .head = {EVERYWHERE("phase")},
+     .width = -17,
+     .flags = PP_CELL_ROW_HEAD,
+     .words = phase_name,
+     .title = phase_title},
+    {.form = "lane", .head = {TEXT("lane"), HTML("lane")}, .width = -8},
+    {.form = "share", .head = {NUMBERS("share")}, .width = 8},
+    {.form = "share",
+     .head = {TEXT("  of lane's time"), HTML("of its lane's time")},
+     .width = -18,
+     .flags = PP_CELL_BAR},
+    {.form = "cpu_share", .head = {TEXT("cpu"), MD("#cpu"), HTML("#on CPU")}, .width = 9},
+    {.form = "run_delay_share", .head = {NUMBERS("run-queue")}, .width = 11},
+    {.form = "blocked_share", .head = {NUMBERS("blocked")}, .width = 9},
+    {.form = "mean_ns", .head = {MD("#mean")}},
+    {.form = "p95_ns", .head = {MD("#p95")}},
+    {.form = "max_ns", .head = {MD("#max")}},
+    {.form = "bytes", .head = {HTML("#bytes")}},
+};
+SECTION(shares, OPEN, TEXT("Where the time goes"), HTML("Shares"));
+
+static const struct pp_section_column workers[] = {
+    {.form = "name", .head = {EVERYWHERE("worker")}, .width = -15},
+    {.form = "samples", .head = {TEXT("samples"), HTML("#samples")}, .width = 10},
+    {.form = "samples_per_s", .head = {NUMBERS("samples/s")}, .width = 10},
+    {.form = "busy_share", .head = {NUMBERS("busy")}, .width = 7},
+    {.form = "wait_share", .head = {NUMBERS("waiting")}, .width = 9},
+    {.form = "cpu_share", .head = {TEXT("cpu"), HTML("#on CPU")}, .width = 8},
+    {.form = "run_delay_share", .head = {NUMBERS("run-queue")}, .width = 10},
+    {.form = "{errors}/{retries}", .head = {TEXT("err/retry")}, .width = 11},
+    {.form = "errors", .head = {HTML("#errors")}},
+    {.form = "retries", .head = {HTML("#retries")}},
+};
+SECTION(workers, 8, TEXT("Workers (shares of the window's wall time)"), HTML("Workers in the steady state"));
+
+static const struct pp_section_column queues[] = {
+    {.form = "name", .head = {TEXT("queue"), MD("queue"), HTML("queue, whole run")}, .width = -17},
+    {.form = "capacity", .head = {NUMBERS("capacity")}, .width = 10},
+    {.form = "mean_depth", .head = {NUMBERS("mean depth")}, .width = 11},
+    {.form = "share_empty", .head = {NUMBERS("empty")}, .width = 8},
+    {.form = "share_full", .head = {NUMBERS("full")}, .width = 9},
+    {.form = "put_wait_ns", .head = {TEXT("put wait"), HTML("#waited to put")}, .width = 11},
+    {.form = "get_wait_ns", .head = {TEXT("get wait"), HTML("#waited to get")}, .width = 11},
+};
+SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues as measured by their owner"));
+
+static const struct pp_section_column errors[] = {
+    {.form = "count", .head = {MD("#count")}},
+    {.form = "kind", .head = {MD("kind"), HTML("kind")}},
+    {.form = "action", .head = {MD("action"), HTML("what was done")}},
+    {.form = "{example_path}: {example_reason}", .head = {MD("example")}},
+    {.form = "count", .head = {HTML("#how many")}},
+    {.form = "example_path", .head = {HTML("example")}, .flags = PP_CELL_PATH},
+    {.form = "example_reason", .head = {HTML("reason")}},
+};
+SECTION(errors, OPEN, HTML("By kind"));
+
+static const struct pp_section_column losses[] = {
+    {.form = "what", .head = {HTML("what")}},
+    {.form = "count", .head = {HTML("#how many")}},
+    {.form = "why", .head = {HTML("why")}},
+};
+SECTION(losses, OPEN, HTML("Losses and notes"));
+
+/* The pictures' tables. */
+#define TIME_COLUMN \
+    { \
+        .form = "{start_s} to {end_s}", .head = {HTML("time")}, .flags = PP_CELL_ROW_HEAD \
+    }
+
+static const struct pp_section_column steps_over_time[] = {
+    TIME_COLUMN,
+    {.form = "wait_share", .head = {HTML("#waits")}},
+    {.form = "sync_share", .head = {HTML("#sync")}},
+    {.form = "step_share", .head = {HTML("#step")}},
+    {.form = "apart_share", .head = {HTML("#apart")}},
+    {.form = "h2d_share", .head = {HTML("#copying")}},
+    {.form = "samples_per_s", .head = {HTML("#samples/s")}},
+};
+SECTION(steps_over_time, FOLDED, HTML("The same as a table"));
+
+static const struct pp_section_column queues_over_time[] = {
+    TIME_COLUMN,
+    {.form = "ready_batches", .head = {HTML("#finished batches")}},
+    {.form = "device_batches", .head = {HTML("#on the device")}},
+};
+SECTION(queues_over_time, FOLDED, HTML("The same as a table"));
+
+static const struct pp_section_column errors_over_time[] = {
+    TIME_COLUMN,
+    {.form = "errors", .head = {HTML("#errors and retries")}},
+};
+SECTION(errors_over_time, FOLDED, HTML("Over time, as a table"));
+
+static const struct pp_section_column waits[] = {
+    {.form = "phase", .head = {HTML("")}, .flags = PP_CELL_ROW_HEAD},
+    {.form = "count", .head = {HTML("#count")}},
+    {.form = "total_ns", .head = {HTML("#total")}},
+    {.form = "mean_ns", .head = {HTML("#mean")}},
+    {.form = "p50_ns", .head = {HTML("#p50")}},
+    {.form = "p95_ns", .head = {HTML("#p95")}},
+    {.form = "p99_ns", .head = {HTML("#p99")}},
+    {.form = "max_ns", .head = {HTML("#max")}},
+};
+SECTION(waits, OPEN, HTML("The same as a table"));
+
+static const struct pp_section_column curve[] = {
+    {.form = "value", .head = {HTML("#value")}},
+    {.form = "samples_per_s", .head = {HTML("#samples/s")}},
+    {.form = "low", .head = {HTML("#low")}},
+    {.form = "high", .head = {HTML("#high")}},
+};
+SECTION(curve, FOLDED, HTML("The same as a table"));
+
+static const struct pp_section_column legs[] = {
+    {.form = "what", .head = {HTML("on the critical path")}, .words = leg_name},
+    {.form = "thread", .head = {HTML("thread")}},
+    {.form = "spans", .head = {HTML("#spans")}},
+    {.form = "total_ns", .head = {HTML("#time")}},
+    {.form = "in_wait_ns", .head = {HTML("#of it in the wait")}},
+};
+SECTION(legs, OPEN, HTML("The same as a table"));
+
+/* ---- rows and cells ---- */
+
+struct pp_section_rows pp_section_rows_in(const struct pp_section *s, const struct pp_report *r,
+                                          const struct pp_field *rows, const void *in, const char *path)
+{
+    struct pp_section_rows out = {.section = s, .report = r, .path = path, .fields = rows->fields};
+    out.n = pp_field_rows(rows, in, r, &out.first);
+    out.stride = rows->stride;
+    return out;
+}
+
+struct pp_section_rows pp_section_rows(const struct pp_section *s, const struct pp_report *r,
+                                       const char *path)
+{
+    const void *in = r;
+    const struct pp_field *rows = pp_fields_find(pp_report_fields, path, &in);
+    return pp_section_rows_in(s, r, rows, in, path);
+}
+
+int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,
+                    const struct pp_field **field, char *buf, size_t size)
+{
+    const char *from = c->form + *at;
+    int key_alone = !strchr(c->form, '{'), is_key = key_alone || *from == '{';
+    size_t n = key_alone ? strlen(from) : strcspn(from + is_key, is_key ? "}" : "{");
+    *field = NULL;
+    if (!*from)
+        return 0;
+    snprintf(buf, size, "%.*s", (int)n, from + (is_key && !key_alone));
+    *at += n + (is_key && !key_alone ? 2 : 0);
+    if (is_key)
+        *field = pp_fields_key(fields, buf);
+    return 1;
+}
+
+/* ---- text ---- */
+
+static void put_bar(char *to, double share)
+{
+    enum { LENGTH = 16 };
+    int full = isnan(share) ? 0 : (int)(share * LENGTH + 0.5);
+    memset(to, ' ', 2);
+    for (int i = 0; i < LENGTH; i++)
+        to[2 + i] = i < full ? '#' : '.';
+    to[2 + LENGTH] = '\0';
+}
+
+static void text_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
+                      char *to)
+{
+    char part[CELL], number[CELL];
+    const struct pp_field *f;
+    size_t n = 0;
+    if (c->words) {
+        snprintf(to, CELL, "%s", c->words(row, PP_IN_TEXT, part));
+        return;
+    }
+    for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
+        const char *words = part;
+        struct pp_value v;
+        if (f) {
+            v = pp_field_value(f, row, rows->report);
+            words = pp_field_text(f, &v, number, sizeof(number));
+        }
+        if (f && c->flags & PP_CELL_BAR)
+            put_bar(to, pp_value_as_number(&v));
+        else if (n < CELL)
+            n += (size_t)snprintf(to + n, CELL - n, "%s", words);
+    }
+}
+
+/* One line; row NULL: the heads. The first column stands two to the right. */
+static void text_row(const struct pp_page *p, const struct pp_section_rows *rows, const struct pp_section *s,
+                     const void *row)
+{
+    char text[MOST_COLUMNS][CELL + 2];
+    const char *cell[MOST_COLUMNS];
+    int width[MOST_COLUMNS], n = 0;
+    for (size_t i = 0; i < s->n_columns; i++) {
+        const struct pp_section_column *c = &s->columns[i];
+        if (!c->head[PP_IN_TEXT])
+            continue;
+        char *to = text[n] + (n == 0 ? 2 : 0);
+        memset(text[n], ' ', 2);
+        if (row)
+            text_cell(rows, c, row, to);
+        else
+            snprintf(to, CELL, "%s", c->head[PP_IN_TEXT]);
+        cell[n] = text[n];
+        width[n++] = c->width;
+    }
+    pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n);
+}
+
+void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)
+{
+    pp_page_heading(p, s->title[PP_IN_TEXT]);
+    text_row(p, NULL, s, NULL);
+}
+
+void pp_section_text_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
+{
+    text_row(p, rows, rows->section, row);
+}
+
+void pp_section_text(const struct pp_page *p, const struct pp_section_rows *rows)
+{
+    if (rows->n)
+        pp_section_text_heads(p, rows->section);
+    for (size_t i = 0; i < rows->n; i++)
+        pp_section_text_row(p, rows, rows->first + i * rows->stride);
+}
+
+/* ---- Markdown ---- */
+
+void pp_md_text(FILE *out, const char *text)
+{
+    int n = 0;
+    for (const unsigned char *s = (const unsigned char *)text; s && *s && n < LONGEST; s++, n++) {
+        if (*s < 0x20 || *s == 0x7f)
+            fputc(' ', out);
+        else if (*s == '<')
+            fputs("&lt;", out);
+        else if (*s == '>')
+            fputs("&gt;", out);
+        else if (*s == '&')
+            fputs("&amp;", out);
+        else if (*s == '@') /* no mention */
+            fputs("&#64;", out);
+        else {
+            if (strchr("\\`*_{}[]#|~$", *s))
+                fputc('\\', out);
+            fputc(*s, out);
+        }
+    }
+    if (n == LONGEST)
+        fputs("...", out);
+}
+
+/* Words between two fields stand only where both are known. */
+static void md_cell(FILE *out, const struct pp_section_rows *rows, const struct pp_section_column *c,
+                    const void *row)
+{
+    char part[CELL], words[CELL] = "", number[CELL];
+    const struct pp_field *f;
+    int known = 1;
+    if (c->words) {
+        fputs(c->words(row, PP_IN_MD, part), out); /* ours: nothing in them is markup */
+        return;
+    }
+    for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
+        if (!f) {
+            memcpy(words, part, sizeof(words));
+            continue;
+        }
+        struct pp_value v = pp_field_value(f, row, rows->report);
+        int is_null = v.kind == PP_VALUE_NULL;
+        if (known && !is_null)
+            fputs(words, out);
+        words[0] = '\0';
+        known = !is_null;
+        if (v.kind == PP_VALUE_TEXT)
+            pp_md_text(out, v.text);
+        else if (!is_null)
+            fputs(pp_field_text(f, &v, number, sizeof(number)), out);
+    }
+    fputs(words, out);
+}
+
+void pp_section_md(FILE *out, const struct pp_section_rows *rows, size_t most)
+{
+    const struct pp_section *s = rows->section;
+    for (int line = 0; line < 2; line++) {
+        fputc('|', out);
+        for (size_t i = 0; i < s->n_columns; i++) {
+            const char *head = s->columns[i].head[PP_IN_MD];
+            int number = head && head[0] == '#';
+            if (head && line == 0)
+                fprintf(out, head[0] ? " %s |" : " |", head + number);
+            else if (head)
+                fputs(number ? "---:|" : "---|", out);
+        }
+        fputc('\n', out);
+    }
+    for (size_t k = 0; k < rows->n && k < most; k++) {
+        fputs("| ", out);
+        for (size_t i = 0, n = 0; i < s->n_columns; i++) {
+            if (!s->columns[i].head[PP_IN_MD])
+                continue;
+            fputs(n++ ? " | " : "", out);
+            md_cell(out, rows, &s->columns[i], rows->first + k * rows->stride);
+        }
+        fputs(" |\n", out);
+    }
+}
+
+/* ---- the GPU ---- */
+
+static int is_shown(const struct pp_report_gpu *g, const struct pp_field *f)
+{
+    return f->name && (strncmp(f->key, "nvml_", 5) == 0 ? !g->counters_missing : !g->not_measured);
+}
+
+static size_t add_lines(const struct pp_report_gpu *g, const struct pp_field *fields, const char *path,
+                        struct pp_gpu_line *line)
+{
+    size_t n = 0;
+    for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
+        if (f->type == PP_FIELD_OBJECT)
+            n += add_lines(g, f->fields, "gpu.idle.", line + n);
+        else if (is_shown(g, f) && n < PP_GPU_LINES)
+            line[n++] = (struct pp_gpu_line){f, path, pp_field_value(f, g, NULL)};
+    return n;
+}
+
+size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GPU_LINES])
+{
+    return add_lines(g, pp_fields_key(pp_report_fields, "gpu")->fields, "gpu.", line);
+}
