@@ -3,6 +3,7 @@
 #ifndef PP_COMPARE_RENDER_H
 #define PP_COMPARE_RENDER_H
 
+#include "probe/base/fields.h"
 #include "report/compare/compare.h"
 
 #include <stdio.h>
@@ -10,6 +11,8 @@
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
 int pp_compare_markdown(const struct pp_compare *c, FILE *out);
 int pp_compare_json(const struct pp_compare *c, FILE *out);
+/* The document's fields, of struct pp_compare. */
+extern const struct pp_field pp_compare_fields[];
 
 /* What the three say alike. "-" where nothing was computed; buf of at least 64 bytes. */
 char *pp_compare_interval_text(char *buf, size_t size,

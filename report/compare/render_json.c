@@ -1,160 +1,236 @@
+/* The comparison as a document: docs/compare.schema.json, which follows from the tables here. */
 #include "report/compare/render.h"
 
-#include "probe/base/json_fields.h"
-
-/* Keys carry their units; what is not known is null. docs/compare.schema.json describes the document. */
-
-static void put_side(struct pp_json *j, const char *key, const char *label, size_t n)
-{
-    pp_json_key(j, key);
-    pp_json_object(j);
-    str(j, "label", label);
-    whole(j, "runs", n);
-    pp_json_object_end(j);
-}
-
-static void put_settings(struct pp_json *j, const struct pp_compare *c)
-{
-    pp_json_key(j, "settings");
-    pp_json_object(j);
-    num(j, "alpha", c->opts.alpha);
-    num(j, "confidence", c->opts.confidence);
-    num(j, "look_share", c->opts.look_share);
-    boolean(j, "paired", c->opts.paired);
-    whole(j, "resamples", c->opts.resamples);
-    whole(j, "seed", c->opts.seed);
-    boolean(j, "refuse_below_noise", c->opts.refuse_below_noise);
-    pp_json_object_end(j);
-}
-
-static void put_values(struct pp_json *j, const char *key, const double *v, size_t n)
-{
-    pp_json_key(j, key);
-    pp_json_array(j);
-    for (size_t i = 0; i < n; i++)
-        pp_json_num(j, v[i]);
-    pp_json_array_end(j);
-}
-
-static void put_outliers(struct pp_json *j, const char *key, const struct pp_outliers *o)
-{
-    pp_json_key(j, key);
-    pp_json_object(j);
-    whole(j, "mild", o->mild);
-    whole(j, "severe", o->severe);
-    pp_json_object_end(j);
-}
-
-static void put_metric(struct pp_json *j, const struct pp_compare *c, const struct pp_compare_metric *m)
-{
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
-    pp_json_object(j);
-    str(j, "metric", row->key);
-    str(j, "title", row->title);
-    str(j, "unit", pp_cmp_unit_name(row->unit));
-    str(j, "answer", pp_answer_name(m->answer));
-    boolean(j, "gated", m->gated);
-    boolean(j, "improved", m->improved);
-    boolean(j, "exact", m->exact);
-    str(j, "reason", m->reason[0] ? m->reason : NULL);
-    num(j, "base_median", m->base_median);
-    num(j, "head_median", m->head_median);
-    num(j, "change_share", m->change);
-    num(j, "times_worse", m->ratio);
-    num(j, "times_worse_low", m->low);
-    num(j, "times_worse_high", m->high);
-    num(j, "threshold_share", m->threshold);
-    num(j, "noise_floor_share", m->noise_floor);
-    num(j, "mann_whitney_u", m->u);
-    num(j, "p", m->p);
-    num(j, "p_all", m->p_all);
-    put_values(j, "base", m->base, c->n_base);
-    put_values(j, "head", m->head, c->n_head);
-    put_values(j, "pair_log_times_worse", m->pair, m->pair ? c->n_base : 0);
-    put_outliers(j, "base_outliers", &m->base_outliers);
-    put_outliers(j, "head_outliers", &m->head_outliers);
-    pp_json_object_end(j);
-}
-
-static void put_verdict(struct pp_json *j, const struct pp_compare *c)
-{
-    const struct pp_compare_verdict *v = &c->verdict;
-    pp_json_key(j, "verdict_change");
-    pp_json_object(j);
-    str(j, "answer", pp_answer_name(v->answer));
-    boolean(j, "gated", c->opts.gate_verdict);
-    boolean(j, "changed", v->changed);
-    str(j, "base", v->base);
-    str(j, "head", v->head);
-    whole(j, "base_runs", v->base_runs);
-    whole(j, "head_runs", v->head_runs);
-    num(j, "p", v->p);
-    num(j, "p_all", v->p_all);
-    str(j, "sentence", v->sentence);
-    pp_json_object_end(j);
-}
-
-static void put_attribution(struct pp_json *j, const struct pp_compare *c)
-{
-    pp_json_key(j, "attribution");
-    pp_json_object(j);
-    str(j, "sentence", c->attribution[0] ? c->attribution : NULL);
-    num(j, "base_s_per_batch", c->base_batch_s);
-    num(j, "head_s_per_batch", c->head_batch_s);
-    pp_json_key(j, "parts");
-    pp_json_array(j);
-    for (size_t i = 0; i < c->n_parts; i++) {
-        const struct pp_compare_part *p = &c->part[i];
-        pp_json_object(j);
-        str(j, "lane", pp_lane_name(p->lane));
-        str(j, "phase", pp_phase_info(p->phase)->name);
-        str(j, "part", p->part == PP_PART_UNSPLIT ? NULL : pp_part_name(p->part));
-        num(j, "base_s_per_batch", p->base_s);
-        num(j, "head_s_per_batch", p->head_s);
-        num(j, "difference_s_per_batch", p->head_s - p->base_s);
-        pp_json_object_end(j);
+#define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
+#define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
+#define FB(key, member, help) PP_FLAG_AT(ROW, key, member, help)
+#define MADE(name_in_documents, kind, getter, text, ...) \
+    { \
+        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
     }
-    pp_json_array_end(j);
-    pp_json_object_end(j);
+#define ALWAYS .flags = PP_FIELD_ALWAYS
+#define FROM_0 .range = "0.."
+#define TO_1 .range = "0..1"
+
+static const char *const answers[] = {"not-regressed", "regressed", "inconclusive", NULL},
+                         *const metric_answers[] = {"not-regressed", "regressed", "inconclusive",
+                                                    "not-measured", NULL},
+                         *const metric_units[] = {"samples/s", "ratio", "seconds", "bytes", "", NULL},
+                         *const part_names[] = {"cpu", "waiting for a CPU", "blocked", NULL},
+                         *const schema_values[] = {"pipeprobe.compare/1", NULL};
+
+/* ---- one metric ---- */
+
+#define ROW struct pp_outliers
+static const struct pp_field outlier_fields[] = {
+    F(mild, COUNT, "beyond 1.5 interquartile ranges"),
+    F(severe, COUNT, "beyond 3 interquartile ranges"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_compare_metric
+static const struct pp_cmp_metric *row_of(const void *row)
+{
+    return pp_cmp_metric(((const ROW *)row)->id);
+}
+static struct pp_value metric_key(const void *row, const void *root)
+{
+    return pp_value_text(row_of(row)->key);
+}
+static struct pp_value metric_title(const void *row, const void *root)
+{
+    return pp_value_text(row_of(row)->title);
+}
+static struct pp_value metric_unit(const void *row, const void *root)
+{
+    return pp_value_text(pp_cmp_unit_name(row_of(row)->unit));
+}
+static struct pp_value metric_answer(const void *row, const void *root)
+{
+    return pp_value_text(pp_answer_name(((const ROW *)row)->answer));
 }
 
-static void put_differences(struct pp_json *j, const char *key, const struct pp_difference *d, size_t n)
+static const struct pp_field value_fields[] = {{.key = "value", .type = PP_FIELD_NUMBER}, PP_FIELDS_END},
+                             pair_fields[] = {{"value", PP_FIELD_NUMBER, .flags = PP_FIELD_ALWAYS},
+                                              PP_FIELDS_END};
+/* One number per run of a side: an array of the metric, as long as the side has runs. */
+#define RUNS(member, number, of) \
+    PP_FIELD_LIST, .at = offsetof(ROW, member), .count_at = offsetof(struct pp_compare, number), \
+                   .stride = sizeof(double), .flags = PP_FIELD_INDIRECT | PP_FIELD_COUNT_OF_ROOT, \
+                   .fields = of
+
+static const struct pp_field metric_fields[] = {
+    MADE("metric", TEXT, metric_key, "its name in options and baselines", ALWAYS),
+    MADE("title", TEXT, metric_title, "for people", ALWAYS),
+    MADE("unit", TEXT, metric_unit, "of base, head and their medians", .values = metric_units, ALWAYS),
+    MADE("answer", TEXT, metric_answer, "whether it regressed", .values = metric_answers, ALWAYS),
+    FB("gated", gated, "a regression of it fails the comparison"),
+    FB("improved", improved, "it got better, beyond chance"),
+    FB("exact", exact, "a count that is the same in all runs of each side: compared without a test"),
+    F(reason, NONE, "why it is inconclusive or not measured", .flags = PP_FIELD_EMPTY_UNKNOWN),
+    F(base_median, NUMBER, "median over the runs of BASE"),
+    F(head_median, NUMBER, "median over the runs of HEAD"),
+    FK("change_share", change, SHARE, "head_median / base_median - 1"),
+    FK("times_worse", ratio, NUMBER,
+       "ratio of medians (of pairs: Hodges and Lehmann's estimate), turned so that above 1 is worse"),
+    FK("times_worse_low", low, NUMBER,
+       "bootstrap interval of the ratio of medians; of pairs: signed-rank interval"),
+    FK("times_worse_high", high, NUMBER, "its upper end"),
+    FK("threshold_share", threshold, SHARE, "how much worse is a regression", FROM_0, ALWAYS),
+    FK("noise_floor_share", noise_floor, SHARE, "what runs of one side differ by among themselves", FROM_0),
+    FK("mann_whitney_u", u, NUMBER, "of Mann and Whitney's test; null for pairs", FROM_0),
+    F(p, NUMBER, "Mann-Whitney, two-sided; of pairs: sign flips, one-sided", TO_1),
+    F(p_all, NUMBER,
+      "over all gated questions together: Holm; of pairs: the largest statistic of all questions", TO_1),
+    {"base", RUNS(base, n_base, value_fields), .help = "value of each run of BASE"},
+    {"head", RUNS(head, n_head, value_fields), .help = "value of each run of HEAD"},
+    {"pair_log_times_worse", RUNS(pair, n_base, pair_fields),
+     .help = "of pairs: log of how many times worse, run by run; empty when not tested in pairs"},
+    {"base_outliers", PP_FIELD_OBJECT, .at = offsetof(ROW, base_outliers), .fields = outlier_fields,
+     .help = "runs of BASE far from the others; reported, never removed"},
+    {"head_outliers", PP_FIELD_OBJECT, .at = offsetof(ROW, head_outliers), .fields = outlier_fields,
+     .help = "likewise of HEAD"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- where the difference is ---- */
+
+#define ROW struct pp_compare_part
+static struct pp_value part_lane(const void *row, const void *root)
 {
-    pp_json_key(j, key);
-    pp_json_array(j);
-    for (size_t i = 0; i < n; i++) {
-        pp_json_object(j);
-        str(j, "field", d[i].name);
-        str(j, "base", d[i].base);
-        str(j, "head", d[i].head);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
+    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
 }
+static struct pp_value part_phase(const void *row, const void *root)
+{
+    return pp_value_text(pp_phase_info(((const ROW *)row)->phase)->name);
+}
+static struct pp_value part_name(const void *row, const void *root)
+{
+    enum pp_part part = ((const ROW *)row)->part;
+    return pp_value_text(part == PP_PART_UNSPLIT ? NULL : pp_part_name(part));
+}
+static struct pp_value part_difference(const void *row, const void *root)
+{
+    return pp_value_number(((const ROW *)row)->head_s - ((const ROW *)row)->base_s);
+}
+
+static const struct pp_field part_fields[] = {
+    MADE("lane", TEXT, part_lane, "of the threads that spent it", ALWAYS),
+    MADE("phase", TEXT, part_phase, "what they spent it in", ALWAYS),
+    MADE("part", TEXT, part_name, "null: CPU time was not measured there", .values = part_names),
+    FK("base_s_per_batch", base_s, S, "median over the runs of BASE", ALWAYS),
+    FK("head_s_per_batch", head_s, S, "median over the runs of HEAD", ALWAYS),
+    MADE("difference_s_per_batch", NUMBER, part_difference, "of the two", .unit = PP_UNIT_S, ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_difference
+static const struct pp_field difference_fields[] = {
+    FK("field", name, NONE, "its name", ALWAYS),
+    F(base, NONE, "value in the runs of BASE", ALWAYS),
+    F(head, NONE, "value in the runs of HEAD", ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the comparison ---- */
+
+#define ROW struct pp_compare
+static struct pp_value schema_name(const void *row, const void *root)
+{
+    return pp_value_text(schema_values[0]);
+}
+static struct pp_value answer(const void *row, const void *root)
+{
+    return pp_value_text(pp_answer_name(((const ROW *)row)->answer));
+}
+static struct pp_value verdict_answer(const void *row, const void *root)
+{
+    return pp_value_text(pp_answer_name(((const ROW *)row)->verdict.answer));
+}
+
+static const struct pp_field base_fields[] = {
+    FK("label", base_label, NONE, "as given", ALWAYS),
+    FK("runs", n_base, COUNT, "of this side", .range = "1.."),
+    PP_FIELDS_END,
+};
+static const struct pp_field head_fields[] = {
+    FK("label", head_label, NONE, "as given", ALWAYS),
+    FK("runs", n_head, COUNT, "of this side", .range = "1.."),
+    PP_FIELDS_END,
+};
+
+static const struct pp_field settings_fields[] = {
+    FK("alpha", opts.alpha, NUMBER, "over all gated questions and all looks", TO_1, ALWAYS),
+    FK("confidence", opts.confidence, NUMBER, "of the intervals", TO_1, ALWAYS),
+    FK("look_share", opts.look_share, SHARE,
+       "of alpha and 1 - confidence, what this look at growing data may spend; 1: it is the only one", TO_1,
+       ALWAYS),
+    FB("paired", opts.paired,
+       "run k of base and of head were made side by side and are compared pair by pair"),
+    FK("resamples", opts.resamples, COUNT, "of the bootstrap", .range = "100.."),
+    FK("seed", opts.seed, NONE, "of the resamples"),
+    FB("refuse_below_noise", opts.refuse_below_noise,
+       "a threshold below the noise floor gives no \"not-regressed\""),
+    PP_FIELDS_END,
+};
+
+static const struct pp_field verdict_fields[] = {
+    MADE("answer", TEXT, verdict_answer, "whether the class changed for the worse", .values = answers,
+         ALWAYS),
+    FB("gated", opts.gate_verdict, "a change for the worse fails the comparison"),
+    FB("changed", verdict.changed, "beyond chance"),
+    FK("base", verdict.base, NONE, "commonest class, level 0/level 1", ALWAYS),
+    FK("head", verdict.head, NONE, "commonest class, level 0/level 1", ALWAYS),
+    FK("base_runs", verdict.base_runs, COUNT, "runs of BASE that show it"),
+    FK("head_runs", verdict.head_runs, COUNT, "runs of HEAD that show it"),
+    FK("p", verdict.p, NUMBER, "Fisher's exact test; of pairs: sign flips", TO_1),
+    FK("p_all", verdict.p_all, NUMBER, "over all gated questions together", TO_1),
+    FK("sentence", verdict.sentence, NONE, "the same in words", ALWAYS),
+    PP_FIELDS_END,
+};
+
+static const struct pp_field attribution_fields[] = {
+    FK("sentence", attribution, NONE, "the same in words; null: nothing moved",
+       .flags = PP_FIELD_EMPTY_UNKNOWN),
+    FK("base_s_per_batch", base_batch_s, S, "median over the runs of BASE"),
+    FK("head_s_per_batch", head_batch_s, S, "median over the runs of HEAD"),
+    {"parts", PP_FIELD_ROWS, PP_ROWS_AT(ROW, part, n_parts), .fields = part_fields,
+     .help = "largest difference first; per thread of the lane, so that the parts of a lane add up"},
+    PP_FIELDS_END,
+};
+
+const struct pp_field pp_compare_fields[] = {
+    MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
+    MADE("answer", TEXT, answer, "over all gated metrics and the verdict's class; exit code 0, 1, 3",
+         .values = answers, ALWAYS),
+    F(sentence, NONE, "the same in words", ALWAYS),
+    F(regressed, COUNT, "gated findings that regressed, the verdict's class among them"),
+    F(inconclusive, COUNT, "gated findings that are inconclusive"),
+    {"base", PP_FIELD_OBJECT, .fields = base_fields, .help = "the runs that HEAD is compared with"},
+    {"head", PP_FIELD_OBJECT, .fields = head_fields, .help = "the runs that are judged"},
+    F(runs_needed, COUNT, "runs on each side below which no regression of a timing can be shown",
+      .range = "1.."),
+    {"settings", PP_FIELD_OBJECT, .fields = settings_fields, .help = "of the tests"},
+    {"metrics", PP_FIELD_ROWS, .at = offsetof(ROW, metric), .count = PP_CMP_COUNT_OF_METRICS,
+     .stride = sizeof(struct pp_compare_metric), .fields = metric_fields,
+     .help = "all metrics, gated or not"},
+    {"verdict_change", PP_FIELD_OBJECT, .fields = verdict_fields,
+     .help = "whether the verdict's class changed"},
+    {"attribution", PP_FIELD_OBJECT, .fields = attribution_fields,
+     .help = "where the difference in time per batch is"},
+    {"changed_options", PP_FIELD_ROWS, PP_ROWS_IN(ROW, change, n_changes), .fields = difference_fields,
+     .help = "options that differ between the sides"},
+    {"environment_allowed", PP_FIELD_ROWS, PP_ROWS_IN(ROW, allowed, n_allowed), .fields = difference_fields,
+     .help = "differences of the environment that were allowed"},
+    PP_FIELDS_END,
+};
+#undef ROW
 
 int pp_compare_json(const struct pp_compare *c, FILE *out)
 {
-    struct pp_json j;
-    pp_json_begin(&j, out, 2);
-    pp_json_object(&j);
-    str(&j, "schema", "pipeprobe.compare/1");
-    str(&j, "answer", pp_answer_name(c->answer));
-    str(&j, "sentence", c->sentence);
-    whole(&j, "regressed", c->regressed);
-    whole(&j, "inconclusive", c->inconclusive);
-    put_side(&j, "base", c->base_label, c->n_base);
-    put_side(&j, "head", c->head_label, c->n_head);
-    whole(&j, "runs_needed", c->runs_needed);
-    put_settings(&j, c);
-    pp_json_key(&j, "metrics");
-    pp_json_array(&j);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        put_metric(&j, c, &c->metric[i]);
-    pp_json_array_end(&j);
-    put_verdict(&j, c);
-    put_attribution(&j, c);
-    put_differences(&j, "changed_options", c->change, c->n_changes);
-    put_differences(&j, "environment_allowed", c->allowed, c->n_allowed);
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
+    return pp_fields_json(pp_compare_fields, c, out);
 }
