@@ -1,166 +1,213 @@
+/* A frame's numbers as a document: what is shown, from the snapshot and the reports as they are. */
 #include "tui/dash/json.h"
 
-#include "probe/base/json_fields.h"
+#include "probe/base/fields.h"
 
 #include <pipeprobe/span.h>
 
-static double since_start_s(const struct pp_live_snapshot *s, double at_s)
-{
-    return at_s - (double)s->origin_ns / 1e9;
-}
+enum { NEWEST_EVENTS = 50 };
 
-static void put_verdict_fields(struct pp_json *j, const struct pp_report *r)
-{
-    str(j, "l0", r->verdict.l0);
-    str(j, "l1", r->verdict.l1);
-    str(j, "l2", r->verdict.l2);
-    num(j, "confidence", r->verdict.confidence);
-    str(j, "sentence", r->verdict.sentence);
-    str(j, "next_step", r->verdict.next_step);
-}
-
-static void put_verdict(struct pp_json *j, const struct pp_report *r)
-{
-    pp_json_key(j, "verdict");
-    if (!r) {
-        pp_json_null(j);
-        return;
+#define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
+#define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
+#define MADE(name_in_documents, kind, getter, text, ...) \
+    { \
+        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
     }
-    pp_json_object(j);
-    put_verdict_fields(j, r);
-    pp_json_object_end(j);
+
+/* Seconds since the run began. root: the model of the frame. */
+static struct pp_value since_start_s(const void *root, double at_s)
+{
+    const struct pp_dash_model *m = root;
+    return pp_value_number(at_s - (double)m->snap->origin_ns / 1e9);
 }
 
-/* Of the time that is looked at; null where that is the whole run. */
-static void put_moment(struct pp_json *j, const struct pp_dash_model *m)
+static struct pp_value phase_text(pp_phase phase)
 {
-    pp_json_key(j, "moment_verdict");
-    if (!m->moment) {
-        pp_json_null(j);
-        return;
-    }
-    pp_json_object(j);
-    num(j, "from_s", since_start_s(m->snap, (double)m->moment_from_ns / 1e9));
-    num(j, "to_s", since_start_s(m->snap, (double)m->moment_to_ns / 1e9));
-    put_verdict_fields(j, m->moment);
-    pp_json_object_end(j);
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    return pp_value_text(info ? info->name : NULL);
 }
 
-static void put_stages(struct pp_json *j, const struct pp_live_snapshot *s)
+/* ---- verdicts ---- */
+
+#define ROW struct pp_report
+static const struct pp_field verdict_fields[] = {
+    FK("l0", verdict.l0, NONE, "whether the input holds the training up"),
+    FK("l1", verdict.l1, NONE, "what holds it up"),
+    FK("l2", verdict.l2, NONE, "the cause within l1"),
+    FK("confidence", verdict.confidence, SHARE, "of the verdict"),
+    FK("sentence", verdict.sentence, NONE, "the verdict in words"),
+    FK("next_step", verdict.next_step, NONE, "what to try next"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static struct pp_value moment_from(const void *row, const void *root)
 {
-    pp_json_key(j, "stages");
-    pp_json_array(j);
-    for (size_t i = 0; i < s->n_stages; i++) {
-        const struct pp_live_stage *g = &s->stages[i];
-        pp_json_object(j);
-        str(j, "phase", pp_phase_info(g->phase)->name);
-        str(j, "lane", pp_lane_name(g->lane));
-        whole(j, "threads", g->threads);
-        num(j, "per_s", g->per_s);
-        num(j, "mean_ns", g->mean_ns);
-        whole(j, "max_ns", g->max_ns);
-        num(j, "share", g->share);
-        num(j, "cpu_share", g->cpu);
-        num(j, "run_queue_share", g->run_queue);
-        num(j, "blocked_share", g->blocked);
-        num(j, "bytes_per_s", g->bytes_per_s);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
+    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_from_ns / 1e9);
+}
+static struct pp_value moment_to(const void *row, const void *root)
+{
+    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_to_ns / 1e9);
 }
 
-static void put_workers(struct pp_json *j, const struct pp_live_snapshot *s)
+static const struct pp_field moment_fields[] = {
+    MADE("from_s", NUMBER, moment_from, "since the run began"),
+    MADE("to_s", NUMBER, moment_to, "since the run began"),
+    {.type = PP_FIELD_INLINE, .fields = verdict_fields},
+    PP_FIELDS_END,
+};
+
+/* ---- rows of the snapshot ---- */
+
+#define ROW struct pp_live_stage
+static struct pp_value stage_phase(const void *row, const void *root)
 {
-    pp_json_key(j, "workers");
-    pp_json_array(j);
-    for (size_t i = 0; i < s->n_workers; i++) {
-        const struct pp_live_worker *w = &s->workers[i];
-        const struct pp_phase_info *state = pp_phase_info(w->state);
-        pp_json_object(j);
-        str(j, "name", w->name);
-        str(j, "state", state ? state->name : NULL);
-        num(j, "samples_per_s", w->samples_per_s);
-        num(j, "busy_share", w->busy);
-        num(j, "waiting_share", w->waiting);
-        num(j, "cpu_share", w->cpu);
-        num(j, "run_queue_share", w->run_queue);
-        whole(j, "errors", w->errors);
-        num(j, "longest_ns", w->max_ns);
-        pp_json_key(j, "sample");
-        if (w->sample == PP_NO_SAMPLE)
-            pp_json_null(j);
-        else
-            pp_json_uint(j, w->sample);
-        str(j, "path", w->path);
-        num(j, "sample_age_ns", w->sample_age_ns);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
+    return phase_text(((const ROW *)row)->phase);
+}
+static struct pp_value stage_lane(const void *row, const void *root)
+{
+    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
 }
 
-static void put_queues(struct pp_json *j, const struct pp_live_snapshot *s)
+static const struct pp_field stage_fields[] = {
+    MADE("phase", TEXT, stage_phase, "its name"),
+    MADE("lane", TEXT, stage_lane, "of the threads that spend it"),
+    F(threads, COUNT, "in the lane"),
+    F(per_s, RATE, "spans per second"),
+    F(mean_ns, NS, "of a span"),
+    F(max_ns, NS, "the longest"),
+    F(share, SHARE, "of the lane's thread-time"),
+    FK("cpu_share", cpu, SHARE, "of the phase's time on the CPU"),
+    FK("run_queue_share", run_queue, SHARE, "runnable, waiting for a CPU"),
+    FK("blocked_share", blocked, SHARE, "the rest"),
+    F(bytes_per_s, BYTES_PER_S, "moved"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_worker
+static struct pp_value worker_state(const void *row, const void *root)
 {
-    pp_json_key(j, "queues");
-    pp_json_array(j);
-    for (size_t i = 0; i < s->n_queues; i++) {
-        pp_json_object(j);
-        str(j, "name", s->queues[i].name);
-        num(j, "depth", s->queues[i].depth);
-        pp_json_key(j, "capacity");
-        if (s->queues[i].capacity)
-            pp_json_uint(j, s->queues[i].capacity);
-        else
-            pp_json_null(j);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
+    return phase_text(((const ROW *)row)->state);
+}
+static struct pp_value worker_sample(const void *row, const void *root)
+{
+    uint64_t sample = ((const ROW *)row)->sample;
+    return sample == PP_NO_SAMPLE ? pp_value_text(NULL) : pp_value_uint(sample);
 }
 
-static void put_events(struct pp_json *j, const struct pp_live_snapshot *s)
+static const struct pp_field worker_fields[] = {
+    F(name, NONE, "of the thread"),
+    MADE("state", TEXT, worker_state, "the phase it is in"),
+    F(samples_per_s, RATE, "finished"),
+    FK("busy_share", busy, SHARE, "of wall time in phases of work"),
+    FK("waiting_share", waiting, SHARE, "of wall time in phases of waiting"),
+    FK("cpu_share", cpu, SHARE, "of wall time on the CPU"),
+    FK("run_queue_share", run_queue, SHARE, "of wall time runnable, waiting for a CPU"),
+    F(errors, COUNT, "since the start"),
+    FK("longest_ns", max_ns, NS, "longest single piece of work"),
+    MADE("sample", UINT64, worker_sample, "in hand"),
+    F(path, NONE, "of that sample"),
+    F(sample_age_ns, NS, "since its first span"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_queue
+static const struct pp_field queue_fields[] = {
+    F(name, NONE, "of the queue"),
+    F(depth, RATE, "batches in it, mean over the second looked at"),
+    F(capacity, COUNT, "null: not known", .flags = PP_FIELD_EMPTY_UNKNOWN),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_event
+static struct pp_value event_at(const void *row, const void *root)
 {
-    enum { NEWEST = 50 };
-    pp_json_key(j, "events");
-    pp_json_array(j);
-    for (size_t i = s->n_events > NEWEST ? s->n_events - NEWEST : 0; i < s->n_events; i++) {
-        pp_json_object(j);
-        num(j, "at_s", since_start_s(s, (double)s->events[i].t_ns / 1e9));
-        str(j, "kind", pp_live_event_name(s->events[i].kind));
-        whole(j, "count", s->events[i].count);
-        str(j, "text", s->events[i].text);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
+    return since_start_s(root, (double)((const ROW *)row)->t_ns / 1e9);
 }
+static struct pp_value event_kind(const void *row, const void *root)
+{
+    return pp_value_text(pp_live_event_name(((const ROW *)row)->kind));
+}
+
+static const struct pp_field event_fields[] = {
+    MADE("at_s", NUMBER, event_at, "since the run began"),
+    MADE("kind", TEXT, event_kind, "what happened"),
+    F(count, COUNT, "how often"),
+    F(text, NONE, "in words"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the frame ---- */
+
+#define ROW struct pp_live_snapshot
+static struct pp_value run_state(const void *row, const void *root)
+{
+    return pp_value_text(pp_live_state_name(((const ROW *)row)->state));
+}
+static struct pp_value quiet(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return pp_value_number(s->state == PP_LIVE_RUNNING ? s->quiet_s : 0);
+}
+static struct pp_value looked_at(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return s->last_s >= s->first_s ? since_start_s(root, (double)(s->at_s + 1)) : pp_value_number(0);
+}
+
+static const struct pp_field total_fields[] = {
+    MADE("state", TEXT, run_state, "of the run"),
+    MADE("quiet_s", NUMBER, quiet, "since the file of a running run last changed"),
+    MADE("at_s", NUMBER, looked_at, "end of the window, since the run began"),
+    F(window_s, S, "that rates and shares are taken over"),
+    F(samples_per_s, RATE, "finished by the workers"),
+    F(batches_per_s, RATE, "taken by the trainer"),
+    FK("data_wait_share", wait_share, SHARE, "of step time"),
+    FK("step_mean_ns", step_ns, NS, "mean step"),
+    F(read_bytes_per_s, BYTES_PER_S, "read"),
+    F(errors, COUNT, "since the start"),
+    FK("dropped_spans", dropped, COUNT, "since the start"),
+    F(stalled_ns, NS, "how long the trainer had been in one wait"),
+#define GPU_FIELD(sym, key) FK(key, gpu[PP_LIVE_GPU_##sym], NUMBER, "NVML's newest reading"),
+    PP_LIVE_GPU_MAP(GPU_FIELD)
+#undef GPU_FIELD
+        PP_FIELDS_END,
+};
+
+static const struct pp_field row_fields[] = {
+    {"stages", PP_FIELD_ROWS, PP_ROWS_AT(ROW, stages, n_stages), .fields = stage_fields},
+    {"queues", PP_FIELD_ROWS, PP_ROWS_IN(ROW, queues, n_queues), .fields = queue_fields},
+    {"workers", PP_FIELD_ROWS, PP_ROWS_AT(ROW, workers, n_workers), .fields = worker_fields},
+    {"events", PP_FIELD_ROWS, PP_ROWS_AT(ROW, events, n_events), .newest = NEWEST_EVENTS,
+     .fields = event_fields},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_dash_model
+static struct pp_value schema_name(const void *row, const void *root)
+{
+    return pp_value_text("pipeprobe.top/1");
+}
+
+static const struct pp_field frame_fields[] = {
+    MADE("schema", TEXT, schema_name, "of this document"),
+    F(path, NONE, "the recording"),
+    {.type = PP_FIELD_INLINE, .at = offsetof(ROW, snap), .flags = PP_FIELD_INDIRECT, .fields = total_fields},
+    {"moment_verdict", PP_FIELD_OBJECT, .at = offsetof(ROW, moment), .flags = PP_FIELD_INDIRECT,
+     .fields = moment_fields, .help = "of the time that is looked at; null where that is the whole run"},
+    {"verdict", PP_FIELD_OBJECT, .at = offsetof(ROW, report), .flags = PP_FIELD_INDIRECT,
+     .fields = verdict_fields, .help = "of the whole run; null: not there yet"},
+    {.type = PP_FIELD_INLINE, .at = offsetof(ROW, snap), .flags = PP_FIELD_INDIRECT, .fields = row_fields},
+    PP_FIELDS_END,
+};
+#undef ROW
 
 int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, FILE *out)
 {
-    const struct pp_live_snapshot *s = m->snap;
-    struct pp_json j;
-    pp_json_begin(&j, out, 2);
-    pp_json_object(&j);
-    str(&j, "schema", "pipeprobe.top/1");
-    str(&j, "path", m->path);
-    str(&j, "state", pp_live_state_name(s->state));
-    num(&j, "quiet_s", s->state == PP_LIVE_RUNNING ? s->quiet_s : 0);
-    num(&j, "at_s", s->last_s >= s->first_s ? since_start_s(s, (double)(s->at_s + 1)) : 0);
-    num(&j, "window_s", s->window_s);
-    num(&j, "samples_per_s", s->samples_per_s);
-    num(&j, "batches_per_s", s->batches_per_s);
-    num(&j, "data_wait_share", s->wait_share);
-    num(&j, "step_mean_ns", s->step_ns);
-    num(&j, "read_bytes_per_s", s->read_bytes_per_s);
-    whole(&j, "errors", s->errors);
-    whole(&j, "dropped_spans", s->dropped);
-    num(&j, "stalled_ns", s->stalled_ns);
-#define PUT_GPU(sym, key) num(&j, key, s->gpu[PP_LIVE_GPU_##sym]);
-    PP_LIVE_GPU_MAP(PUT_GPU)
-#undef PUT_GPU
-    put_moment(&j, m);
-    put_verdict(&j, m->report);
-    put_stages(&j, s);
-    put_queues(&j, s);
-    put_workers(&j, s);
-    put_events(&j, s);
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
+    return pp_fields_json(frame_fields, m, out);
 }
