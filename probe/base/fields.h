@@ -110,6 +110,11 @@ struct pp_field {
     { \
         .key = name_in_documents, .type = PP_FIELD_BOOL, .at = offsetof(struct_type, member), .help = text \
     }
+/* What no member holds: of PP_FIELD_kind, from a getter. */
+#define PP_FIELD_MADE(name_in_documents, kind, getter, text, ...) \
+    { \
+        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
+    }
 /* Where and how many: rows behind a pointer, with their number in another member. */
 #define PP_ROWS_AT(struct_type, member, number) \
     .at = offsetof(struct_type, member), .count_at = offsetof(struct_type, number), \

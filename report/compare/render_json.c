@@ -4,10 +4,7 @@
 #define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
 #define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
 #define FB(key, member, help) PP_FLAG_AT(ROW, key, member, help)
-#define MADE(name_in_documents, kind, getter, text, ...) \
-    { \
-        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
-    }
+#define MADE PP_FIELD_MADE
 #define ALWAYS .flags = PP_FIELD_ALWAYS
 #define FROM_0 .range = "0.."
 #define TO_1 .range = "0..1"

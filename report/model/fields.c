@@ -8,10 +8,7 @@
 #define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
 #define FB(key, member, help) PP_FLAG_AT(ROW, key, member, help) /* an int that is 0 or 1 */
 /* What no member holds. */
-#define MADE(name_in_documents, kind, getter, text, ...) \
-    { \
-        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
-    }
+#define MADE PP_FIELD_MADE
 #define TO_1 .range = "0..1"
 #define FROM_0 .range = "0.."
 #define ALWAYS .flags = PP_FIELD_ALWAYS

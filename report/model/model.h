@@ -315,4 +315,13 @@ struct pp_report {
     size_t n_curves;
 };
 
+/* The first row of that phase; NULL: none was recorded. */
+static inline const struct pp_report_phase *pp_report_find_phase(const struct pp_report *r, pp_phase phase)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == phase)
+            return &r->phases[i];
+    return NULL;
+}
+
 #endif

@@ -52,17 +52,9 @@ static void put_row(FILE *out, const char *name, const char *value, const char *
     fprintf(out, "| %s | %s%s%s |\n", name, value, unit[0] ? " " : "", unit);
 }
 
-static const struct pp_report_phase *find_phase(const struct pp_report *r, pp_phase phase)
-{
-    for (size_t i = 0; i < r->n_phases; i++)
-        if (r->phases[i].phase == phase)
-            return &r->phases[i];
-    return NULL;
-}
-
 static void put_numbers(FILE *out, const struct pp_report *r)
 {
-    const struct pp_report_phase *wait = find_phase(r, PP_PHASE_DATA_WAIT);
+    const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     char a[CELL], b[CELL], c[CELL], row[3 * CELL + 8];
     fputs("| | |\n|---|---:|\n", out);
     put_row(out, "throughput", pp_text_rate(a, CELL, r->samples_per_s), "samples/s");

@@ -17,8 +17,8 @@ struct line {
     size_t at;
 };
 
-static void say(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct line *l, const char *fmt, ...)
+static void add(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct line *l, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -42,9 +42,9 @@ static void put_headroom(const struct pp_page *p, const struct pp_report *r)
     struct line l = {.at = 0};
     if (isnan(v->confidence))
         return;
-    say(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
+    add(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
     if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
-        say(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if,
+        add(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if,
             pp_text_rate(now, CELL, r->samples_per_s), pp_text_rate(then, CELL, r->headroom_samples_per_s),
             pp_text_percent(gain, CELL, r->headroom_gain));
     put_line(p, "", 0, &l);
@@ -80,7 +80,7 @@ static void put_fixes(const struct pp_page *p, const struct pp_report *r)
     const struct pp_report_verdict *v = &r->verdict;
     struct line why = {.at = 0};
     if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
-        say(&why, "No change is predicted: %s.", v->why_no_fixes);
+        add(&why, "No change is predicted: %s.", v->why_no_fixes);
         fputc('\n', p->out);
         put_line(p, "", 0, &why);
     }
@@ -94,7 +94,7 @@ static void put_fixes(const struct pp_page *p, const struct pp_report *r)
                          100 * f->high);
         n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
         struct line l = {.at = 0};
-        say(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s),
+        add(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s),
             f->text);
         pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
     }
@@ -116,18 +116,18 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
     char a[CELL], b[CELL];
     struct line l = {.at = 0};
     if (isnan(r->samples_per_s) && r->batches)
-        say(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
+        add(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
     else if (isnan(r->samples_per_s))
-        say(&l, "not known: the trainer got no batch");
+        add(&l, "not known: the trainer got no batch");
     else
-        say(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
+        add(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
             pp_text_rate(b, CELL, r->batches_per_s));
     if (!isnan(r->bytes_per_s))
-        say(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
+        add(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
     if (!isnan(r->cache_hit_share))
-        say(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
+        add(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
     if (!isnan(r->step_mean_ns))
-        say(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
+        add(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
     put_line(p, "  ", 2, &l);
 }
 
@@ -137,13 +137,13 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
     struct line l = {.at = 0};
     if (r->window_batches == 0)
         return;
-    say(&l, r->has_steady_state ? "steady state: "
+    add(&l, r->has_steady_state ? "steady state: "
                                 : "no steady state was reached; of all batches, warm-up included: ");
-    say(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
+    add(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
         pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
     if (r->boundary_s > 0)
-        say(&l, ", %s of it at epoch boundaries and checkpoints",
+        add(&l, ", %s of it at epoch boundaries and checkpoints",
             pp_text_duration(a, CELL, r->boundary_s * 1e9));
     put_line(p, "  ", 2, &l);
 }
@@ -152,14 +152,14 @@ static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
     struct line l = {.at = 0};
-    say(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
+    add(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
         pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
         pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
     if (!isnan(r->startup_s))
-        say(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
+        add(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))
-        say(&l, "; first batch after %s", pp_text_duration(a, CELL, r->first_batch_s * 1e9));
+        add(&l, "; first batch after %s", pp_text_duration(a, CELL, r->first_batch_s * 1e9));
     put_line(p, "  ", 2, &l);
 }
 
@@ -219,12 +219,12 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         struct line l = {.at = 0};
         int many_warnings = e->count != 1 &&
                             strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
-        say(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "",
+        add(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "",
             e->action);
         if (e->example_path && e->example_path[0])
-            say(&l, "; such as %s", e->example_path);
+            add(&l, "; such as %s", e->example_path);
         if (e->example_reason)
-            say(&l, ": %s", e->example_reason);
+            add(&l, ": %s", e->example_reason);
         put_line(p, "  ", 4, &l);
     }
 }
@@ -250,7 +250,7 @@ static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
         pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, g->counters_missing);
 }
 
-static void say_losses(struct line *l, const struct pp_report *r)
+static void add_losses(struct line *l, const struct pp_report *r)
 {
     char count[CELL];
     int lost = 0;
@@ -258,14 +258,14 @@ static void say_losses(struct line *l, const struct pp_report *r)
         const struct pp_report_loss *loss = &r->losses[i];
         const char *what = loss->what ? loss->what : "?", *why = loss->why ? loss->why : "unknown why";
         if (loss->count)
-            say(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count),
+            add(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count),
                 what, why);
     }
     if (!lost)
-        say(l, ", nothing lost");
+        add(l, ", nothing lost");
     for (size_t i = 0; i < r->n_losses; i++)
         if (r->losses[i].count == 0 && r->losses[i].why)
-            say(l, "; %s", r->losses[i].why);
+            add(l, "; %s", r->losses[i].why);
 }
 
 static void put_recording(const struct pp_page *p, const struct pp_report *r)
@@ -273,29 +273,29 @@ static void put_recording(const struct pp_page *p, const struct pp_report *r)
     char a[CELL], b[CELL];
     struct line l = {.at = 0};
     pp_page_heading(p, "Recording");
-    say(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
-    say_losses(&l, r);
+    add(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
+    add_losses(&l, r);
     if (isnan(r->overhead_cpu_s))
-        say(&l, "; its own cost was not recorded");
+        add(&l, "; its own cost was not recorded");
     else
-        say(&l, "; own CPU time %s", pp_text_duration(a, CELL, r->overhead_cpu_s * 1e9));
+        add(&l, "; own CPU time %s", pp_text_duration(a, CELL, r->overhead_cpu_s * 1e9));
     if (!isnan(r->overhead_share))
-        say(&l, ", %s of the usable CPUs", pp_text_percent(b, CELL, r->overhead_share));
+        add(&l, ", %s of the usable CPUs", pp_text_percent(b, CELL, r->overhead_share));
     put_line(p, "  ", 2, &l);
 }
 
-static void say_pair(struct line *l, const struct pp_report_pair *pair)
+static void add_pair(struct line *l, const struct pp_report_pair *pair)
 {
     char value[CELL];
     int bytes = pair->numeric && pair->unit && strcmp(pair->unit, "bytes") == 0;
-    say(l, "%s%s ", l->at ? ", " : "", pair->key);
+    add(l, "%s%s ", l->at ? ", " : "", pair->key);
     if (bytes)
-        say(l, "%s", pp_text_bytes(value, CELL, atof(pair->value)));
+        add(l, "%s", pp_text_bytes(value, CELL, atof(pair->value)));
     else
-        say(l, "%s%s%s", pair->value ? pair->value : "-", pair->unit ? " " : "",
+        add(l, "%s%s%s", pair->value ? pair->value : "-", pair->unit ? " " : "",
             pair->unit ? pair->unit : "");
     if (pair->note)
-        say(l, " (%s)", pair->note);
+        add(l, " (%s)", pair->note);
 }
 
 /* What was asked or chosen: the keys people compare runs by, and whatever has a note. */
@@ -307,11 +307,11 @@ static void put_config(const struct pp_page *p, const struct pp_report *r)
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
         const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, keys[k]);
         if (pair && !pair->note)
-            say_pair(&l, pair);
+            add_pair(&l, pair);
     }
     for (size_t i = 0; i < r->n_config; i++)
         if (r->config[i].note)
-            say_pair(&l, &r->config[i]);
+            add_pair(&l, &r->config[i]);
     if (l.at)
         put_line(p, "Run         ", 12, &l);
 }
@@ -320,7 +320,7 @@ static void put_environment(const struct pp_page *p, const struct pp_report *r)
 {
     struct line l = {.at = 0};
     for (size_t i = 0; i < r->n_environment; i++)
-        say_pair(&l, &r->environment[i]);
+        add_pair(&l, &r->environment[i]);
     if (l.at)
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
 }

@@ -9,10 +9,7 @@ enum { NEWEST_EVENTS = 50 };
 
 #define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
 #define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
-#define MADE(name_in_documents, kind, getter, text, ...) \
-    { \
-        .key = name_in_documents, .type = PP_FIELD_##kind, .get = getter, .help = text, __VA_ARGS__ \
-    }
+#define MADE PP_FIELD_MADE
 
 /* Seconds since the run began. root: the model of the frame. */
 static struct pp_value since_start_s(const void *root, double at_s)

@@ -94,7 +94,7 @@ static void add(char *buf, const char *before, const char *what, const char *aft
 
 /* "STORAGE-BOUND (latency), 61 % lost, 92 % sure; workers -> 8: +140 %", and what the sentence says beyond
  * it. Without a cause the sentence is all. */
-static void say(const char *lead, const struct pp_report *r, struct lines *out)
+static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *fix = v->n_fixes && v->fixes[0].gain > 0 ? &v->fixes[0] : NULL;
@@ -121,7 +121,7 @@ static void say_moment(const struct pp_dash_model *m, struct lines *out)
     clock_of(m->snap, m->moment_from_ns, from);
     clock_of(m->snap, m->moment_to_ns, to);
     snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
-    say(lead, m->moment, out);
+    put_verdict_lines(lead, m->moment, out);
     out->tone = tone_of(m->moment);
     next_of(m->moment, out->next);
 }
@@ -148,8 +148,10 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         return;
     }
     if (whole)
-        say(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW ? "" : lead_of_whole(s, m),
-            m->report, out); /* what is newest needs no word for it */
+        put_verdict_lines(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW
+                              ? ""
+                              : lead_of_whole(s, m),
+                          m->report, out); /* what is newest needs no word for it */
     else
         snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");
     next_of(m->report, out->next);

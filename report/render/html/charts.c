@@ -199,7 +199,7 @@ static void put_quantile(FILE *out, const struct log_axis *a, const char *name, 
 
 void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
 {
-    const struct pp_report_phase *p = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
+    const struct pp_report_phase *p = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     if (!p || r->n_wait_cdf == 0)
         return;
     struct log_axis a = log_axis(r);

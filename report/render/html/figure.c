@@ -46,14 +46,6 @@ void pp_html_time_axis(FILE *out, double end_s)
     fputs("</div>\n", out);
 }
 
-const struct pp_report_phase *pp_html_find_phase(const struct pp_report *r, pp_phase phase)
-{
-    for (size_t i = 0; i < r->n_phases; i++)
-        if (r->phases[i].phase == phase)
-            return &r->phases[i];
-    return NULL;
-}
-
 double pp_html_percent(double part, double of)
 {
     return of > 0 ? fmin(fmax(100 * part / of, 0), 100) : 0;

@@ -17,7 +17,6 @@ void pp_html_key(FILE *out, const char *class, const char *text); /* one entry o
  * Close it with </span>. */
 void pp_html_tick(FILE *out, double left);
 void pp_html_time_axis(FILE *out, double end_s);
-const struct pp_report_phase *pp_html_find_phase(const struct pp_report *r, pp_phase phase);
 /* part of `of` in %, 0 to 100. */
 double pp_html_percent(double part, double of);
 

@@ -81,7 +81,7 @@ static void tile_begin(FILE *out, const char *name)
 
 static void put_tiles(FILE *out, const struct pp_report *r)
 {
-    const struct pp_report_phase *wait = pp_html_find_phase(r, PP_PHASE_DATA_WAIT);
+    const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     fputs("<div class=\"tiles\">", out);
     tile_begin(out, "Throughput");
     if (isnan(r->samples_per_s)) { /* a foreign program's ranges carry no sample counts */
