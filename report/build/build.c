@@ -2,8 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/arena.h"
-#include "report/measure/attribute.h"
-#include "report/build/diagnose.h"
+#include "report/build/facts.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
 #include "report/source/proof.h"
@@ -285,102 +284,19 @@ static void set_headroom(struct build *b, double starved_ns)
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the
- * workers too. */
-static double cpu_saturation(const struct build *b)
-{
-    double cpu_ns = 0;
-    int measured = 0;
-    for (size_t i = 0; i < b->got.tally.n_threads; i++) {
-        cpu_ns += b->got.tally.threads[i].inside.cpu_ns;
-        measured |= b->got.tally.threads[i].inside.measured_ns > 0;
-    }
-    return measured && b->r->window_s > 0 ? cpu_ns / (b->r->window_s * 1e9 * b->usable_cpus) : NAN;
-}
-
-static double is_pageable(const struct build *b)
-{
-    const struct pp_report_pair *p = config(b, "pageable");
-    return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
-}
-
-/* At epoch boundaries, without the checkpoints. */
-static double epoch_s(const struct build *b)
-{
-    const struct pp_tally_phase *checkpoint = b->got.tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
-    return b->r->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
-}
-
-/* A run of given length, so that its start is a part of what it takes; of one that was stopped after a while
- * it is whatever the while made it. */
-static int ended_by_itself(const struct build *b)
-{
-    const char *by = b->source->meta(b->source->ctx, "result", "ended_by");
-    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
-}
-
 static void judge(struct build *b)
 {
-    const struct pp_timeline *t = &b->timeline;
-    struct pp_owner owner;
-    pp_attribute(t, &b->got.tally, &owner);
-    const struct pp_report_pair *batch_size = config(b, "batch_size");
-    /* Without a step nothing is judged but the rate, and to that the first batch of an epoch counts as any
-     * other. */
-    int has_step = b->r->has_step;
-    struct pp_facts f = {
-        .data_wait_se = pp_timeline_wait_share_se(t),
-        .has_step = has_step,
-        .has_steady_state = t->has_steady_state,
-        .failed = strcmp(b->r->outcome, "failed") == 0,
-        .only_first_batches = t->has_steady_state && t->judged_batches == 0,
-        .owner_known = owner.known,
-        .owner = owner.phase,
-        .law_where = {b->got.checks.laws.where[PP_LAW_UTILISATION], b->got.checks.laws.where[PP_LAW_SERVICE],
-                      b->got.checks.laws.where[PP_LAW_LITTLE]},
-        .bound = b->got.checks.laws.bound,
-        .metric =
-            {
-                [PP_METRIC_DATA_WAIT] = has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1,
-                [PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t),
-                [PP_METRIC_COLLECTIVE] = b->r->collective_share,
-                [PP_METRIC_LAST_RANK] = b->got.checks.ranks.meetings ? b->got.checks.ranks.last_rank : NAN,
-                [PP_METRIC_LAST_SHARE] = b->got.checks.ranks.last_share,
-                [PP_METRIC_OWNER_SHARE] = owner.share,
-                [PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split),
-                [PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split),
-                [PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split),
-                [PP_METRIC_SATURATION] = cpu_saturation(b),
-                [PP_METRIC_WORKER_IDLE] = owner.worker_idle,
-                [PP_METRIC_COPY_BUSY] = owner.copy_busy,
-                [PP_METRIC_BOUNDARY] = b->r->window_s > 0 ? b->r->boundary_s / b->r->window_s : NAN,
-                [PP_METRIC_LOSS] = b->loss_share,
-                [PP_METRIC_BATCHES] = has_step || !t->has_steady_state ? (double)t->judged_batches
-                                                                       : (double)t->window_batches,
-                [PP_METRIC_WINDOW] = t->has_steady_state ? b->r->window_s * 1e9 : 0,
-                [PP_METRIC_WORKERS] = (double)b->got.tally.lane_threads[PP_LANE_WORKER],
-                [PP_METRIC_CPUS] = b->usable_cpus,
-                [PP_METRIC_PAGEABLE] = is_pageable(b),
-                [PP_METRIC_RATE] = b->r->samples_per_s,
-                [PP_METRIC_BATCH_TIME] = 1e9 / b->r->batches_per_s,
-                [PP_METRIC_WORKERS_PER_CPU] = (double)b->got.tally.lane_threads[PP_LANE_WORKER] /
-                                              b->usable_cpus,
-                [PP_METRIC_EPOCH] = b->r->window_s > 0 ? epoch_s(b) / b->r->window_s : NAN,
-                [PP_METRIC_STARTUP] = ended_by_itself(b) ? b->r->first_batch_s / b->r->duration_s : NAN,
-                [PP_METRIC_LAW_UTILISATION] = b->got.checks.laws.off[PP_LAW_UTILISATION],
-                [PP_METRIC_LAW_SERVICE] = b->got.checks.laws.off[PP_LAW_SERVICE],
-                [PP_METRIC_LAW_LITTLE] = b->got.checks.laws.off[PP_LAW_LITTLE],
-                [PP_METRIC_BOUND] = b->got.checks.laws.bound_share,
-                [PP_METRIC_BATCH_SIZE] = batch_size
-                                             ? atof(batch_size->value)
-                                             : (double)b->r->window_samples / (double)b->r->window_batches,
-            },
-    };
+    const struct pp_facts_from from = {.source = b->source,
+                                       .report = b->r,
+                                       .timeline = &b->timeline,
+                                       .gathered = &b->got,
+                                       .usable_cpus = b->usable_cpus,
+                                       .loss_share = b->loss_share};
+    struct pp_facts facts;
     struct pp_diagnosis d;
-    pp_diagnose(&b->got, t, &f, &d);
+    pp_facts_build(&from, &facts, &d);
     set_headroom(b, d.starved_ns);
-    pp_gpu_facts(b->r->gpu, t, &f);
-    pp_verdict_judge(&f, b->arena, &b->r->verdict);
+    pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&b->got.costs, b->arena, b->r);
@@ -397,7 +313,7 @@ static void compute(struct build *b)
     add_losses(b);
     set_overhead(b);
     judge(b);
-    pp_findings_add(&b->timeline, &b->got.checks, ended_by_itself(b), b->arena, b->r);
+    pp_findings_add(&b->timeline, &b->got.checks, pp_run_ended_by_itself(b->source), b->arena, b->r);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

@@ -150,8 +150,7 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
     size_t most = 0;
     for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
         most = parts[i].s > parts[most].s ? i : most;
-    int found = (given_length && r->window_s >= LEAST_WINDOW_S &&
-                 share >= pp_conditions[PP_IF_STARTUP].at_least) ||
+    int found = (given_length && r->window_s >= LEAST_WINDOW_S && share >= PP_WORTH_A_FIX) ||
                 r->first_batch_s >= LONG_START_S;
     struct pp_report_finding *f = add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
@@ -322,7 +321,7 @@ static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k
                               : "the run met no other ranks (--collective)");
         return;
     }
-    int own = k->rank == k->last_rank, found = k->last_share >= pp_conditions[PP_IF_ONE_LAST].at_least;
+    int own = k->rank == k->last_rank, found = k->last_share >= PP_MOST_MEETINGS;
     struct pp_report_finding *f = add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena,

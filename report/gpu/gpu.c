@@ -369,7 +369,4 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
     m[PP_METRIC_GPU_OVERLAP] = g->overlap_gain;
     m[PP_METRIC_GPU_SYNCS] = g->syncs_per_step;
     m[PP_METRIC_GPU_OVERHEAD] = step_overhead(g, tl, m[PP_METRIC_STRETCH]);
-    if (m[PP_METRIC_GPU_OVERHEAD] >= pp_conditions[PP_IF_GPU_OVERHEAD].at_least)
-        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
-    m[PP_METRIC_W_COPY] = m[PP_METRIC_W_SYNC] = NAN;
 }

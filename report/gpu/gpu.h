@@ -27,10 +27,8 @@
 pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline *timeline,
                        struct pp_arena *arena, const struct pp_report_gpu **out, struct pp_err *err);
 
-/* Device evidence into the verdict's facts: where the GPU was measured it decides on sync, and what a replay
- * of host spans says of it is dropped; where it was not, the rules say NOT MEASURED. The trainer's exposed
- * time grows by what its steps take beyond their kernels, less what is known to be for want of CPU. g NULL:
- * facts stay as they are. After the replay's metrics (diagnose.h). */
+/* The metrics that are PP_FROM_GPU (report/verdict/metrics.h), and why there are none. After STRETCH, which
+ * is part of what steps take beyond their kernels. g NULL: facts stay as they are. */
 void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *timeline, struct pp_facts *facts);
 
 #endif

@@ -18,7 +18,7 @@ const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f);
  */
 void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct pp_report_verdict *v);
 
-/* A value as its unit is read; at least 32 bytes of buf. */
-const char *pp_unit_text(enum pp_unit unit, double value, char *buf, size_t size);
+/* ">= 40.0 %": the comparison and the limit in the unit of the metric; at least 64 bytes of buf. */
+const char *pp_condition_text(const struct pp_condition *c, char *buf, size_t size);
 
 #endif

@@ -60,42 +60,39 @@ static double worker_skew_of(const struct pp_costs *c)
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
 }
 
-static void add_cache(const struct pp_costs *c, struct pp_signals *out)
+/* By first touch: samples seen in the first epoch; the dataset's bytes over the memory that is available. */
+static void add_cache(const struct pp_costs *c, double *m)
 {
     double bytes = 0, hits = 0, known = 0, later = 0;
-    uint16_t first = UINT16_MAX;
-    for (size_t i = 0; i < c->n; i++)
-        first = c->samples[i].epoch < first ? c->samples[i].epoch : first;
     for (size_t i = 0; i < c->n; i++) {
         bytes += c->samples[i].bytes;
         hits += c->samples[i].hit;
         known += c->samples[i].hit_known;
         later += c->samples[i].epoch > 0;
     }
-    out->read_bytes = bytes / (double)c->n;
-    out->hit_share = known > 0 ? hits / known : NAN;
-    out->first_touch = 1 - later / (double)c->n;
-    out->fits_memory = c->dataset_samples && c->memory_available > 0
-                           ? out->read_bytes * (double)c->dataset_samples / c->memory_available
-                           : NAN;
+    m[PP_METRIC_READ_BYTES] = bytes / (double)c->n;
+    m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
+    m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
+    m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0
+                                   ? 1 - m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples /
+                                             c->memory_available
+                                   : NAN;
 }
 
-static void add_parts(const struct pp_costs *c, struct pp_signals *out)
+static void add_parts(const struct pp_costs *c, double *m)
 {
     double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
     for (size_t i = 0; i < c->n; i++) {
         decode += c->samples[i].decode_cpu;
         transform += c->samples[i].transform_cpu;
     }
-    double all = decode + transform + collate;
-    out->transform_part = all > 0 ? transform / all : NAN;
-    out->collate_part = all > 0 ? collate / all : NAN;
-    out->copy_cpu = c->copy_cpu_ns + c->copy_blocked_ns > 0
-                        ? c->copy_cpu_ns / (c->copy_cpu_ns + c->copy_blocked_ns)
-                        : NAN;
-    out->contended = c->outside_cpus / c->machine_cpus;
-    out->throttled = c->throttled_share;
-    out->major_faults = c->major_faults_per_s / c->samples_per_s;
+    double all = decode + transform + collate, copy = c->copy_cpu_ns + c->copy_blocked_ns;
+    m[PP_METRIC_TRANSFORM_PART] = all > 0 ? transform / all : NAN;
+    m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
+    m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;
+    m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
+    m[PP_METRIC_THROTTLED] = c->throttled_share;
+    m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
 }
 
 /* ---- counterfactuals ---- */
@@ -103,31 +100,50 @@ static void add_parts(const struct pp_costs *c, struct pp_signals *out)
 #define BETTER \
     0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
 
+const struct pp_weighed_cause pp_weighed_causes[PP_WEIGHED_CAUSES] = {
+    {PP_METRIC_W_STORAGE, "storage"},
+    {PP_METRIC_W_ERRORS, "failed reads"},
+    {PP_METRIC_W_LOCK, "a lock"},
+    {PP_METRIC_W_WORK, "CPU work"},
+    {PP_METRIC_W_COPY, "copies to the device"},
+    {PP_METRIC_W_SYNC, "device synchronisation"},
+    {PP_METRIC_W_COLLECTIVE, "the other ranks"},
+};
+
+static void make_better(struct pp_knobs *k, enum pp_metric weight)
+{
+    switch (weight) {
+    case PP_METRIC_W_STORAGE: k->read = BETTER; break;
+    case PP_METRIC_W_ERRORS: k->retry = BETTER; break;
+    case PP_METRIC_W_LOCK: k->unlocked = 1; break;
+    case PP_METRIC_W_WORK: k->decode = k->transform = k->collate = BETTER; break;
+    case PP_METRIC_W_COPY: k->copy = BETTER; break;
+    case PP_METRIC_W_SYNC: k->sync = BETTER; break;
+    default: k->collective = BETTER; break;
+    }
+}
+
+/* Where no cause gains anything, all weights are unknown. */
 static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     pp_status st = PP_OK;
+    double *m = out->metric;
     out->sensitivity = 0;
-    for (int i = 0; i < PP_CAUSES && st == PP_OK; i++) {
+    for (int i = 0; i < PP_WEIGHED_CAUSES && st == PP_OK; i++) {
+        enum pp_metric w = pp_weighed_causes[i].weight;
         struct pp_knobs k = pp_knobs_none();
         double rate = c->samples_per_s;
-        switch ((enum pp_cause)i) {
-        case PP_CAUSE_STORAGE: k.read = BETTER; break;
-        case PP_CAUSE_ERRORS: k.retry = BETTER; break;
-        case PP_CAUSE_LOCK: k.unlocked = 1; break;
-        case PP_CAUSE_WORK: k.decode = k.transform = k.collate = BETTER; break;
-        case PP_CAUSE_COPY: k.copy = BETTER; break;
-        case PP_CAUSE_SYNC: k.sync = BETTER; break;
-        case PP_CAUSE_COLLECTIVE: k.collective = BETTER; break;
-        case PP_CAUSES: break;
-        }
+        make_better(&k, w);
         st = pp_whatif_rate(c, &k, &rate, NULL, err);
-        out->weight[i] = fmax(rate / c->samples_per_s - 1, 0);
-        out->sensitivity += out->weight[i];
+        m[w] = fmax(rate / c->samples_per_s - 1, 0);
+        out->sensitivity += m[w];
     }
-    for (int i = 0; i < PP_CAUSES; i++)
-        out->weight[i] = out->sensitivity > 0.003 && (i != PP_CAUSE_COLLECTIVE || c->n_others)
-                             ? out->weight[i] / out->sensitivity
-                             : NAN;
+    for (int i = 0; i < PP_WEIGHED_CAUSES; i++) {
+        enum pp_metric w = pp_weighed_causes[i].weight;
+        m[w] = out->sensitivity > 0.003 && (w != PP_METRIC_W_COLLECTIVE || c->n_others)
+                   ? m[w] / out->sensitivity
+                   : NAN;
+    }
     return st;
 }
 
@@ -144,8 +160,8 @@ static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
     return k;
 }
 
-/* Where there are fewer workers than CPUs, CPUs that others use may be missed by nobody yet: by workers there
- * would be. */
+/* With fewer workers than CPUs, the CPUs that others use are not missed yet; a worker for each CPU would miss
+ * them. Unknown where there are as many workers, or no others. */
 static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     struct pp_knobs k = cpus_to_ourselves(c);
@@ -153,7 +169,7 @@ static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *o
     k.workers = (int)ceil(k.cpus);
     pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
                                                                : PP_OK;
-    out->cpus_workers = rate / c->samples_per_s - 1;
+    out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / c->samples_per_s - 1;
     return st;
 }
 
@@ -239,7 +255,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
     f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
-    if (s->weight[PP_CAUSE_ERRORS] > 0.01) {
+    if (s->metric[PP_METRIC_W_ERRORS] > 0.01) {
         f = offer(s, "errors", 1, "no failing reads: fix or quarantine the files in table error");
         f->knobs.retry = 0;
         snprintf(f->to, sizeof(f->to), "none");
@@ -260,7 +276,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.collective = 0;
         snprintf(f->to, sizeof(f->to), "mended");
     }
-    if (s->worker_skew >= 2) {
+    if (s->metric[PP_METRIC_WORKER_SKEW] >= 2) {
         f = offer(s, "slow-worker", 1,
                   "the slow worker as fast as the others: look at its CPU and its place");
         f->knobs.even_workers = 1;
@@ -309,29 +325,50 @@ const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob
     return NULL;
 }
 
-static void add_storage(const struct pp_storage *from, struct pp_signals *out)
+/* 0 for a knob that does not apply (fewer than one worker): it is known to gain nothing. */
+static double gain_of(const struct pp_signals *s, const char *knob)
 {
-    out->read_tail = from->tail;
-    out->read_burst = from->burst;
-    out->read_serial = from->serial;
-    out->shard_skew = from->shard_skew;
-    out->drift = from->drift;
-    out->drift_at = from->drift_at;
+    const struct pp_fix *f = pp_signals_fix(s, knob);
+    return f ? f->p.gain : 0;
+}
+
+static void add_gains(struct pp_signals *s)
+{
+    double *m = s->metric, less_work = m[PP_METRIC_W_WORK] * s->sensitivity; /* a quarter less */
+    m[PP_METRIC_G_WORKERS] = gain_of(s, "workers");
+    m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
+    m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
+    m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
+    m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
+    m[PP_METRIC_G_WORK] = gain_of(s, "work");
+    m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
+    m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
+}
+
+static void add_storage(const struct pp_storage *from, double *m)
+{
+    m[PP_METRIC_READ_TAIL] = from->tail;
+    m[PP_METRIC_READ_BURST] = from->burst;
+    m[PP_METRIC_READ_SERIAL] = from->serial;
+    m[PP_METRIC_SHARD_SKEW] = from->shard_skew;
+    m[PP_METRIC_DRIFT] = from->drift;
 }
 
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     memset(out, 0, sizeof(*out));
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        out->metric[m] = NAN;
     pp_status st = pp_storage_read(c, err);
     float *v = malloc(c->n * sizeof(*v));
     if (!v)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
     if (st == PP_OK) {
-        add_storage(&c->storage, out);
-        out->work_tail = work_tail_of(c, v);
-        out->worker_skew = worker_skew_of(c);
-        add_cache(c, out);
-        add_parts(c, out);
+        add_storage(&c->storage, out->metric);
+        out->metric[PP_METRIC_WORK_TAIL] = work_tail_of(c, v);
+        out->metric[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
+        add_cache(c, out->metric);
+        add_parts(c, out->metric);
         st = pp_whatif_error(c, &out->replay_error, err);
     }
     if (st == PP_OK)
@@ -340,6 +377,8 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         st = add_cpus_workers(c, out, err);
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
+    if (st == PP_OK)
+        add_gains(out);
     free(v);
     return st;
 }

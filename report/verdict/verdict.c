@@ -144,7 +144,10 @@ static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 {
     if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
         return pp_cause_of_starving(f);
-    return f->owner_known || f->starved ? pp_cause_first(f, pp_cause_rules, pp_cause_rules_n) : NULL;
+    if (!f->owner_known && !f->starved)
+        return NULL;
+    const struct pp_cause_rule *cause = pp_cause_first(f, pp_cause_rules_replay, pp_cause_rules_replay_n);
+    return cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
 }
 
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
@@ -152,12 +155,11 @@ static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
     if (j->facts->owner_known)
         add_evidence(j, PP_METRIC_OWNER_SHARE,
                      pp_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
-    for (size_t k = 0; k < sizeof(rule->when) / sizeof(rule->when[0]) && rule->when[k].id != PP_IF_END; k++) {
-        const struct pp_condition *c = &pp_conditions[rule->when[k].id];
-        char limit[48];
-        pp_unit_text(pp_metric_infos[c->metric].unit, c->at_least, limit, sizeof(limit));
+    for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
+        const struct pp_condition *c = &rule->when[k];
+        char limit[64];
         add_evidence(j, c->metric,
-                     pp_arena_printf(j->arena, "%s %s: %s", rule->when[k].holds ? ">=" : "<", limit,
+                     pp_arena_printf(j->arena, "%s: %s", pp_condition_text(c, limit, sizeof(limit)),
                                      c->source),
                      1);
     }
@@ -263,7 +265,7 @@ static const char *headline(const struct judge *j)
 
 static int is_held(const struct pp_facts *f, const struct pp_level_rule *level)
 {
-    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= pp_conditions[PP_IF_HELD].at_least;
+    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
 }
 
 static const char *words_of(const struct pp_facts *f, const struct pp_level_rule *level)
@@ -308,7 +310,7 @@ static void judge_level(const struct judge *j)
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
-    else if (f->metric[PP_METRIC_STRETCH] >= pp_conditions[PP_IF_STRETCHED].at_least)
+    else if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
         add_evidence(j, PP_METRIC_STRETCH, "apart: no remedy for it gains 15 % by the replay", 0);
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either",

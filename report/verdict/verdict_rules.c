@@ -1,10 +1,6 @@
 #include "report/verdict/verdict_rules.h"
 
-const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT] = {
-#define ROW(sym, n, t, u) [PP_METRIC_##sym] = {.name = n, .text = t, .unit = PP_UNIT_##u},
-    PP_METRIC_MAP(ROW)
-#undef ROW
-};
+#include "report/replay/storage.h"
 
 #define HELD \
     "the trainer waits {data_wait} of its step time: {collective} for other ranks, {wait_itself} for its own data"
@@ -53,88 +49,55 @@ const struct pp_guard_rule pp_guard_rules[] = {
 };
 const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0]);
 
-const struct pp_condition pp_conditions[PP_CONDITIONS] = {
-    [PP_IF_BLOCKED] = {PP_METRIC_OWNER_BLOCKED, 0.5, "more of its time than not"},
-    [PP_IF_SATURATED] =
-        {PP_METRIC_SATURATION, 0.9,
-         "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"},
-    [PP_IF_DELAYED] = {PP_METRIC_OWNER_DELAY, 0.25, "taken away, a quarter of the owner's time would be won"},
-    /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
-    [PP_IF_CROWDED] = {PP_METRIC_OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"},
-    [PP_IF_PAGEABLE] = {PP_METRIC_PAGEABLE, 1, "the configuration of the run"},
-    [PP_IF_ENOUGH_WORKERS] = {PP_METRIC_WORKERS_PER_CPU, 1, "a worker for every usable CPU"},
-    /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
-       causes can both have 0.4: both hold the run up */
-    [PP_IF_STORAGE] = {PP_METRIC_W_STORAGE, 0.4, "the largest, or as large as another"},
-    [PP_IF_ERRORS] = {PP_METRIC_W_ERRORS, 0.3,
-                      "a third of what can be gained, for work that need not be done at all"},
-    [PP_IF_LOCK] = {PP_METRIC_W_LOCK, 0.4, "the largest, or as large as another"},
-    [PP_IF_WORK] = {PP_METRIC_W_WORK, 0.4, "the largest, or as large as another"},
-    [PP_IF_COPY] = {PP_METRIC_W_COPY, 0.4, "the largest, or as large as another"},
-    [PP_IF_SYNC] = {PP_METRIC_W_SYNC, 0.4, "the largest, or as large as another"},
-    [PP_IF_COLLECTIVE] = {PP_METRIC_W_COLLECTIVE, 0.4, "the largest, or as large as another"},
-    [PP_IF_ONE_LAST] = {PP_METRIC_LAST_SHARE, 2.0 / 3, "twice as often as all the others together"},
-    [PP_IF_HELD] = {PP_METRIC_COLLECTIVE, 0.05, "the smallest share of a step that counts (5 %)"},
-    /* a label is right when its fix gains at least 15 % (docs/DIAGNOSIS.md) */
-    [PP_IF_WORKERS_HELP] = {PP_METRIC_G_WORKERS, 0.15, "a fix that is worth its name gains 15 %"},
-    [PP_IF_FEWER_HELP] = {PP_METRIC_G_FEWER, 0.08, "half of 15 %: fewer workers cost nothing"},
-    [PP_IF_PREFETCH_BRIDGES] = {PP_METRIC_PREFETCH_PART, 0.5,
-                                "more of it than not: on average storage is fast enough"},
-    [PP_IF_BUFFERS_HELP] = {PP_METRIC_G_BUFFERS, 0.1, "half of what perfect overlap of unequal parts gains"},
-    [PP_IF_CPUS_HELP] = {PP_METRIC_G_CPUS, 0.15, "a fix that is worth its name gains 15 %"},
-    /* who else runs is weighed as every cause is: against the work made a quarter better. Ending others costs
-       no code, so it may gain 3 % less, as fixes are ranked */
-    [PP_IF_CPUS_LEAD] = {PP_METRIC_CPUS_LEAD, -0.03,
-                         "gains as much as a quarter less work, but for 3 %: the cheaper fix goes first"},
-    [PP_IF_CPUS_WORKERS_HELP] = {PP_METRIC_G_CPUS_WORKERS, 0.15, "a fix that is worth its name gains 15 %"},
-    [PP_IF_WORK_HELPS] = {PP_METRIC_G_WORK, 0.15, "a fix that is worth its name gains 15 %"},
-    [PP_IF_READ_TAIL] = {PP_METRIC_READ_TAIL, 8, "an exponential spread has 6.6; more is two kinds of reads"},
-    [PP_IF_READ_BURST] = {PP_METRIC_READ_BURST, 0.5, "more often than not on several workers at once"},
-    [PP_IF_SHARD] = {PP_METRIC_SHARD_SKEW, 3,
-                     "medians of 16 parts of equal data differ by chance by less than 2"},
-    [PP_IF_WORK_TAIL] = {PP_METRIC_WORK_TAIL, 8,
-                         "an exponential spread has 6.6; more is two kinds of samples"},
-    [PP_IF_WORKER_SKEW] =
-        {PP_METRIC_WORKER_SKEW, 3,
-         "workers share one queue of samples: their means differ by chance by less than 1.5"},
-    [PP_IF_SERIAL] = {PP_METRIC_READ_SERIAL, 0.7,
-                      "half of what orders the gaps between reads by length is their bytes (0.7 squared)"},
-    [PP_IF_LARGER] = {PP_METRIC_READ_BYTES, 4096, "a page: below it the request is the cost, not the bytes"},
-    [PP_IF_MISS] = {PP_METRIC_MISS, 0.5, "more often than not"},
-    [PP_IF_FITS] = {PP_METRIC_FREE_MEMORY, 0.1, "the data fits into memory with a tenth to spare"},
-    [PP_IF_FIRST_TOUCH] = {PP_METRIC_FIRST_TOUCH, 0.5,
-                           "more often than not: a later epoch would find it in the cache"},
-    [PP_IF_DRIFT] = {PP_METRIC_DRIFT, 1.5,
-                     "medians of hundreds of reads of one kind differ by chance by less than 1.2"},
-    [PP_IF_TRANSFORM] = {PP_METRIC_TRANSFORM_PART, 0.5, "more of the CPU work than not"},
-    [PP_IF_COLLATE] = {PP_METRIC_COLLATE_PART, 0.5, "more of the CPU work than not"},
-    [PP_IF_COPY_CPU] = {PP_METRIC_COPY_CPU, 0.3, "a copy engine needs no CPU: measured under 0.1 pinned"},
-    [PP_IF_CONTENDED] = {PP_METRIC_CONTENDED, 0.2, "a fifth of the usable CPUs"},
-    [PP_IF_THROTTLED] = {PP_METRIC_THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"},
-    [PP_IF_FAULTS] = {PP_METRIC_MAJOR_FAULTS, 0.5, "more often than not: a read into a buffer makes none"},
-    [PP_IF_STRETCHED] = {PP_METRIC_STRETCH, 0.05, "the smallest share of a step that counts (5 %)"},
-    [PP_IF_OWN_CROWD] = {PP_METRIC_OWN_CROWD, 0.5, "more of it than not"},
-    [PP_IF_MANY_WORKERS] = {PP_METRIC_WORKERS_PER_CPU, 2, "two workers for every usable CPU"},
-    [PP_IF_EPOCHS] = {PP_METRIC_EPOCH, 0.15, "a fix that is worth its name gains 15 %"},
-    [PP_IF_STARTUP] = {PP_METRIC_STARTUP, 0.15, "a fix that is worth its name gains 15 %"},
-    /* the device's own evidence (report/gpu/gpu.h); unknown on the host stand-in, whose spans are the device
-     */
-    [PP_IF_GPU_TOLD] = {PP_METRIC_GPU_TOLD, 1, "the recording has the GPU's activity, or not"},
-    [PP_IF_GPU_COPY] = {PP_METRIC_GPU_COPY, 0.5, "more of its idle time than not"},
-    [PP_IF_GPU_HOST] = {PP_METRIC_GPU_HOST, 0.5, "more of its idle time than not"},
-    [PP_IF_GPU_PAGEABLE] = {PP_METRIC_GPU_PAGEABLE, 0.5, "more of the bytes than not"},
-    [PP_IF_GPU_OVERLAP] = {PP_METRIC_GPU_OVERLAP, 0.15, "a fix that is worth its name gains 15 %"},
-    [PP_IF_GPU_SYNCS] = {PP_METRIC_GPU_SYNCS, 0.5, "in every second step or more"},
-    [PP_IF_GPU_OVERHEAD] = {PP_METRIC_GPU_OVERHEAD, 0.05, "the smallest share of a step that counts (5 %)"},
-};
+/* ---- limits that several rows apply, each with where it comes from ---- */
+
+#define LEAST_OF_STEP PP_LEAST_SHARE, "the smallest share of a step that counts (5 %)"
+/* a label is right when its fix gains at least 15 % (docs/DIAGNOSIS.md) */
+#define WORTH_A_FIX PP_WORTH_A_FIX, "a fix that is worth its name gains 15 %"
+#define HALF_A_FIX 0.08, "half of 15 %: fewer workers cost nothing"
+/* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
+ * causes can both have 0.4: both hold the run up */
+#define LARGEST 0.4, "the largest, or as large as another"
+/* another process's CPUs are weighed as every cause is: against the work made a quarter better. Ending others
+ * costs no code, so it may gain 3 % less, as fixes are ranked */
+#define CHEAPER_FIRST -0.03, "gains as much as a quarter less work, but for 3 %: the cheaper fix goes first"
+#define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all the others together"
+#define MOST_TIME 0.5, "more of its time than not"
+#define MOST_IDLE_TIME 0.5, "more of its idle time than not"
+#define MOST_CPU_WORK 0.5, "more of the CPU work than not"
+#define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"
+#define WORKER_PER_CPU 1, "a worker for every usable CPU"
+#define FIFTH_OF_CPUS 0.2, "a fifth of the usable CPUs"
+#define CONFIGURED 1, "the configuration of the run"
+#define RECORDED 1, "the recording has the GPU's activity, or not"
+
+/* ---- causes ---- */
 
 #define BIT(phase) (1u << PP_PHASE_##phase)
 #define COMPUTE (BIT(DECODE) | BIT(TRANSFORM) | BIT(COLLATE) | BIT(SAMPLER))
 #define WORK (COMPUTE | BIT(READ))
 
 #define ANY PP_ANY_OWNER
-/* Conditions of a cause; of one that is a want of CPU, with the gain of its remedy before them. */
-#define ALL(...) {__VA_ARGS__}, PP_IF_END
+/* A condition: the metric, and its limit with the reason for it. */
+#define AT_LEAST(metric, ...) \
+    { \
+        PP_METRIC_##metric, PP_AT_LEAST, __VA_ARGS__ \
+    }
+#define BELOW(metric, ...) \
+    { \
+        PP_METRIC_##metric, PP_BELOW, __VA_ARGS__ \
+    }
+/* Conditions of a cause; of one that is a want of CPU, the gain of its remedy before them. */
+#define WHEN(...) \
+    {__VA_ARGS__}, \
+    { \
+        0 \
+    }
+#define ALWAYS \
+    {{0}}, \
+    { \
+        0 \
+    }
 #define STARVING(relief, ...) {__VA_ARGS__}, relief
 
 #define STRAGGLER \
@@ -144,175 +107,233 @@ const struct pp_condition pp_conditions[PP_CONDITIONS] = {
     "sync: every step ends with the slowest rank, and the ranks take turns at it (most often rank {last_rank}, {last_share} of the steps)", \
         "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary."
 
-const struct pp_cause_rule pp_cause_rules[] = {
-    {"sync", "rank-straggler", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 1}),
+/* What the GPU's own records decide, then what a replay decides. */
+const struct pp_cause_rule pp_cause_rules_replay[] = {
+    {"sync", "rank-straggler", ANY,
+     WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
+          AT_LEAST(LAST_SHARE, MOST_MEETINGS)),
      STRAGGLER},
-    {"sync", "rank-imbalance", ANY, ALL({PP_IF_COLLECTIVE, 1}, {PP_IF_HELD, 1}, {PP_IF_ONE_LAST, 0}),
+    {"sync", "rank-imbalance", ANY,
+     WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
+          BELOW(LAST_SHARE, MOST_MEETINGS)),
      IMBALANCE},
-    {"sync", "pageable", ANY, ALL({PP_IF_GPU_COPY, 1}, {PP_IF_GPU_PAGEABLE, 1}),
+    {"sync", "pageable", ANY,
+     WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME), AT_LEAST(GPU_PAGEABLE, 0.5, "more of the bytes than not")),
      "sync: {gpu_copy} of the GPU's idle time it waits for a copy under way, and {gpu_pageable} of the bytes come from pageable memory",
      "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch)."},
-    {"sync", "serial-copy", ANY, ALL({PP_IF_GPU_COPY, 1}, {PP_IF_GPU_OVERLAP, 1}),
+    {"sync", "serial-copy", ANY, WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME), AT_LEAST(GPU_OVERLAP, WORTH_A_FIX)),
      "sync: {gpu_copy} of the GPU's idle time it waits for a copy under way, because copies and kernels take turns",
      "Copy the next batch during the step: --copy-buffers 2, --h2d async (a second stream and non_blocking=True in PyTorch)."},
-    {"sync", "h2d-bandwidth", ANY, ALL({PP_IF_GPU_COPY, 1}),
+    {"sync", "h2d-bandwidth", ANY, WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME)),
      "sync: {gpu_copy} of the GPU's idle time it waits for a copy under way, and the link has no more to give",
      "Copy less (--wire u8: bytes, normalised on the device; or --dtype f16)."},
-    {"sync", "implicit-sync", ANY, ALL({PP_IF_GPU_HOST, 1}, {PP_IF_GPU_SYNCS, 1}),
+    {"sync", "implicit-sync", ANY,
+     WHEN(AT_LEAST(GPU_HOST, MOST_IDLE_TIME), AT_LEAST(GPU_SYNCS, 0.5, "in every second step or more")),
      "sync: the trainer makes {gpu_syncs} synchronising calls per step, and {gpu_host} of the GPU's idle time is theirs and the launches' after them",
      "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch."},
-    {"sync", "small-batch", ANY, ALL({PP_IF_GPU_HOST, 1}, {PP_IF_GPU_OVERHEAD, 1}),
+    {"sync", "small-batch", ANY,
+     WHEN(AT_LEAST(GPU_HOST, MOST_IDLE_TIME), AT_LEAST(GPU_OVERHEAD, LEAST_OF_STEP)),
      "sync: steps on {batch_size|sample|samples} are too short: launching them and waiting for them takes {gpu_overhead} of the time, without a kernel",
      "Enlarge the batch, or give the device several steps at a time (CUDA graphs, no wait after each step)."},
-    {NULL, NULL, ANY, ALL({PP_IF_COPY, 1}, {PP_IF_GPU_TOLD, 0}),
+    {NULL, NULL, ANY, WHEN(AT_LEAST(W_COPY, LARGEST), BELOW(GPU_TOLD, RECORDED)),
      "the copies may hold the batches up, but what the GPU did is NOT MEASURED: {gpu_not_measured}",
      "Make CUPTI available to this run (docs/gpu.md) and record again."},
-    {NULL, NULL, ANY, ALL({PP_IF_SYNC, 1}, {PP_IF_GPU_TOLD, 0}),
+    {NULL, NULL, ANY, WHEN(AT_LEAST(W_SYNC, LARGEST), BELOW(GPU_TOLD, RECORDED)),
      "waiting for the device may hold the trainer up, but what the GPU did is NOT MEASURED: {gpu_not_measured}",
      "Make CUPTI available to this run (docs/gpu.md) and record again."},
-    {"sync", "implicit-sync", ANY, ALL({PP_IF_SYNC, 1}),
+    {"sync", "implicit-sync", ANY, WHEN(AT_LEAST(W_SYNC, LARGEST)),
      "sync: the trainer blocks until the device has caught up, after every batch of {batch_size}",
      "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch."},
-    {"sync", "pageable", ANY, ALL({PP_IF_COPY, 1}, {PP_IF_PAGEABLE, 1}, {PP_IF_COPY_CPU, 1}),
+    {"sync", "pageable", ANY,
+     WHEN(AT_LEAST(W_COPY, LARGEST), AT_LEAST(PAGEABLE, CONFIGURED),
+          AT_LEAST(COPY_CPU, 0.3, "a copy engine needs no CPU: measured under 0.1 pinned")),
      "sync: the copies hold the batches up, {copy_cpu} of their time is a CPU moving pageable memory",
      "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch)."},
-    {"sync", "serial-copy", ANY, ALL({PP_IF_COPY, 1}, {PP_IF_BUFFERS_HELP, 1}),
+    {"sync", "serial-copy", ANY,
+     WHEN(AT_LEAST(W_COPY, LARGEST),
+          AT_LEAST(G_BUFFERS, 0.1, "half of what perfect overlap of unequal parts gains")),
      "sync: copy and step take turns, for there is one buffer on the device",
      "Copy the next batch during the step: --copy-buffers 2 (a second stream and non_blocking=True in PyTorch)."},
-    {"sync", "h2d-bandwidth", ANY, ALL({PP_IF_COPY, 1}),
+    {"sync", "h2d-bandwidth", ANY, WHEN(AT_LEAST(W_COPY, LARGEST)),
      "sync: the link to the device holds the batches up, the copy lane is in h2d {copy_busy} of the stalls",
      "Copy less (--wire u8: bytes, normalised on the device; or --dtype f16)."},
-    {"loader", "errors", ANY, ALL({PP_IF_ERRORS, 1}),
+    {"loader", "errors", ANY,
+     WHEN(AT_LEAST(W_ERRORS, 0.3, "a third of what can be gained, for work that need not be done at all")),
      "loader: workers back off from failed reads, {w_errors} of what could be gained",
      "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms."},
-    {"loader", "straggler-worker", ANY, ALL({PP_IF_WORKER_SKEW, 1}),
+    {"loader", "straggler-worker", ANY,
+     WHEN(AT_LEAST(WORKER_SKEW, 3,
+                   "workers share one queue of samples: their means differ by chance by less than 1.5")),
      "loader: one worker takes {worker_skew} times as long over a sample as the median one, and batches wait for it",
      "Look at that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it."},
     {"transform", "cgroup-throttled", ANY,
-     STARVING(PP_IF_CPUS_HELP, {PP_IF_THROTTLED, 1}, {PP_IF_STORAGE, 0}),
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX),
+              AT_LEAST(THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"),
+              BELOW(W_STORAGE, LARGEST)),
      "transform: a CPU quota throttles the run, threads were stopped {throttled} of the time",
      "Raise the CPU quota of the control group (cpu.max), or do less work per sample."},
-    {"loader", "oversubscribed", ANY, STARVING(PP_IF_FEWER_HELP, {PP_IF_STRETCHED, 1}, {PP_IF_FEWER_HELP, 1}),
+    {"loader", "oversubscribed", ANY,
+     STARVING(AT_LEAST(G_FEWER, HALF_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_FEWER, HALF_A_FIX)),
      "loader: {workers} workers crowd {cpus} usable CPUs, and the trainer's own step takes {stretch} longer for want of one",
      "Use fewer workers: --workers auto or below."},
-    {"loader", "prefetch", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_READ_BURST, 1}, {PP_IF_PREFETCH_BRIDGES, 1}),
+    {"loader", "prefetch", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(READ_BURST, 0.5, "more often than not on several workers at once"),
+          AT_LEAST(PREFETCH_PART, 0.5, "more of it than not: on average storage is fast enough")),
      "loader: storage stops now and then for all workers at once, and the prefetch is too shallow to bridge it",
      "Deepen --prefetch: storage is fast enough on average."},
-    {"storage", "straggler-shard", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_SHARD, 1}),
+    {"storage", "straggler-shard", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(SHARD_SKEW, 3, "medians of 16 parts of equal data differ by chance by less than 2")),
      "storage: one part of the data takes {shard_skew} times as long to read as the median part",
      "Move or repair that part (a mount, a server, a shard): the others are fast enough."},
-    {"storage", "phase-change", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_DRIFT, 1}),
+    {"storage", "phase-change", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(DRIFT, PP_DRIFT,
+                   "medians of hundreds of reads of one kind differ by chance by less than 1.2")),
      "storage: reads became slower in mid-run, the median one {drift} times",
      "Find what changed for the storage at that moment: another job, an exhausted burst credit, a cache that filled up."},
-    {"storage", "latency-tail", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_READ_TAIL, 1}),
+    {"storage", "latency-tail", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(READ_TAIL, 8, "an exponential spread has 6.6; more is two kinds of reads")),
      "storage: the slowest reads in a hundred take {read_tail} times the median",
      "Hedge or repeat slow reads, deepen --prefetch, or try --out-of-order."},
-    {"storage", "bandwidth", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_SERIAL, 1}),
+    {"storage", "bandwidth", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(READ_SERIAL, PP_SERIAL,
+                   "half of what orders the gaps between reads by length is their bytes (0.7 squared)")),
      "storage: all reads share one link and it is full: reads finish one by one, each as late as its bytes take",
      "Read fewer bytes (smaller images, packed and compressed shards), cache them, or use a faster tier; more workers gain nothing."},
-    {"storage", "major-faults", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_FAULTS, 1}),
+    {"storage", "major-faults", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(MAJOR_FAULTS, 0.5, "more often than not: a read into a buffer makes none")),
      "storage: the data is mapped and not in memory: {major_faults} page faults per sample wait for it, each for a few pages",
      "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or bring the file into memory first (vmtouch, cat)."},
-    {"storage", "metadata", ANY, ALL({PP_IF_STORAGE, 1}, {PP_IF_LARGER, 0}),
+    {"storage", "metadata", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          BELOW(READ_BYTES, 4096, "a page: below it the request is the cost, not the bytes")),
      "storage: files of {read_bytes} bytes each cost a whole request",
      "Pack the files into shards; until then, more reads in flight (--workers)."},
     {"storage", "cold-cache", ANY,
-     ALL({PP_IF_STORAGE, 1}, {PP_IF_MISS, 1}, {PP_IF_FITS, 1}, {PP_IF_FIRST_TOUCH, 1}),
+     WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(MISS, 0.5, "more often than not"),
+          AT_LEAST(FREE_MEMORY, 0.1, "the data fits into memory with a tenth to spare"),
+          AT_LEAST(FIRST_TOUCH, 0.5, "more often than not: a later epoch would find it in the cache")),
      "storage: {miss} of the reads miss the page cache, while all of the data would fit into memory: a later epoch is another run",
      "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (--workers) until it is warm."},
-    {"storage", "latency", ANY, ALL({PP_IF_STORAGE, 1}),
+    {"storage", "latency", ANY, WHEN(AT_LEAST(W_STORAGE, LARGEST)),
      "storage: read takes {owner_share} of the workers' time in the stalls, blocked {blocked} of it, whatever its size",
      "More reads in flight (--workers, --prefetch), packed shards, or a cache."},
-    {"loader", "lock", ANY, ALL({PP_IF_LOCK, 1}),
+    {"loader", "lock", ANY, WHEN(AT_LEAST(W_LOCK, LARGEST)),
      "loader: the workers exclude each other while decoding: blocked {blocked} of {owner}",
      "Take the work out of the lock: processes instead of threads, or a library that releases the interpreter's lock."},
-    {"loader", "straggler-sample", ANY, ALL({PP_IF_WORK, 1}, {PP_IF_WORK_TAIL, 1}),
+    {"loader", "straggler-sample", ANY,
+     WHEN(AT_LEAST(W_WORK, LARGEST),
+          AT_LEAST(WORK_TAIL, 8, "an exponential spread has 6.6; more is two kinds of samples")),
      "loader: the costliest samples in a hundred take {work_tail} times the median, and the batches behind them wait",
      "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets."},
     {"loader", "under-parallel", ANY,
-     ALL({PP_IF_WORK, 1}, {PP_IF_WORKERS_HELP, 1}, {PP_IF_ENOUGH_WORKERS, 0}),
+     WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
+          BELOW(WORKERS_PER_CPU, WORKER_PER_CPU)),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
     {"loader", "oversubscribed", ANY,
-     STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_STRETCHED, 1}, {PP_IF_OWN_CROWD, 1},
-              {PP_IF_MANY_WORKERS, 1}),
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(STRETCH, LEAST_OF_STEP),
+              AT_LEAST(OWN_CROWD, 0.5, "more of it than not"),
+              AT_LEAST(WORKERS_PER_CPU, 2, "two workers for every usable CPU")),
      "loader: {workers} workers crowd {cpus} usable CPUs, {own_crowd} of what wants one beside the trainer is theirs, and its own step takes {stretch} longer",
      "Use fewer workers (--workers auto or below), or do less work per sample."},
     {"transform", "cpu-contended", ANY,
-     STARVING(PP_IF_CPUS_HELP, {PP_IF_STRETCHED, 1}, {PP_IF_CPUS_HELP, 1}, {PP_IF_CPUS_LEAD, 1},
-              {PP_IF_CONTENDED, 1}),
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_CPUS, WORTH_A_FIX),
+              AT_LEAST(CPUS_LEAD, CHEAPER_FIRST), AT_LEAST(CONTENDED, FIFTH_OF_CPUS)),
      "transform: others use {contended} of the usable CPUs, and this run's workers are {own_crowd} of what wants one beside the trainer",
      "Find what else runs on these CPUs before changing the loader."},
     {"transform", "cpu-contended", ANY,
-     STARVING(PP_IF_CPUS_HELP, {PP_IF_WORK, 1}, {PP_IF_CPUS_LEAD, 1}, {PP_IF_CONTENDED, 1}),
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(CPUS_LEAD, CHEAPER_FIRST),
+              AT_LEAST(CONTENDED, FIFTH_OF_CPUS)),
      "transform: others use {contended} of the usable CPUs, and {owner} waits for one {run_queue} of its time",
      "Find what else runs on these CPUs before changing the loader."},
     {"transform", "cpu-contended", ANY,
-     STARVING(PP_IF_CPUS_WORKERS_HELP, {PP_IF_WORK, 1}, {PP_IF_ENOUGH_WORKERS, 0},
-              {PP_IF_CPUS_WORKERS_HELP, 1}, {PP_IF_CONTENDED, 1}),
+     STARVING(AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              BELOW(WORKERS_PER_CPU, WORKER_PER_CPU), AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX),
+              AT_LEAST(CONTENDED, FIFTH_OF_CPUS)),
      "transform: the {workers|worker is|workers are all} busy with {owner}, and others use the CPUs that more workers would need ({contended} of the usable ones)",
      "Find what else runs on these CPUs; with them free, --workers auto gains {g_cpus_workers}."},
-    {"transform", "collate", ANY, STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_COLLATE, 1}),
+    {"transform", "collate", ANY,
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              AT_LEAST(COLLATE_PART, MOST_CPU_WORK)),
      "transform: putting batches together is {collate_part} of the CPU work",
      "Write samples straight into the batch, or collate in parallel; smaller batches bring it forward."},
-    {"transform", "augment", ANY, STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}, {PP_IF_TRANSFORM, 1}),
+    {"transform", "augment", ANY,
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK)),
      "transform: the transforms are {transform_part} of the CPU work, and the CPUs have no more to give",
      "Make the transforms cheaper, or run them on the device."},
-    {"transform", "cpu-saturated", ANY, STARVING(PP_IF_WORK_HELPS, {PP_IF_WORK, 1}),
+    {"transform", "cpu-saturated", ANY, STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST)),
      "transform: {owner} takes {owner_share} of the workers' time, and the CPUs have no more to give ({saturation} in use by this run, {contended} by others)",
      "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs."},
-    {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), ALL({PP_IF_GPU_TOLD, 0}),
+};
+const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp_cause_rules_replay[0]);
+
+/* Without a replay (a streamed run, too few samples, no CPU accounting), and where it decides nothing: the
+ * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
+const struct pp_cause_rule pp_cause_rules_shares[] = {
+    {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), WHEN(BELOW(GPU_TOLD, RECORDED)),
      "{owner} takes {owner_share} of the stalls, but what the GPU did is NOT MEASURED: {gpu_not_measured}",
      "Make CUPTI available to this run (docs/gpu.md) and record again."},
-    {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), ALL({PP_IF_GPU_TOLD, 1}),
+    {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), WHEN(AT_LEAST(GPU_TOLD, RECORDED)),
      "{owner} takes {owner_share} of the stalls by the host's clock, but copies are {gpu_copy} of the GPU's idle time, synchronising and launching {gpu_host}: none decides",
      "Record longer, or with one thing changed: --copy-buffers, --batch-size."},
-    {"sync", "rank-straggler", BIT(COLLECTIVE), ALL({PP_IF_ONE_LAST, 1}), STRAGGLER},
-    {"sync", "rank-imbalance", BIT(COLLECTIVE), ALL({PP_IF_ONE_LAST, 0}), IMBALANCE},
-    {"sync", NULL, BIT(COLLECTIVE), ALL({PP_IF_END, 0}),
+    {"sync", "rank-straggler", BIT(COLLECTIVE), WHEN(AT_LEAST(LAST_SHARE, MOST_MEETINGS)), STRAGGLER},
+    {"sync", "rank-imbalance", BIT(COLLECTIVE), WHEN(BELOW(LAST_SHARE, MOST_MEETINGS)), IMBALANCE},
+    {"sync", NULL, BIT(COLLECTIVE), ALWAYS,
      "sync: {owner_share} of that wait is for other ranks; which of them comes last was not recorded",
      "Record every rank: the one that hardly waits in its collective step is the slow one, and its own verdict says why."},
-    {"sync", "implicit-sync", BIT(DEVICE_SYNC), ALL({PP_IF_END, 0}),
+    {"sync", "implicit-sync", BIT(DEVICE_SYNC), ALWAYS,
      "sync: {owner_share} of that wait is the trainer waiting for the device to catch up",
      "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch."},
-    {"sync", "pageable", BIT(H2D), ALL({PP_IF_PAGEABLE, 1}),
+    {"sync", "pageable", BIT(H2D), WHEN(AT_LEAST(PAGEABLE, CONFIGURED)),
      "sync: meanwhile the copy lane is in h2d {owner_share} of the time, and the batch memory is pageable",
      "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch)."},
-    {"sync", NULL, BIT(H2D), ALL({PP_IF_END, 0}),
+    {"sync", NULL, BIT(H2D), ALWAYS,
      "sync: meanwhile the copy lane is in h2d {owner_share} of the time, while the workers wait for free slots",
      "Copy less (--wire u8), or overlap copies with steps (--copy-buffers 2)."},
-    {"loader", "errors", BIT(RETRY), ALL({PP_IF_END, 0}),
+    {"loader", "errors", BIT(RETRY), ALWAYS,
      "loader: meanwhile the workers back off from failed reads {owner_share} of the time",
      "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms."},
-    {"loader", "oversubscribed", WORK, ALL({PP_IF_CROWDED, 1}, {PP_IF_SATURATED, 1}),
+    {"loader", "oversubscribed", WORK,
+     WHEN(AT_LEAST(OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"),
+          AT_LEAST(SATURATION, SATURATED)),
      "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} spends {run_queue} of its time waiting for one",
      "Use fewer workers: --workers auto."},
-    {"transform", "cpu-contended", WORK, ALL({PP_IF_DELAYED, 1}, {PP_IF_SATURATED, 0}, {PP_IF_BLOCKED, 0}),
+    {"transform", "cpu-contended", WORK,
+     WHEN(AT_LEAST(OWNER_DELAY, 0.25, "taken away, a quarter of the owner's time would be won"),
+          BELOW(SATURATION, SATURATED), BELOW(OWNER_BLOCKED, MOST_TIME)),
      "transform: {owner} waits for a CPU {run_queue} of its time although this run uses only {saturation} of the usable CPUs: somebody else has them",
      "Find what else runs on these CPUs, or what limits them (cgroup quota), before changing the loader."},
-    {"storage", NULL, BIT(READ), ALL({PP_IF_BLOCKED, 1}),
+    {"storage", NULL, BIT(READ), WHEN(AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
      "storage: meanwhile read takes {owner_share} of the workers' time and is blocked {blocked} of it",
      "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does."},
-    {"loader", NULL, COMPUTE, ALL({PP_IF_BLOCKED, 1}),
+    {"loader", NULL, COMPUTE, WHEN(AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
      "loader: {owner} should compute but is blocked {blocked} of its time, behind a lock or a page fault",
      "Look for what {owner} waits for: a lock shared by the workers, or memory that has to be paged in."},
-    {"transform", "cpu-saturated", WORK, ALL({PP_IF_BLOCKED, 0}, {PP_IF_SATURATED, 1}),
+    {"transform", "cpu-saturated", WORK,
+     WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
      "transform: {owner} takes {owner_share} of the workers' time and {saturation} of the usable CPUs are in use",
      "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs."},
-    {"loader", "under-parallel", WORK, ALL({PP_IF_BLOCKED, 0}, {PP_IF_SATURATED, 0}),
+    {"loader", "under-parallel", WORK, WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      "Use more workers: --workers auto picks one per usable CPU."},
-    {"loader", NULL, BIT(NONE), ALL({PP_IF_END, 0}),
+    {"loader", NULL, BIT(NONE), ALWAYS,
      "loader: the workers wait for slots or work {worker_idle} of that time and the copy lane is idle, so batches are held back between them",
      "Deepen --prefetch, or try --out-of-order: one slow sample holds back the finished batches behind it."},
 };
-const size_t pp_cause_rules_n = sizeof(pp_cause_rules) / sizeof(pp_cause_rules[0]);
+const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 
 const struct pp_cause_rule pp_outside_rules[] = {
-    {"loader", "epoch-drain", ANY, ALL({PP_IF_EPOCHS, 1}),
+    {"loader", "epoch-drain", ANY, WHEN(AT_LEAST(EPOCH, WORTH_A_FIX)),
      "loader: {epoch} of the time passes between the last batch of an epoch and the first of the next",
      "Keep the workers from one epoch to the next and prefetch across it (persistent_workers=True in PyTorch)."},
-    {"loader", "warm-up", ANY, ALL({PP_IF_STARTUP, 1}),
+    {"loader", "warm-up", ANY, WHEN(AT_LEAST(STARTUP, WORTH_A_FIX)),
      "loader: {startup} of the run passes before its first batch",
      "Start the workers once for all epochs (persistent_workers=True in PyTorch), and keep the index of the dataset."},
 };

@@ -145,6 +145,19 @@ static void test_a_late_step_is_no_input(void **state)
     expect_verdict(f, "input-bound", "transform", "cpu-contended");
 }
 
+/* Of the rule with that label, the limit that it sets to the metric. */
+static double limit_of(const char *l2, enum pp_metric metric)
+{
+    for (size_t i = 0; i < pp_cause_rules_replay_n; i++)
+        for (int k = 0; k < PP_CONDITIONS_MOST && pp_cause_rules_replay[i].l2; k++)
+            if (strcmp(pp_cause_rules_replay[i].l2, l2) == 0 &&
+                pp_cause_rules_replay[i].when[k].compare != PP_NO_CONDITION &&
+                pp_cause_rules_replay[i].when[k].metric == metric)
+                return pp_cause_rules_replay[i].when[k].limit;
+    fail_msg("%s has no such condition", l2);
+    return NAN;
+}
+
 /* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three
  * batches in flight bridge half of a stop, seventeen all of it: little is lost, and nearly all of it by the
  * shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
@@ -178,8 +191,9 @@ static void test_a_prefetch_that_bridges_what_is_lost(void **state)
         assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
         struct pp_signals s = made_costs_signals(&c);
         double part = pp_signals_fix(&s, "prefetch")->p.gain / pp_signals_fix(&s, "storage")->p.gain;
-        assert_true(s.read_burst >= pp_conditions[PP_IF_READ_BURST].at_least);
-        if ((part >= pp_conditions[PP_IF_PREFETCH_BRIDGES].at_least) != rows[row].bridges)
+        assert_true(s.metric[PP_METRIC_READ_BURST] >= limit_of("prefetch", PP_METRIC_READ_BURST));
+        assert_near(s.metric[PP_METRIC_PREFETCH_PART], part, 1e-9);
+        if ((part >= limit_of("prefetch", PP_METRIC_PREFETCH_PART)) != rows[row].bridges)
             fail_msg("row %zu: prefetch gains %g, free storage %g", row,
                      pp_signals_fix(&s, "prefetch")->p.gain, pp_signals_fix(&s, "storage")->p.gain);
         pp_costs_free(&c);

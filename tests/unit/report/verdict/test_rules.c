@@ -1,6 +1,7 @@
 /* The tables of the verdict: that rules, documentation and scenarios speak of the same things, and what a
  * rule says of facts made by hand. */
-#include "report/build/diagnose.h"
+#include "report/build/facts.h"
+#include "report/verdict/causes.h"
 #include "tui/cli/selftest/scenario.h"
 
 #include <math.h>
@@ -11,6 +12,14 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+
+static const struct {
+    const struct pp_cause_rule *rules;
+    const size_t *n;
+} blocks[] = {{pp_cause_rules_replay, &pp_cause_rules_replay_n},
+              {pp_cause_rules_shares, &pp_cause_rules_shares_n},
+              {pp_outside_rules, &pp_outside_rules_n}};
+enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };
 
 static int known_name(const char *name, size_t len)
 {
@@ -32,8 +41,9 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
             for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
                 if (!known_name(p + 1, strcspn(p + 1, "}|")))
                     fail_msg("%s/%s speaks of %.20s, which is no metric", rules[i].l1, rules[i].l2, p);
-        for (int k = 0; k < 4 && rules[i].when[k].id != PP_IF_END; k++)
-            assert_non_null(pp_conditions[rules[i].when[k].id].source);
+        for (int k = 0; k < PP_CONDITIONS_MOST && rules[i].when[k].compare != PP_NO_CONDITION; k++)
+            assert_non_null(rules[i].when[k].source);
+        assert_true(rules[i].relief.compare == PP_NO_CONDITION || rules[i].relief.source);
     }
 }
 
@@ -106,15 +116,110 @@ static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **s
 
 static void test_rules_speak_of_metrics(void **state)
 {
-    check_rules(pp_cause_rules, pp_cause_rules_n);
-    check_rules(pp_outside_rules, pp_outside_rules_n);
+    for (size_t b = 0; b < BLOCKS; b++)
+        check_rules(blocks[b].rules, *blocks[b].n);
+}
+
+/* ---- every rule on both sides of each of its limits ---- */
+
+/* On the side of the limit on which the condition holds, or just beyond it. */
+static double beside(const struct pp_condition *c, int holds)
+{
+    int above = (c->compare == PP_AT_LEAST) == (holds != 0);
+    return above ? c->limit : nextafter(c->limit, -INFINITY);
+}
+
+/* Facts of which nothing is known but what the rule asks for, which holds by a hair. */
+static struct pp_facts facts_for(const struct pp_cause_rule *r)
+{
+    struct pp_facts f = {.owner_known = r->owners != PP_ANY_OWNER};
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        f.metric[m] = NAN;
+    for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++)
+        f.metric[r->when[k].metric] = beside(&r->when[k], 1);
+    for (unsigned phase = 32; phase-- > 0;)
+        if (r->owners & (1u << phase))
+            f.owner = (pp_phase)phase;
+    return f;
+}
+
+static void fail_rule(const struct pp_cause_rule *r, const char *what)
+{
+    fail_msg("%s/%s, remedy \"%s\": %s", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-", r->remedy, what);
+}
+
+/* Each condition decides: by a hair on its other side, or unknown, the rule does not hold. And no row of the
+ * same table, before it, asks for less and hides it. */
+static void test_each_rule_on_both_sides_of_its_limits(void **state)
+{
+    for (size_t b = 0; b < BLOCKS; b++)
+        for (size_t i = 0; i < *blocks[b].n; i++) {
+            const struct pp_cause_rule *r = &blocks[b].rules[i];
+            struct pp_facts f = facts_for(r);
+            if (pp_cause_first(&f, blocks[b].rules, *blocks[b].n) != r)
+                fail_rule(r, "an earlier row holds wherever it does, or it does not hold at its limits");
+            for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++) {
+                enum pp_metric m = r->when[k].metric;
+                f.metric[m] = beside(&r->when[k], 0);
+                if (pp_cause_first(&f, r, 1))
+                    fail_rule(r, pp_metric_infos[m].text);
+                f.metric[m] = NAN;
+                if (pp_cause_first(&f, r, 1))
+                    fail_rule(r, "holds although a metric is unknown");
+                f.metric[m] = beside(&r->when[k], 1);
+            }
+            f.owner_known = 0;
+            if (r->owners != PP_ANY_OWNER && pp_cause_first(&f, r, 1))
+                fail_rule(r, "holds without an owner");
+        }
+}
+
+/* A want of CPU is charged with the trainer's stretched step only where its remedy gains. */
+static void test_a_want_of_cpu_needs_its_relief(void **state)
+{
+    int seen = 0;
+    for (size_t i = 0; i < pp_cause_rules_replay_n; i++) {
+        const struct pp_cause_rule *r = &pp_cause_rules_replay[i], *got;
+        if (r->relief.compare == PP_NO_CONDITION)
+            continue;
+        struct pp_facts f = facts_for(r);
+        f.metric[r->relief.metric] = beside(&r->relief, 1);
+        got = pp_cause_of_starving(&f);
+        if (!got || got > r)
+            fail_rule(r, "its relief holds");
+        f.metric[r->relief.metric] = beside(&r->relief, 0);
+        if (pp_cause_of_starving(&f) == r)
+            fail_rule(r, "its relief does not hold");
+        seen++;
+    }
+    assert_int_equal(seen, 9);
+}
+
+/* Guards: at the limit nothing is refused, beyond it the verdict is inconclusive with the guard's reason. */
+static void test_each_guard_on_both_sides_of_its_limit(void **state)
+{
+    for (size_t i = 0; i < pp_guard_rules_n; i++) {
+        const struct pp_guard_rule *g = &pp_guard_rules[i];
+        for (int beyond = 0; beyond < 2; beyond++) {
+            struct pp_arena arena = {0};
+            struct pp_report_verdict v;
+            struct pp_facts f = starved_facts(0.03, 0);
+            f.starved = f.starved_alone = 0;
+            f.metric[g->metric] = beyond ? nextafter(g->limit, g->at_least ? -INFINITY : INFINITY) : g->limit;
+            pp_verdict_judge(&f, &arena, &v);
+            if ((strcmp(v.l0, "inconclusive") == 0) != beyond || (beyond && v.next_step != g->remedy))
+                fail_msg("guard %zu (%s): %s", i, pp_metric_infos[g->metric].text, v.l0);
+            pp_arena_free(&arena);
+        }
+    }
 }
 
 /* ---- docs/DIAGNOSIS.md has the tables of the rules, row by row ---- */
 
-static void put_condition(FILE *out, const struct pp_condition *c, int holds)
+static void put_condition(FILE *out, const struct pp_condition *c)
 {
-    fprintf(out, "%s %s %g", pp_metric_infos[c->metric].text, holds ? ">=" : "<", c->at_least);
+    fprintf(out, "%s %s %g", pp_metric_infos[c->metric].text, c->compare == PP_AT_LEAST ? ">=" : "<",
+            c->limit);
 }
 
 static void put_owners(FILE *out, unsigned owners)
@@ -133,13 +238,13 @@ static void put_rule(FILE *out, const struct pp_cause_rule *r)
     const char *between = r->owners == PP_ANY_OWNER ? "" : "; ";
     fprintf(out, "| %s | %s | ", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-");
     put_owners(out, r->owners);
-    for (int k = 0; k < 4 && r->when[k].id != PP_IF_END; k++, between = "; ") {
+    for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++, between = "; ") {
         fputs(between, out);
-        put_condition(out, &pp_conditions[r->when[k].id], r->when[k].holds);
+        put_condition(out, &r->when[k]);
     }
     fputs(" | ", out);
-    if (r->relief != PP_IF_END)
-        put_condition(out, &pp_conditions[r->relief], 1);
+    if (r->relief.compare != PP_NO_CONDITION)
+        put_condition(out, &r->relief);
     else
         fputc('-', out);
     fputs(" |\n", out);
@@ -148,30 +253,29 @@ static void put_rule(FILE *out, const struct pp_cause_rule *r)
 static void test_the_documentation_has_the_tables(void **state)
 {
     static char docs[200000];
-    char *rules = NULL, *conditions = NULL;
+    char *rules = NULL;
     size_t size;
-    FILE *out = open_memstream(&rules, &size);
-    for (size_t i = 0; i < pp_cause_rules_n; i++)
-        put_rule(out, &pp_cause_rules[i]);
-    for (size_t i = 0; i < pp_outside_rules_n; i++)
-        put_rule(out, &pp_outside_rules[i]);
+    FILE *out = open_memstream(&rules, &size), *in = fopen("docs/DIAGNOSIS.md", "r");
+    for (size_t b = 0; b < BLOCKS; b++)
+        for (size_t i = 0; i < *blocks[b].n; i++)
+            put_rule(out, &blocks[b].rules[i]);
     fclose(out);
-    out = open_memstream(&conditions, &size);
-    for (int i = PP_IF_END + 1; i < PP_CONDITIONS; i++)
-        fprintf(out, "| %s | %g | %s |\n", pp_metric_infos[pp_conditions[i].metric].text,
-                pp_conditions[i].at_least, pp_conditions[i].source);
-    fclose(out);
-    FILE *in = fopen("docs/DIAGNOSIS.md", "r");
     assert_non_null(in);
     docs[fread(docs, 1, sizeof(docs) - 1, in)] = '\0';
     fclose(in);
-    int has_rules = strstr(docs, rules) != NULL, has_conditions = strstr(docs, conditions) != NULL;
-    if (!has_rules || !has_conditions)
-        fprintf(stderr, "docs/DIAGNOSIS.md should have:\n%s%s", has_rules ? "" : rules,
-                has_conditions ? "" : conditions);
+    if (!strstr(docs, rules))
+        fail_msg("docs/DIAGNOSIS.md should have:\n%s", rules);
     free(rules);
-    free(conditions);
-    assert_true(has_rules && has_conditions);
+    for (size_t b = 0; b < BLOCKS; b++)
+        for (size_t i = 0; i < *blocks[b].n; i++)
+            for (int k = 0; k < PP_CONDITIONS_MOST; k++) {
+                const struct pp_condition *c = &blocks[b].rules[i].when[k];
+                char row[300];
+                snprintf(row, sizeof(row), "| %s | %g | %s |\n", pp_metric_infos[c->metric].text, c->limit,
+                         c->source);
+                if (c->compare != PP_NO_CONDITION && !strstr(docs, row))
+                    fail_msg("docs/DIAGNOSIS.md should have: %s", row);
+            }
 }
 
 static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
@@ -197,8 +301,10 @@ static void test_scenarios_have_labels_the_rules_know(void **state)
             turned = scenario_interventions(&s[i], 1, knobs), fixes = 0;
         for (int k = 0; k < turned; k++)
             fixes += scenario_lists(s[i].fix, knobs[k].knob);
-        if (!control && (!some_rule_says(&s[i], pp_cause_rules, pp_cause_rules_n) &&
-                         !some_rule_says(&s[i], pp_outside_rules, pp_outside_rules_n)))
+        int known = control;
+        for (size_t b = 0; b < BLOCKS; b++)
+            known |= some_rule_says(&s[i], blocks[b].rules, *blocks[b].n);
+        if (!known)
             fail_msg("%s: no rule says %s/%s", s[i].name, s[i].l1, s[i].l2);
         if (!control && !fixes)
             fail_msg("%s: none of its fixes (%s) is an intervention", s[i].name, s[i].fix);
@@ -231,6 +337,9 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_rules_speak_of_metrics),
+        cmocka_unit_test(test_each_rule_on_both_sides_of_its_limits),
+        cmocka_unit_test(test_a_want_of_cpu_needs_its_relief),
+        cmocka_unit_test(test_each_guard_on_both_sides_of_its_limit),
         cmocka_unit_test(test_the_documentation_has_the_tables),
         cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
         cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away),

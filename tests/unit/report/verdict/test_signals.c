@@ -1,6 +1,20 @@
 /* The signals that tell alike causes apart, each on costs made by hand that have it and on others that look
  * like it. */
 #include "tests/support/made_costs.h"
+#include "report/replay/storage.h"
+
+/* The signals write the metrics that are theirs by metrics.h, and no other. */
+static void test_signals_write_their_own_metrics(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_signals s = made_costs_signals(&c);
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if (pp_metric_infos[m].from != PP_FROM_REPLAY && !isnan(s.metric[m]))
+            fail_msg("%s is not of the replay", pp_metric_infos[m].text);
+    assert_false(isnan(s.metric[PP_METRIC_G_WORKERS]));
+    assert_false(isnan(s.metric[PP_METRIC_CPUS_LEAD]));
+    pp_costs_free(&c);
+}
 
 static void test_latency_is_no_bandwidth(void **state)
 {
@@ -8,13 +22,13 @@ static void test_latency_is_no_bandwidth(void **state)
     c.step_blocked_ns =
         8e6; /* 1000 samples/s: sixteen workers reach it as well as storage that answers at once */
     struct pp_signals s = made_costs_signals(&c);
-    assert_true(s.read_serial < PP_SERIAL);
+    assert_true(s.metric[PP_METRIC_READ_SERIAL] < PP_SERIAL);
     assert_true(c.bandwidth == 0);
-    assert_true(s.weight[PP_CAUSE_STORAGE] > 0.8);
-    assert_near(s.read_tail, 1, 0.01);
-    assert_near(s.worker_skew, 1, 0.01);
-    assert_near(s.shard_skew, 1, 0.01);
-    assert_near(s.drift, 1, 0.01);
+    assert_true(s.metric[PP_METRIC_W_STORAGE] > 0.8);
+    assert_near(s.metric[PP_METRIC_READ_TAIL], 1, 0.01);
+    assert_near(s.metric[PP_METRIC_WORKER_SKEW], 1, 0.01);
+    assert_near(s.metric[PP_METRIC_SHARD_SKEW], 1, 0.01);
+    assert_near(s.metric[PP_METRIC_DRIFT], 1, 0.01);
     assert_string_equal(s.fix[0].knob, "workers"); /* an option goes before new storage */
     pp_costs_free(&c);
 }
@@ -23,9 +37,9 @@ static void test_latency_is_no_bandwidth(void **state)
 static void test_major_faults_are_per_sample(void **state)
 {
     struct pp_costs c = made_costs_new();
-    assert_true(isnan(made_costs_signals(&c).major_faults));
+    assert_true(isnan(made_costs_signals(&c).metric[PP_METRIC_MAJOR_FAULTS]));
     c.major_faults_per_s = 1.5 * c.samples_per_s;
-    assert_near(made_costs_signals(&c).major_faults, 1.5, 1e-9);
+    assert_near(made_costs_signals(&c).metric[PP_METRIC_MAJOR_FAULTS], 1.5, 1e-9);
     pp_costs_free(&c);
 }
 
@@ -35,10 +49,10 @@ static void test_an_untold_cache_is_no_miss(void **state)
     struct pp_costs c = made_costs_new();
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].hit = 0, c.samples[i].hit_known = i % 4 == 0;
-    assert_near(made_costs_signals(&c).hit_share, 0, 0);
+    assert_near(made_costs_signals(&c).metric[PP_METRIC_MISS], 1, 0);
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].hit_known = 0;
-    assert_true(isnan(made_costs_signals(&c).hit_share));
+    assert_true(isnan(made_costs_signals(&c).metric[PP_METRIC_MISS]));
     pp_costs_free(&c);
 }
 
@@ -56,8 +70,8 @@ static void expect_link(size_t late)
         x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
     }
     struct pp_signals s = made_costs_signals(&c);
-    if (!(s.read_serial >= PP_SERIAL))
-        fail_msg("1 of %zu late: %g", late, s.read_serial);
+    if (!(s.metric[PP_METRIC_READ_SERIAL] >= PP_SERIAL))
+        fail_msg("1 of %zu late: %g", late, s.metric[PP_METRIC_READ_SERIAL]);
     assert_near(c.bandwidth, 4e6, late ? 3e5 : 1e5);
     pp_costs_free(&c);
 }
@@ -123,7 +137,7 @@ static void test_a_quota_of_reads_is_seen(void **state)
     struct pp_signals s = made_costs_signals(&c);
     assert_near(c.reads_per_s, 200, 1);
     assert_near(c.bandwidth, 0, 0);
-    assert_near(s.read_serial, 0, 0.3);
+    assert_near(s.metric[PP_METRIC_READ_SERIAL], 0, 0.3);
     assert_near(made_costs_predicted(&c, "workers=8"), 200, 4);
     assert_near(made_costs_predicted(&c, "storage-latency=0.5"), 400, 8);
     assert_near(made_costs_predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
@@ -240,23 +254,23 @@ static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
     for (size_t i = 0; i < c.n; i++)
         c.samples[i].read_blocked *= c.samples[i].sample < MADE_SAMPLES / 8 ? 8 : 1;
     struct pp_signals s = made_costs_signals(&c);
-    assert_near(s.shard_skew, 8, 0.1);
-    assert_true(s.drift < PP_DRIFT);
+    assert_near(s.metric[PP_METRIC_SHARD_SKEW], 8, 0.1);
+    assert_true(s.metric[PP_METRIC_DRIFT] < PP_DRIFT);
     pp_costs_free(&c);
 
     c = made_costs_new();
     for (size_t i = 1; i < c.n; i += 2)
         c.samples[i].read_blocked *= 5;
     s = made_costs_signals(&c);
-    assert_true(s.worker_skew > 4);
+    assert_true(s.metric[PP_METRIC_WORKER_SKEW] > 4);
     pp_costs_free(&c);
 
     c = made_costs_new();
     for (size_t i = 0; i < c.n; i += 50)
         c.samples[i].read_blocked *= 30;
     s = made_costs_signals(&c);
-    assert_near(s.read_tail, 30, 0.1);
-    assert_true(s.shard_skew < 3 && s.worker_skew < 3);
+    assert_near(s.metric[PP_METRIC_READ_TAIL], 30, 0.1);
+    assert_true(s.metric[PP_METRIC_SHARD_SKEW] < 3 && s.metric[PP_METRIC_WORKER_SKEW] < 3);
     pp_costs_free(&c);
 
     c = made_costs_new();
@@ -266,7 +280,7 @@ static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
         c.samples[i].read_end_ns = c.samples[i].read_start_ns + 15 * FAKE_MS;
     }
     s = made_costs_signals(&c);
-    assert_near(s.drift, 3, 0.1);
+    assert_near(s.metric[PP_METRIC_DRIFT], 3, 0.1);
     assert_near(c.samples_per_s, 1e3 / 15, 1); /* what goes on: the rate after the change */
     pp_costs_free(&c);
 }
@@ -274,6 +288,7 @@ static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_signals_write_their_own_metrics),
         cmocka_unit_test(test_latency_is_no_bandwidth),
         cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_an_untold_cache_is_no_miss),

@@ -1,0 +1,259 @@
+#include "report/build/facts.h"
+
+#include "report/gpu/gpu.h"
+#include "report/measure/attribute.h"
+#include "report/source/rows.h"
+#include "report/verdict/causes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far the replay of the run as recorded may be from it before its answers are not used: three times the
+ * median error of predictions. */
+#define MOST_REPLAY_ERROR 0.25
+
+/* ---- PP_FROM_RUN ---- */
+
+/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the
+ * workers too. */
+static double cpu_saturation(const struct pp_facts_from *from)
+{
+    double cpu_ns = 0;
+    int measured = 0;
+    for (size_t i = 0; i < from->gathered->tally.n_threads; i++) {
+        cpu_ns += from->gathered->tally.threads[i].inside.cpu_ns;
+        measured |= from->gathered->tally.threads[i].inside.measured_ns > 0;
+    }
+    return measured && from->report->window_s > 0
+               ? cpu_ns / (from->report->window_s * 1e9 * from->usable_cpus)
+               : NAN;
+}
+
+static const struct pp_report_pair *config(const struct pp_facts_from *from, const char *key)
+{
+    return pp_rows_find(from->report->config, from->report->n_config, key);
+}
+
+static double is_pageable(const struct pp_facts_from *from)
+{
+    const struct pp_report_pair *p = config(from, "pageable");
+    return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
+}
+
+/* At epoch boundaries, without the checkpoints. */
+static double epoch_s(const struct pp_facts_from *from)
+{
+    const struct pp_tally_phase *checkpoint = from->gathered->tally
+                                                  .phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    return from->report->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
+}
+
+int pp_run_ended_by_itself(const struct pp_source *source)
+{
+    const char *by = source->meta(source->ctx, "result", "ended_by");
+    return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
+}
+
+static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_report *r = from->report;
+    const struct pp_timeline *t = from->timeline;
+    const struct pp_report_pair *batch_size = config(from, "batch_size");
+    double *m = f->metric, workers = (double)from->gathered->tally.lane_threads[PP_LANE_WORKER];
+    f->has_step = r->has_step;
+    f->has_steady_state = t->has_steady_state;
+    f->failed = strcmp(r->outcome, "failed") == 0;
+    f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
+    m[PP_METRIC_SATURATION] = cpu_saturation(from);
+    m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
+    m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
+    m[PP_METRIC_STARTUP] = pp_run_ended_by_itself(from->source) ? r->first_batch_s / r->duration_s : NAN;
+    m[PP_METRIC_LOSS] = from->loss_share;
+    /* without a step only the rate is judged, and to that the first batch of an epoch counts as any other */
+    m[PP_METRIC_BATCHES] = r->has_step || !t->has_steady_state ? (double)t->judged_batches
+                                                               : (double)t->window_batches;
+    m[PP_METRIC_WINDOW] = t->has_steady_state ? r->window_s * 1e9 : 0;
+    m[PP_METRIC_WORKERS] = workers;
+    m[PP_METRIC_CPUS] = from->usable_cpus;
+    m[PP_METRIC_WORKERS_PER_CPU] = workers / from->usable_cpus;
+    m[PP_METRIC_PAGEABLE] = is_pageable(from);
+    m[PP_METRIC_RATE] = r->samples_per_s;
+    m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;
+    m[PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value)
+                                         : (double)r->window_samples / (double)r->window_batches;
+}
+
+/* ---- PP_FROM_WAIT, OWNER, LAWS, RANKS ---- */
+
+static void add_wait(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_timeline *t = from->timeline;
+    double *m = f->metric;
+    f->data_wait_se = pp_timeline_wait_share_se(t);
+    m[PP_METRIC_DATA_WAIT] = from->report->has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1;
+    m[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t);
+    m[PP_METRIC_COLLECTIVE] = from->report->collective_share;
+}
+
+static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    struct pp_owner owner;
+    double *m = f->metric;
+    pp_attribute(from->timeline, &from->gathered->tally, &owner);
+    f->owner_known = owner.known;
+    f->owner = owner.phase;
+    m[PP_METRIC_OWNER_SHARE] = owner.share;
+    m[PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split);
+    m[PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split);
+    m[PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split);
+    m[PP_METRIC_WORKER_IDLE] = owner.worker_idle;
+    m[PP_METRIC_COPY_BUSY] = owner.copy_busy;
+}
+
+static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
+{
+    static const enum pp_metric metrics[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION,
+                                                    [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE,
+                                                    [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE};
+    for (int k = 0; k < PP_LAWS; k++) {
+        f->law_where[k] = laws->where[k];
+        f->metric[metrics[k]] = laws->off[k];
+    }
+    f->bound = laws->bound;
+    f->metric[PP_METRIC_BOUND] = laws->bound_share;
+}
+
+static void add_ranks(const struct pp_ranks *ranks, struct pp_facts *f)
+{
+    f->metric[PP_METRIC_LAST_RANK] = ranks->meetings ? ranks->last_rank : NAN;
+    f->metric[PP_METRIC_LAST_SHARE] = ranks->last_share;
+}
+
+/* ---- PP_FROM_COSTS, REPLAY ---- */
+
+/* CPU contention stretches the trainer's own step instead of its wait. */
+static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
+{
+    double stretch = c->step_stretch_ns * (double)tl->judged_batches,
+           all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
+    f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
+    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0
+                                         ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads)
+                                         : NAN;
+}
+
+/* The costs are calibrated, and replayed with one thing better at a time. Metrics of a replay that does not
+ * come out as the run did are dropped. */
+static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
+{
+    struct pp_costs *costs = &from->gathered->costs;
+    pp_status st = from->gathered->costs_status;
+    *out = (struct pp_diagnosis){.why_not = from->gathered->why_no_costs};
+    if (st == PP_OK)
+        st = pp_whatif_calibrate(costs, &out->why_not);
+    if (st == PP_OK)
+        add_costs(costs, from->timeline, f);
+    if (st == PP_OK)
+        st = pp_signals_read(costs, &out->signals, &out->why_not);
+    out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
+    if (st == PP_OK && !out->replayed)
+        snprintf(out->why_not.text, sizeof(out->why_not.text),
+                 "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
+    for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
+        if (pp_metric_infos[m].from == PP_FROM_REPLAY)
+            f->metric[m] = out->signals.metric[m];
+}
+
+/* ---- what exposes the trainer beside its wait ---- */
+
+/* A step that is stretched for want of a CPU is exposed time too. But where the trainer hardly waits,
+ * something has to be able to mend it: a step that sleeps wakes up late on any machine with other load, and
+ * no change to the pipeline or to the other load gains what a fix has to. Without a replay that is unknown.
+ */
+static void expose_stretch(struct pp_facts *f, int replayed)
+{
+    double *m = f->metric;
+    if (!(m[PP_METRIC_STRETCH] >= PP_LEAST_SHARE))
+        return;
+    int waits = m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least;
+    f->starved = !replayed || waits || pp_cause_of_starving(f) != NULL;
+    f->starved_alone = f->starved && !waits;
+    if (f->starved)
+        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
+}
+
+/* So is what steps take beyond their kernels. And where the GPU was measured, its records decide on copies
+ * and syncs: what a replay of host spans says of them is dropped. */
+static void expose_gpu(struct pp_facts *f)
+{
+    double *m = f->metric;
+    if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE)
+        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
+    if (m[PP_METRIC_GPU_TOLD] == 1)
+        m[PP_METRIC_W_COPY] = m[PP_METRIC_W_SYNC] = NAN;
+}
+
+/* ---- all of them ---- */
+
+void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
+{
+    const struct pp_timeline *tl = from->timeline;
+    *f = (struct pp_facts){0};
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        f->metric[m] = NAN;
+    /* measured, in any order */
+    add_run(from, f);
+    add_wait(from, f);
+    add_owner(from, f);
+    add_laws(&from->gathered->checks.laws, f);
+    add_ranks(&from->gathered->checks.ranks, f);
+    add_replay(from, f, out);
+    /* may be charged to a cause only when all of the above is known */
+    expose_stretch(f, out->replayed);
+    out->starved_ns = f->starved ? from->gathered->costs.step_stretch_ns * (double)tl->judged_batches : 0;
+    /* last: the GPU's overhead is what the stretch does not explain */
+    pp_gpu_facts(from->report->gpu, tl, f);
+    expose_gpu(f);
+}
+
+/* ---- what the replay says beside the facts ---- */
+
+static void show_ruled_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
+{
+    for (int i = 0; i < PP_WEIGHED_CAUSES; i++) {
+        double weight = d->signals.metric[pp_weighed_causes[i].weight],
+               gain = weight * d->signals.sensitivity;
+        if (weight < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
+            v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
+                arena, "%s: made a quarter better it gains %.1f %% in the replay", pp_weighed_causes[i].name,
+                100 * gain);
+    }
+}
+
+void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
+{
+    v->replay_error = d->replayed ? d->signals.replay_error : NAN;
+    if (!d->replayed) {
+        v->why_no_fixes = d->why_not.text[0] ? pp_arena_copy(arena, d->why_not.text) : NULL;
+        return;
+    }
+    if (v->l1)
+        show_ruled_out(d, arena, v);
+    struct pp_report_fix *fixes = NULL;
+    for (int i = 0; i < d->signals.fixes; i++) {
+        const struct pp_fix *f = &d->signals.fix[i];
+        struct pp_report_fix *to = pp_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
+        if (!to)
+            return;
+        *to = (struct pp_report_fix){.knob = f->knob,
+                                     .to = pp_arena_copy(arena, f->to),
+                                     .text = f->text,
+                                     .gain = f->p.gain,
+                                     .low = f->p.gain_low,
+                                     .high = f->p.gain_high,
+                                     .samples_per_s = f->p.samples_per_s};
+        v->fixes = fixes;
+    }
+}

@@ -1,0 +1,119 @@
+/* report/verdict/metrics.h: what the rules of the verdict (verdict_rules.h) know of a run: one number for
+ * each metric, NAN where it is unknown. A metric is one row here: its symbol, its name in sentences, its name
+ * in the evidence table, its unit, and the part of the report that measures it. Signals and facts write the
+ * numbers by symbol; adding a metric is a row here and one assignment there. */
+#ifndef PP_REPORT_VERDICT_METRICS_H
+#define PP_REPORT_VERDICT_METRICS_H
+
+#include <stddef.h>
+
+/* SHARE and NUMBER are shown as they are, TIME in ns, RATE per second. */
+enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME };
+
+/* Which part of the report measures a metric (report/build/facts.c). No other part writes it, but for
+ * DATA_WAIT, W_COPY and W_SYNC, where facts.c says so. */
+enum pp_metric_from {
+    PP_FROM_RUN,    /* totals, configuration and environment of the run */
+    PP_FROM_WAIT,   /* the trainer's timeline */
+    PP_FROM_OWNER,  /* attribution: the phase that owns the stalls, and its threads meanwhile */
+    PP_FROM_LAWS,   /* operational laws */
+    PP_FROM_RANKS,  /* the collective steps of a run of many ranks */
+    PP_FROM_COSTS,  /* costs of samples and steps, without a replay */
+    PP_FROM_REPLAY, /* signals of the costs, and replays of them (signals.h) */
+    PP_FROM_GPU,    /* the GPU's own records (CUPTI) */
+};
+
+/* X(symbol, name in sentences, name in the evidence table, unit, from) */
+/* clang-format off */
+#define PP_METRIC_MAP(X) \
+    X(DATA_WAIT, "data_wait", "exposed wait", SHARE, WAIT)                                       \
+    X(OWNER_SHARE, "owner_share", "owner's part of the stalls", SHARE, OWNER)                    \
+    X(OWNER_CPU, "cpu", "owner: on the CPU", SHARE, OWNER)                                       \
+    X(OWNER_DELAY, "run_queue", "owner: waiting for a CPU", SHARE, OWNER)                        \
+    X(OWNER_BLOCKED, "blocked", "owner: blocked", SHARE, OWNER)                                  \
+    X(SATURATION, "saturation", "CPU used of usable", SHARE, RUN)                                \
+    X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER)                        \
+    X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
+    X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
+    X(LOSS, "loss", "spans lost", SHARE, RUN)                                                    \
+    X(BATCHES, "batches", "steady-state batches", COUNT, RUN)                                    \
+    X(WINDOW, "window", "steady-state time", TIME, RUN)                                          \
+    X(WORKERS, "workers", "workers", COUNT, RUN)                                                 \
+    X(CPUS, "cpus", "usable CPUs", NUMBER, RUN)                                                  \
+    X(PAGEABLE, "pageable", "pageable batch memory", NUMBER, RUN)                                \
+    X(RATE, "rate", "throughput (samples/s)", RATE, RUN)                                         \
+    X(BATCH_TIME, "batch_time", "time per batch", TIME, RUN)                                     \
+    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT, RUN)                                 \
+    X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER, RUN)                 \
+    X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT)                        \
+    X(STRETCH, "stretch", "step stretched for want of CPU", SHARE, COSTS)                        \
+    X(OWN_CROWD, "own_crowd", "this run's part of who wants a CPU", SHARE, COSTS)                \
+    X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
+    X(STARTUP, "startup", "time to the first batch", SHARE, RUN)                                 \
+    X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT)                   \
+    X(LAST_RANK, "last_rank", "the rank that came last", COUNT, RANKS)                           \
+    X(LAST_SHARE, "last_share", "steps to which it came last", SHARE, RANKS)                     \
+    X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE, LAWS)                \
+    X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE, LAWS)                       \
+    X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE, LAWS)                             \
+    X(BOUND, "bound", "service-rate bound reached", SHARE, LAWS)                                 \
+    X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE, REPLAY)                        \
+    X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE, REPLAY)                          \
+    X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE, REPLAY)                               \
+    X(W_WORK, "w_work", "replay: weight of CPU work", SHARE, REPLAY)                             \
+    X(W_COPY, "w_copy", "replay: weight of copies", SHARE, REPLAY)                               \
+    X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE, REPLAY)                          \
+    X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE, REPLAY)              \
+    X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY)                     \
+    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
+    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
+    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
+    X(G_CPUS, "g_cpus", "replay: gain of all usable CPUs", SHARE, REPLAY)                        \
+    X(CPUS_LEAD, "cpus_lead", "replay: all CPUs over 1/4 less work", SHARE, REPLAY)              \
+    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: all CPUs, a worker for each", SHARE, REPLAY)    \
+    X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY)                          \
+    X(PREFETCH_PART, "prefetch_part", "replay: prefetch, of free storage's gain", SHARE, REPLAY) \
+    X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER, REPLAY)                     \
+    X(READ_BURST, "read_burst", "slow reads that come together", SHARE, REPLAY)                  \
+    X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER, REPLAY)             \
+    X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", NUMBER, REPLAY)                  \
+    X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER, REPLAY)                     \
+    X(READ_SERIAL, "read_serial", "gaps between reads follow bytes", NUMBER, REPLAY)             \
+    X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY)                                 \
+    X(MISS, "miss", "reads not from the page cache", SHARE, REPLAY)                              \
+    X(FREE_MEMORY, "free_memory", "memory left if all were cached", SHARE, REPLAY)               \
+    X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
+    X(DRIFT, "drift", "median read after / before a change", NUMBER, REPLAY)                     \
+    X(TRANSFORM_PART, "transform_part", "transform of the CPU work", SHARE, REPLAY)              \
+    X(COLLATE_PART, "collate_part", "collate of the CPU work", SHARE, REPLAY)                    \
+    X(COPY_CPU, "copy_cpu", "copies: on the CPU", SHARE, REPLAY)                                 \
+    X(CONTENDED, "contended", "CPUs that others used", SHARE, REPLAY)                            \
+    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY)                         \
+    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER, REPLAY)              \
+    X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER, GPU)                        \
+    X(GPU_COPY, "gpu_copy", "GPU idle: copy not overlapped", SHARE, GPU)                         \
+    X(GPU_HOST, "gpu_host", "GPU idle: sync and launch gap", SHARE, GPU)                         \
+    X(GPU_PAGEABLE, "gpu_pageable", "copied from pageable memory", SHARE, GPU)                   \
+    X(GPU_OVERLAP, "gpu_overlap", "gain of overlapping all copies", SHARE, GPU)                  \
+    X(GPU_SYNCS, "gpu_syncs", "synchronising calls per step", NUMBER, GPU)                       \
+    X(GPU_OVERHEAD, "gpu_overhead", "steps beyond their kernels", SHARE, GPU)
+/* clang-format on */
+
+enum pp_metric {
+#define PP_METRIC_ENUM(sym, name, text, unit, from) PP_METRIC_##sym,
+    PP_METRIC_MAP(PP_METRIC_ENUM)
+#undef PP_METRIC_ENUM
+        PP_METRIC_COUNT
+};
+
+struct pp_metric_info {
+    const char *name, *text;
+    enum pp_unit unit;
+    enum pp_metric_from from;
+};
+extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
+
+/* A value as its unit is read; at least 32 bytes of buf. */
+const char *pp_unit_text(enum pp_unit unit, double value, char *buf, size_t size);
+
+#endif
