@@ -1,6 +1,7 @@
 #include "report/findings/findings.h"
 
 #include "probe/base/text.h"
+#include "report/verdict/remedies.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
@@ -41,25 +42,18 @@ static void add_number(struct pp_report_finding *f, const char *name, double val
 static const struct {
     pp_phase phase; /* PP_PHASE_NONE: any */
     int io;         /* 1: and tasks waited for I/O (PSI) */
-    const char *next_step;
+    enum pp_remedy_id remedy;
 } periodic_causes[] = {
-    {PP_PHASE_CHECKPOINT, 0, "Save checkpoints in the background or less often, or on faster storage."},
-    {PP_PHASE_EPOCH_BOUNDARY, 0,
-     "Prefetch across the epoch boundary, and keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
-    {PP_PHASE_STARTUP, 0,
-     "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."},
-    {PP_PHASE_NONE, 1,
-     "Look for what writes or reads at that interval: a flush, a snapshot, logging, another job on the same storage; a deeper --prefetch bridges short ones."},
-    {PP_PHASE_READ, 0,
-     "Look for what uses the storage at that interval: a flush, a snapshot, another job; a deeper --prefetch bridges short ones."},
-    {PP_PHASE_RETRY, 0, "Reads fail at that interval: the errors below name the files."},
-    {PP_PHASE_STEP, 0,
-     "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval."},
-    {PP_PHASE_DEVICE_SYNC, 0,
-     "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item())."},
-    {PP_PHASE_COLLECTIVE, 0, "Another rank is late at that interval: look into its recording."},
-    {PP_PHASE_NONE, 0,
-     "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation."},
+    {PP_PHASE_CHECKPOINT, 0, PP_REMEDY_PERIODIC_CHECKPOINT},
+    {PP_PHASE_EPOCH_BOUNDARY, 0, PP_REMEDY_PERIODIC_EPOCH},
+    {PP_PHASE_STARTUP, 0, PP_REMEDY_KEEP_WORKERS},
+    {PP_PHASE_NONE, 1, PP_REMEDY_PERIODIC_IO},
+    {PP_PHASE_READ, 0, PP_REMEDY_PERIODIC_STORAGE},
+    {PP_PHASE_RETRY, 0, PP_REMEDY_PERIODIC_ERRORS},
+    {PP_PHASE_STEP, 0, PP_REMEDY_PERIODIC_STEP},
+    {PP_PHASE_DEVICE_SYNC, 0, PP_REMEDY_PERIODIC_SYNC},
+    {PP_PHASE_COLLECTIVE, 0, PP_REMEDY_PERIODIC_RANK},
+    {PP_PHASE_NONE, 0, PP_REMEDY_PERIODIC_OTHER},
 };
 
 static const char *periodic_next_step(const struct pp_periodic *p)
@@ -68,7 +62,7 @@ static const char *periodic_next_step(const struct pp_periodic *p)
     while ((periodic_causes[i].phase != PP_PHASE_NONE && periodic_causes[i].phase != p->phase) ||
            (periodic_causes[i].io && !(p->psi_io_share >= 0.5)))
         i++;
-    return periodic_causes[i].next_step;
+    return pp_remedies[periodic_causes[i].remedy].sentence;
 }
 
 static const char *coincides(const struct pp_periodic *p, struct pp_arena *arena)
@@ -136,16 +130,13 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
     double rest = fmax(r->first_batch_s - opening - workers - gather, 0);
     const struct {
         double s;
-        const char *what, *next_step;
+        const char *what;
+        enum pp_remedy_id remedy;
     } parts[] = {
-        {opening, "opening the data set",
-         "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file."},
-        {workers, "starting the workers",
-         "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each."},
-        {gather, "waiting for the other ranks to begin",
-         "Start all ranks together; of those that begin late, see what they open and how long that takes."},
-        {rest, "making the first batch",
-         "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller."},
+        {opening, "opening the data set", PP_REMEDY_FIRST_OPENING},
+        {workers, "starting the workers", PP_REMEDY_FIRST_WORKERS},
+        {gather, "waiting for the other ranks to begin", PP_REMEDY_FIRST_RANKS},
+        {rest, "making the first batch", PP_REMEDY_FIRST_BATCH},
     };
     size_t most = 0;
     for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
@@ -158,7 +149,7 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
                         pp_text_duration(first, CELL, r->first_batch_s * 1e9),
                         pp_text_percent(share_text, CELL, share),
                         pp_text_duration(part_text, CELL, parts[most].s * 1e9), parts[most].what));
-    f->next_step = found ? parts[most].next_step : NULL;
+    f->next_step = found ? pp_remedies[parts[most].remedy].sentence : NULL;
     add_number(f, "first_batch_s", r->first_batch_s);
     add_number(f, "run_share", share);
     add_number(f, "opening_s", opening);
@@ -191,10 +182,8 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena,
                         pp_text_duration(usual, CELL, wait), pp_text_percent(share_text, CELL, share),
                         found && restarts ? "; the workers start again for every epoch" : ""));
     if (found)
-        f->next_step =
-            restarts
-                ? "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch)."
-                : "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.";
+        f->next_step = restarts ? pp_remedies[PP_REMEDY_KEEP_WORKERS].sentence
+                                : pp_remedies[PP_REMEDY_PREFETCH_ACROSS].sentence;
     add_number(f, "boundaries", n);
     add_number(f, "wait_s", mean / 1e9);
     add_number(f, "usual_wait_s", wait / 1e9);
@@ -224,8 +213,7 @@ static void add_order(const struct pp_visits *v, struct pp_arena *arena, struct 
                 v->repeated_epoch, v->repeated_epoch - 1u,
                 pp_text_counted(same, CELL, (double)v->same_batches, "batch", "batches"),
                 (unsigned long long)v->repeated, pairs));
-        f->next_step =
-            "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.";
+        f->next_step = pp_remedies[PP_REMEDY_SET_EPOCH].sentence;
     } else {
         f = add(r, arena, kind, PP_FINDING_NOT_FOUND,
                 pp_arena_printf(
@@ -268,10 +256,7 @@ static void add_repeats(const struct pp_visits *v, struct pp_arena *arena, struc
                                  v->scale > 1 ? "about " : "", pp_text_count(count, CELL, v->repeats), of,
                                  pp_text_counted(epochs, CELL, (double)v->repeat_epochs, "epoch", "epochs"),
                                  name_examples(v->again, v->n_again, arena)));
-    f->next_step =
-        found
-            ? "Look at how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that begins an epoch again."
-            : NULL;
+    f->next_step = found ? pp_remedies[PP_REMEDY_REPEATED].sentence : NULL;
     add_number(f, "visits", v->visits);
     add_number(f, "repeated_visits", v->repeats);
     add_number(f, "epochs", (double)v->repeat_epochs);
@@ -296,10 +281,7 @@ static void add_skips(const struct pp_visits *v, struct pp_arena *arena, struct 
                                  pp_text_counted(count, CELL, v->skips, "sample was", "samples were"),
                                  pp_text_counted(epochs, CELL, (double)v->skip_epochs, "epoch", "epochs"),
                                  whole, of, name_examples(v->missing, v->n_missing, arena)));
-    f->next_step =
-        found
-            ? "Look at what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume past its place."
-            : NULL;
+    f->next_step = found ? pp_remedies[PP_REMEDY_SKIPPED].sentence : NULL;
     add_number(f, "expected_samples", v->expected);
     add_number(f, "skipped_samples", v->skips);
     add_number(f, "epochs", (double)v->skip_epochs);
@@ -332,9 +314,8 @@ static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k
                                         "collective steps"),
                         own ? ": it is this one" : "", pp_text_percent(wait, CELL, share)));
     if (found)
-        f->next_step =
-            own ? "All other ranks go at this one's pace: what holds it up, its verdict above says."
-                : "Look into that rank's own recording: its verdict says what holds it up, and all others with it.";
+        f->next_step = own ? pp_remedies[PP_REMEDY_THIS_RANK].sentence
+                           : pp_remedies[PP_REMEDY_THAT_RANK].sentence;
     add_number(f, "last_rank", k->last_rank);
     add_number(f, "last_share", k->last_share);
     add_number(f, "own_rank", k->rank);

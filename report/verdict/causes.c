@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum truth { NO, YES, UNKNOWN };
-static enum truth holds(const struct pp_facts *f, const struct pp_condition *c)
+/* A metric that is unknown (NAN) meets no condition. */
+static int holds(const struct pp_facts *f, const struct pp_condition *c)
 {
     double v = f->metric[c->metric];
-    return isnan(v) ? UNKNOWN : (v >= c->limit) == (c->compare == PP_AT_LEAST) ? YES : NO;
+    return c->compare == PP_AT_LEAST ? v >= c->limit : v < c->limit;
 }
 
 /* A rule for any owner needs none; one for the hand-off (PP_PHASE_NONE) needs to know that it is the
@@ -22,7 +22,7 @@ static int owner_fits(const struct pp_facts *f, const struct pp_cause_rule *rule
 static const struct pp_condition *first_missed(const struct pp_facts *f, const struct pp_cause_rule *rule)
 {
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++)
-        if (holds(f, &rule->when[k]) != YES)
+        if (!holds(f, &rule->when[k]))
             return &rule->when[k];
     return NULL;
 }
@@ -40,8 +40,7 @@ const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f)
 {
     for (size_t i = 0; i < pp_cause_rules_replay_n; i++) {
         const struct pp_cause_rule *rule = &pp_cause_rules_replay[i];
-        if (rule->relief.compare != PP_NO_CONDITION && !first_missed(f, rule) &&
-            holds(f, &rule->relief) == YES)
+        if (rule->relief.compare != PP_NO_CONDITION && !first_missed(f, rule) && holds(f, &rule->relief))
             return rule;
     }
     return NULL;

@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/replay/storage.h"
+#include "report/verdict/remedies.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -173,10 +174,13 @@ static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *o
     return st;
 }
 
-static struct pp_fix *offer(struct pp_signals *s, const char *knob, int cost, const char *text)
+static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost)
 {
     struct pp_fix *f = &s->fix[s->fixes++];
-    *f = (struct pp_fix){.knob = knob, .text = text, .cost = cost, .knobs = pp_knobs_none()};
+    *f = (struct pp_fix){.knob = pp_remedies[id].knob,
+                         .text = pp_remedies[id].offer,
+                         .cost = cost,
+                         .knobs = pp_knobs_none()};
     return f;
 }
 
@@ -203,18 +207,18 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
 {
     int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
         deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
-    struct pp_fix *f = offer(s, "workers", 0, "more workers: --workers");
+    struct pp_fix *f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
     pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);
     if (c->workers > 1 && st == PP_OK) {
         int fewer[] = {1, c->workers / 4, c->workers / 2};
         int n = fewer[1] > 1 ? 3 : 1;
         if (n == 1 && fewer[2] > 1)
             fewer[1] = fewer[2], n = 2;
-        f = offer(s, "fewer-workers", 0, "fewer workers: --workers");
+        f = offer(s, PP_REMEDY_FEWER_WORKERS, 0);
         st = choose_count(c, f, &f->knobs.workers, fewer, n, err);
     }
     if (st == PP_OK) {
-        f = offer(s, "prefetch", 0, "a deeper prefetch: --prefetch");
+        f = offer(s, PP_REMEDY_PREFETCH, 0);
         st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
     }
     return st;
@@ -224,61 +228,56 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 {
     struct pp_fix *f;
     if (c->in_order) {
-        f = offer(s, "order", 0, "batches as they are finished: --out-of-order");
+        f = offer(s, PP_REMEDY_OUT_OF_ORDER, 0);
         f->knobs.order = 2;
         snprintf(f->to, sizeof(f->to), "out-of-order");
     }
     if (c->pageable) {
-        f = offer(s, "pinned", 0, "page-locked batch memory: leave out --pageable (pin_memory=True)");
+        f = offer(s, PP_REMEDY_PINNED, 0);
         f->knobs.pinned = 1;
         snprintf(f->to, sizeof(f->to), "yes");
     }
     if (c->copy_buffers == 1) {
-        f = offer(s, "buffers", 0, "copies beside the steps: --copy-buffers");
+        f = offer(s, PP_REMEDY_COPY_BUFFERS, 0);
         f->knobs.copy_buffers = 2;
         snprintf(f->to, sizeof(f->to), "2");
     }
     if (c->sync_every_step) {
-        f = offer(s, "sync", 0, "no device sync in every step: leave out --sync-every-step");
+        f = offer(s, PP_REMEDY_NO_SYNC, 0);
         f->knobs.sync = 0;
         snprintf(f->to, sizeof(f->to), "none");
     }
-    f = offer(s, "link", 1,
-              "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link");
+    f = offer(s, PP_REMEDY_COPY_LESS, 1);
     f->knobs.copy = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
-    f = offer(s, "storage", 1, "cached, staged or packed data: reads that do not block");
+    f = offer(s, PP_REMEDY_CACHED, 1);
     f->knobs.read = 0;
     snprintf(f->to, sizeof(f->to), "cached");
-    f = offer(
-        s, "work", 1,
-        "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation");
+    f = offer(s, PP_REMEDY_LESS_WORK, 1);
     f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
     snprintf(f->to, sizeof(f->to), "half");
     if (s->metric[PP_METRIC_W_ERRORS] > 0.01) {
-        f = offer(s, "errors", 1, "no failing reads: fix or quarantine the files in table error");
+        f = offer(s, PP_REMEDY_ERRORS, 1);
         f->knobs.retry = 0;
         snprintf(f->to, sizeof(f->to), "none");
     }
     if (c->locked) {
-        f = offer(s, "lock", 1, "decoding without the lock its workers share: processes instead of threads");
+        f = offer(s, PP_REMEDY_LOCK, 1);
         f->knobs.unlocked = 1;
         snprintf(f->to, sizeof(f->to), "none");
     }
     if (others_compete(c)) {
-        f = offer(s, "cpus", 1, "the CPUs to ourselves: move what else runs on them, or raise the quota");
+        f = offer(s, PP_REMEDY_OTHER_LOAD, 1);
         f->knobs = cpus_to_ourselves(c);
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
     }
     if (c->n_others) {
-        f = offer(s, "slow-rank", 1,
-                  "the slow rank mended, so that this one waits for nobody: see that rank's own recording");
+        f = offer(s, PP_REMEDY_SLOW_RANK, 1);
         f->knobs.collective = 0;
         snprintf(f->to, sizeof(f->to), "mended");
     }
     if (s->metric[PP_METRIC_WORKER_SKEW] >= 2) {
-        f = offer(s, "slow-worker", 1,
-                  "the slow worker as fast as the others: look at its CPU and its place");
+        f = offer(s, PP_REMEDY_SLOW_WORKER, 1);
         f->knobs.even_workers = 1;
         snprintf(f->to, sizeof(f->to), "even");
     }

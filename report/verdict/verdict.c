@@ -238,7 +238,7 @@ static void judge_ceiling(const struct judge *j)
         fill(
             j,
             "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
-    v->next_step = cause ? fill(j, cause->remedy)
+    v->next_step = cause ? fill(j, pp_remedies[cause->remedy].sentence)
                          : "Give --step-ms, the time of one training step, to judge your job.";
     add_evidence(j, PP_METRIC_RATE, NULL, 1);
     add_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
@@ -326,7 +326,7 @@ static void judge_level(const struct judge *j)
         v->sentence = pp_arena_printf(
             j->arena, "INPUT-BOUND outside the steady state (in it, the trainer waits %s); %s",
             fill(j, "{data_wait}"), fill(j, outside->sentence));
-        v->next_step = fill(j, outside->remedy);
+        v->next_step = fill(j, pp_remedies[outside->remedy].sentence);
         show_cause(j, outside);
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
@@ -350,7 +350,7 @@ static void judge_level(const struct judge *j)
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
         v->sentence = cause->l1 ? with_cause(j, level, lost, cause)
                                 : pp_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
-        v->next_step = fill(j, cause->remedy);
+        v->next_step = fill(j, pp_remedies[cause->remedy].sentence);
         show_cause(j, cause);
     } else {
         v->reason = missing_signals(f);

@@ -7,6 +7,7 @@
 #define PP_REPORT_VERDICT_VERDICT_RULES_H
 
 #include "report/verdict/metrics.h"
+#include "report/verdict/remedies.h"
 
 #include <pipeprobe/phase.h>
 
@@ -64,7 +65,8 @@ struct pp_cause_rule {
         relief; /* of a want of CPU: its remedy gains, by the replay. A step that is stretched
                  * where the trainer hardly waits for data may be charged to these causes alone,
                  * and only if that holds. PP_NO_CONDITION: the cause is no want of CPU */
-    const char *sentence, *remedy;
+    const char *sentence;
+    enum pp_remedy_id remedy;
 };
 
 /* The GPU's own records and the replay decide. Where there is neither, their metrics are unknown and these

@@ -36,7 +36,7 @@ static int known_name(const char *name, size_t len)
 static void check_rules(const struct pp_cause_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *texts[] = {rules[i].sentence, rules[i].remedy};
+        const char *texts[] = {rules[i].sentence, pp_remedies[rules[i].remedy].sentence};
         for (int t = 0; t < 2; t++)
             for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
                 if (!known_name(p + 1, strcspn(p + 1, "}|")))
@@ -120,6 +120,26 @@ static void test_rules_speak_of_metrics(void **state)
         check_rules(blocks[b].rules, *blocks[b].n);
 }
 
+/* A change is advised in one row: no sentence and no knob stands twice, and a fix has words of its own. */
+static void test_a_remedy_is_one_row(void **state)
+{
+    for (int i = 0; i < PP_REMEDIES; i++) {
+        const struct pp_remedy *a = &pp_remedies[i];
+        if ((!a->sentence && !a->offer) || !a->knob != !a->offer)
+            fail_msg("remedy %d has no text, or a knob without an offer", i);
+        if (!a->pipeprobe && !a->pytorch && !a->webdataset && !a->dali)
+            fail_msg("remedy %d (%s) says of no program what to change", i, a->sentence);
+        for (const char *p = a->sentence ? strchr(a->sentence, '{') : NULL; p; p = strchr(p + 1, '{'))
+            assert_true(known_name(p + 1, strcspn(p + 1, "}|")));
+        for (int k = 0; k < i; k++) {
+            const struct pp_remedy *b = &pp_remedies[k];
+            if ((a->sentence && b->sentence && strcmp(a->sentence, b->sentence) == 0) ||
+                (a->knob && b->knob && strcmp(a->knob, b->knob) == 0))
+                fail_msg("remedies %d and %d say the same", k, i);
+        }
+    }
+}
+
 /* ---- every rule on both sides of each of its limits ---- */
 
 /* On the side of the limit on which the condition holds, or just beyond it. */
@@ -145,7 +165,8 @@ static struct pp_facts facts_for(const struct pp_cause_rule *r)
 
 static void fail_rule(const struct pp_cause_rule *r, const char *what)
 {
-    fail_msg("%s/%s, remedy \"%s\": %s", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-", r->remedy, what);
+    fail_msg("%s/%s, remedy \"%s\": %s", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-",
+             pp_remedies[r->remedy].sentence, what);
 }
 
 /* Each condition decides: by a hair on its other side, or unknown, the rule does not hold. And no row of the
@@ -337,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_rules_speak_of_metrics),
+        cmocka_unit_test(test_a_remedy_is_one_row),
         cmocka_unit_test(test_each_rule_on_both_sides_of_its_limits),
         cmocka_unit_test(test_a_want_of_cpu_needs_its_relief),
         cmocka_unit_test(test_each_guard_on_both_sides_of_its_limit),

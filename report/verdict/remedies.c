@@ -1,0 +1,359 @@
+#include "report/verdict/remedies.h"
+
+#include <stddef.h>
+
+#define WORDS(run, torch, wds, nv) .pipeprobe = run, .pytorch = torch, .webdataset = wds, .dali = nv
+
+/* ---- words that several rows share ---- */
+
+#define MORE_WORKERS \
+    WORDS("`--workers N`", "`DataLoader(num_workers=N)`", \
+          "`wds.WebLoader(dataset, num_workers=N)`, with at least N shards per rank", \
+          "`@pipeline_def(num_threads=N)`; `py_num_workers=N` for " \
+          "`fn.external_source(parallel=True)`")
+#define FEWER_WORKERS \
+    WORDS("`--workers auto`", \
+          "a smaller `DataLoader(num_workers=)`; `torch.set_num_threads(1)` and `cv2.setNumThreads(0)` in " \
+          "the workers", \
+          "a smaller `wds.WebLoader(num_workers=)`", \
+          "a smaller `num_threads` and `py_num_workers`; threads of all ranks on one host add up")
+#define PREFETCH \
+    WORDS("`--prefetch N`", "`DataLoader(prefetch_factor=N)`: batches per worker, 2 without it", \
+          "`wds.WebLoader(prefetch_factor=N)`; `.shuffle(N)` buffers samples too", \
+          "`@pipeline_def(prefetch_queue_depth=N)`; `prefetch_queue_depth=` of `fn.readers.*` for reads")
+#define OUT_OF_ORDER \
+    WORDS("`--out-of-order`, `--prefetch N`", "`DataLoader(in_order=False)` (PyTorch 2.6 or later)", \
+          "`wds.WebLoader(in_order=False)` (PyTorch 2.6 or later)", \
+          "batches always come in order: `prefetch_queue_depth=N` bridges slow ones")
+#define PINNED \
+    WORDS("leave out `--pageable`", \
+          "`DataLoader(pin_memory=True)`, then `batch.to(device, non_blocking=True)`", \
+          "`wds.WebLoader(pin_memory=True)`, then `batch.to(device, non_blocking=True)`", \
+          "its buffers are page-locked already; feed `fn.external_source` pinned or device arrays")
+#define OVERLAP \
+    WORDS( \
+        "`--copy-buffers 2`, `--h2d async`", \
+        "`pin_memory=True`, `batch.to(device, non_blocking=True)` on a second `torch.cuda.Stream` for the " \
+        "next batch during this step", \
+        "the same as in PyTorch: `wds.WebLoader` gives host tensors", \
+        "`exec_async=True, exec_pipelined=True` (the defaults) and `prefetch_queue_depth` of 2 or more")
+#define COPY_LESS \
+    WORDS("`--wire u8`, or `--dtype f16`", \
+          "copy `uint8` and convert and normalise on the device: `x.to(device, non_blocking=True).half()`", \
+          "keep `uint8` through `.batched(N)`, and normalise on the device", \
+          "`fn.decoders.image(device=\"mixed\")` copies the encoded bytes; " \
+          "`fn.crop_mirror_normalize(device=\"gpu\", dtype=types.FLOAT16)`")
+#define NO_SYNC \
+    WORDS("leave out `--sync-every-step`; a larger `--batch-size`", \
+          "no `.item()`, `.cpu()`, `print(loss)` or `torch.cuda.synchronize()` in every step; log every N " \
+          "steps", \
+          "the same as in PyTorch", "the same in the training loop; the DALI iterators run ahead of it")
+#define LESS_WORK \
+    WORDS( \
+        "a cheaper `--transform`; smaller images in DATASET", \
+        "resize images offline; `torchvision.io.decode_jpeg` or `torchvision.transforms.v2` on tensors; " \
+        "augment on the device", \
+        "write resized images with `wds.ShardWriter`; cheaper functions in `.map()`", \
+        "`fn.decoders.image_random_crop(device=\"mixed\")`: decode on the GPU, only the part that is used")
+#define CACHED \
+    WORDS("DATASET on local storage, or packed into shards", \
+          "copy the data to local NVMe before training; keep decoded samples in memory", \
+          "`wds.WebDataset(urls, cache_dir=DIR)`", \
+          "local copies of the files; `fn.decoders.image(device=\"mixed\", cache_size=MB)` keeps decoded " \
+          "images")
+#define READS \
+    WORDS("`--workers N`, `--prefetch N`; packed shards as DATASET", \
+          "more `num_workers`, a larger `prefetch_factor`; several reads at a time in `__getitems__`", \
+          "more shards and more `num_workers`; `cache_dir=DIR`", \
+          "a larger `prefetch_queue_depth=` of `fn.readers.*`; `fn.readers.webdataset` reads packed shards")
+#define OTHER_LOAD \
+    WORDS("`taskset`, cpusets, or another machine; `pipeprobe top` shows the other load", \
+          "the same: pin the job (`taskset`, Slurm `--exclusive`, Kubernetes static CPU policy)", \
+          "the same as in PyTorch", \
+          "the same; `set_affinity=True` and `DALI_AFFINITY_MASK` place its threads")
+#define QUOTA \
+    WORDS("a larger `cpu.max`; a cheaper `--transform`", \
+          "raise the container's CPU limit; `num_workers` no larger than it", "the same as in PyTorch", \
+          "the same; `num_threads` no larger than the limit")
+#define KEEP_WORKERS \
+    WORDS("workers live for all epochs already", "`DataLoader(persistent_workers=True)`", \
+          "`wds.WebLoader(persistent_workers=True)`; `.with_epoch(N)` on a repeating dataset", \
+          "a pipeline lives for all epochs: `auto_reset=True` of its iterator, and do not build it again")
+#define RANKS \
+    WORDS("the slow rank's own recording: `pipeprobe report NAME.rankN.sqlite`", \
+          "the slow rank's own recording; the same `num_workers`, CPUs and storage for every rank", \
+          "`nodesplitter=wds.split_by_node` with as many shards, of equal size, for each rank", \
+          "`shard_id=`, `num_shards=` of `fn.readers.*`: parts of equal size")
+#define ERRORS \
+    WORDS("`--retries`, `--retry-backoff-ms`; the files in table `error`", \
+          "remove the files from the dataset's list; skip them in `__getitem__` instead of retrying", \
+          "`wds.WebDataset(urls, handler=wds.warn_and_continue)`, and repair the shards", \
+          "remove the files from `file_list=`; a reader stops at a file that it cannot read")
+
+/* ---- the table ---- */
+
+const struct pp_remedy pp_remedies[PP_REMEDIES] = {
+    [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers: --workers",
+                                "Use more workers: --workers auto picks one per usable CPU.", MORE_WORKERS},
+    [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers: --workers",
+                                 "Use fewer workers: --workers auto or below.", FEWER_WORKERS},
+    [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch: --prefetch",
+                            "Deepen --prefetch: storage is fast enough on average.", PREFETCH},
+    [PP_REMEDY_OUT_OF_ORDER] =
+        {"order", "batches as they are finished: --out-of-order",
+         "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets.",
+         OUT_OF_ORDER},
+    [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory: leave out --pageable (pin_memory=True)",
+                          "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch).",
+                          PINNED},
+    [PP_REMEDY_COPY_BUFFERS] =
+        {"buffers", "copies beside the steps: --copy-buffers",
+         "Copy the next batch during the step: --copy-buffers 2 (a second stream and non_blocking=True in PyTorch).",
+         OVERLAP},
+    [PP_REMEDY_NO_SYNC] =
+        {"sync", "no device sync in every step: leave out --sync-every-step",
+         "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch.",
+         NO_SYNC},
+    [PP_REMEDY_COPY_LESS] =
+        {"link", "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link",
+         "Copy less (--wire u8: bytes, normalised on the device; or --dtype f16).", COPY_LESS},
+    [PP_REMEDY_CACHED] = {"storage", "cached, staged or packed data: reads that do not block", NULL, CACHED},
+    [PP_REMEDY_LESS_WORK] =
+        {"work",
+         "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation",
+         "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
+         LESS_WORK},
+    [PP_REMEDY_ERRORS] =
+        {"errors", "no failing reads: fix or quarantine the files in table error",
+         "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms.",
+         ERRORS},
+    [PP_REMEDY_LOCK] =
+        {"lock", "decoding without the lock its workers share: processes instead of threads",
+         "Take the work out of the lock: processes instead of threads, or a library that releases the interpreter's lock.",
+         WORDS(NULL,
+               "`DataLoader(num_workers=N)`: processes; in threads only calls that release the GIL "
+               "(torchvision.io, Pillow-SIMD, OpenCV)",
+               "`wds.WebLoader(num_workers=N)`: processes",
+               "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
+               "`py_num_workers=N`")},
+    [PP_REMEDY_OTHER_LOAD] = {"cpus",
+                              "the CPUs to ourselves: move what else runs on them, or raise the quota",
+                              "Find what else runs on these CPUs before changing the loader.", OTHER_LOAD},
+    [PP_REMEDY_SLOW_RANK] =
+        {"slow-rank",
+         "the slow rank mended, so that this one waits for nobody: see that rank's own recording",
+         "Mend the slow rank: its own recording says what holds it up. This rank's input is not the cause, and no change to it gains anything.",
+         RANKS},
+    [PP_REMEDY_SLOW_WORKER] =
+        {"slow-worker", "the slow worker as fast as the others: look at its CPU and its place",
+         "Look at that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it.",
+         WORDS("`--out-of-order`, `--prefetch N` until it is mended",
+               "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
+               "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
+               "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
+
+    [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers: --workers auto.", FEWER_WORKERS},
+    [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
+        {NULL, NULL, "Use fewer workers (--workers auto or below), or do less work per sample.",
+         FEWER_WORKERS},
+    [PP_REMEDY_PREFETCH_OR_ORDER] =
+        {NULL, NULL,
+         "Deepen --prefetch, or try --out-of-order: one slow sample holds back the finished batches behind it.",
+         OUT_OF_ORDER},
+    [PP_REMEDY_ASYNC_COPY] =
+        {NULL, NULL,
+         "Copy the next batch during the step: --copy-buffers 2, --h2d async (a second stream and non_blocking=True in PyTorch).",
+         OVERLAP},
+    [PP_REMEDY_LESS_OR_OVERLAPPED] =
+        {NULL, NULL, "Copy less (--wire u8), or overlap copies with steps (--copy-buffers 2).", COPY_LESS},
+    [PP_REMEDY_LARGER_BATCH] =
+        {NULL, NULL,
+         "Enlarge the batch, or give the device several steps at a time (CUDA graphs, no wait after each step).",
+         WORDS("a larger `--batch-size`",
+               "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
+               "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
+    [PP_REMEDY_CUPTI] = {NULL, NULL, "Make CUPTI available to this run (docs/gpu.md) and record again.",
+                         WORDS("docs/gpu.md: the CUPTI library beside the driver", NULL, NULL, NULL)},
+    [PP_REMEDY_RECORD_LONGER] = {NULL, NULL,
+                                 "Record longer, or with one thing changed: --copy-buffers, --batch-size.",
+                                 WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`",
+                                       NULL, NULL, NULL)},
+    [PP_REMEDY_EVEN_RANKS] =
+        {NULL, NULL,
+         "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary.",
+         WORDS("`--prefetch N` on every rank",
+               "a sampler that buckets samples by size; a larger `prefetch_factor`",
+               "`.shuffle(N)` with a larger buffer; shards of equal size for every rank",
+               "`random_shuffle=True` with a larger `initial_fill=`; `prefetch_queue_depth=N`")},
+    [PP_REMEDY_RECORD_RANKS] =
+        {NULL, NULL,
+         "Record every rank: the one that hardly waits in its collective step is the slow one, and its own verdict says why.",
+         WORDS("`--ranks N`", "`pipeprobe exec` around the command of every rank", "the same as in PyTorch",
+               "the same as in PyTorch")},
+    [PP_REMEDY_QUOTA] = {NULL, NULL,
+                         "Raise the CPU quota of the control group (cpu.max), or do less work per sample.",
+                         QUOTA},
+    [PP_REMEDY_OTHER_LOAD_OR_QUOTA] =
+        {NULL, NULL,
+         "Find what else runs on these CPUs, or what limits them (cgroup quota), before changing the loader.",
+         OTHER_LOAD},
+    [PP_REMEDY_OTHER_LOAD_THEN_WORKERS] =
+        {NULL, NULL,
+         "Find what else runs on these CPUs; with them free, --workers auto gains {g_cpus_workers}.",
+         OTHER_LOAD},
+    [PP_REMEDY_SLOW_SHARD] =
+        {NULL, NULL, "Move or repair that part (a mount, a server, a shard): the others are fast enough.",
+         WORDS("move that part of DATASET", "move those files; `cache_dir` or a local copy hides it",
+               "`cache_dir=DIR` for its shards, or write them again with `wds.ShardWriter`",
+               "move those files of `file_root=` or `paths=`")},
+    [PP_REMEDY_STORAGE_CHANGE] =
+        {NULL, NULL,
+         "Find what changed for the storage at that moment: another job, an exhausted burst credit, a cache that filled up.",
+         CACHED},
+    [PP_REMEDY_READ_TAIL] = {NULL, NULL,
+                             "Hedge or repeat slow reads, deepen --prefetch, or try --out-of-order.",
+                             OUT_OF_ORDER},
+    [PP_REMEDY_FEWER_BYTES] =
+        {NULL, NULL,
+         "Read fewer bytes (smaller images, packed and compressed shards), cache them, or use a faster tier; more workers gain nothing.",
+         CACHED},
+    [PP_REMEDY_READ_AHEAD] =
+        {NULL, NULL,
+         "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or bring the file into memory first (vmtouch, cat).",
+         WORDS("`vmtouch -t FILE` before the run; a larger `--window`",
+               "`np.memmap` with `mmap.madvise(MADV_WILLNEED)`, or `os.preadv` into buffers",
+               "shards are read as streams: pack the tokens with `wds.ShardWriter`",
+               "`dont_use_mmap=True` and `read_ahead=True` of `fn.readers.*`")},
+    [PP_REMEDY_PACK] =
+        {NULL, NULL, "Pack the files into shards; until then, more reads in flight (--workers).",
+         WORDS("tar shards as DATASET; `--workers N` until then",
+               "an indexed archive, LMDB or `webdataset`; more `num_workers` until then",
+               "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+               "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed "
+               "data")},
+    [PP_REMEDY_WARM_CACHE] =
+        {NULL, NULL,
+         "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (--workers) until it is warm.",
+         WORDS("`vmtouch -t DATASET` before the run; `--workers N`",
+               "`vmtouch -t` or `cat` over the files before training; more `num_workers` in the first epoch",
+               "`cache_dir=DIR` on local storage", "the same; `read_ahead=True` of `fn.readers.*`")},
+    [PP_REMEDY_READS_IN_FLIGHT] = {NULL, NULL,
+                                   "More reads in flight (--workers, --prefetch), packed shards, or a cache.",
+                                   READS},
+    [PP_REMEDY_STORAGE] =
+        {NULL, NULL,
+         "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+         READS},
+    [PP_REMEDY_COLLATE] =
+        {NULL, NULL,
+         "Write samples straight into the batch, or collate in parallel; smaller batches bring it forward.",
+         WORDS(
+             "a smaller `--batch-size`",
+             "a `collate_fn` that writes into one preallocated tensor; samples as tensors, not as PIL images",
+             "`.batched(N, collation_fn=)` in the workers, not in the training process",
+             "DALI writes samples into the batch; `fn.crop_mirror_normalize` in place of Python code")},
+    [PP_REMEDY_AUGMENT] =
+        {NULL, NULL, "Make the transforms cheaper, or run them on the device.",
+         WORDS("a cheaper `--transform`; `--wire u8` normalises on the device",
+               "`torchvision.transforms.v2` on batches on the device; Kornia",
+               "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
+               "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
+    [PP_REMEDY_WHAT_BLOCKS] =
+        {NULL, NULL,
+         "Look for what {owner} waits for: a lock shared by the workers, or memory that has to be paged in.",
+         WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
+               "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
+    [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
+        {NULL, NULL,
+         "Keep the workers from one epoch to the next and prefetch across it (persistent_workers=True in PyTorch).",
+         KEEP_WORKERS},
+    [PP_REMEDY_START_ONCE] =
+        {NULL, NULL,
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch), and keep the index of the dataset.",
+         KEEP_WORKERS},
+
+    [PP_REMEDY_PERIODIC_CHECKPOINT] =
+        {NULL, NULL, "Save checkpoints in the background or less often, or on faster storage.",
+         WORDS(NULL, "`torch.distributed.checkpoint.async_save`", NULL, NULL)},
+    [PP_REMEDY_PERIODIC_EPOCH] =
+        {NULL, NULL,
+         "Prefetch across the epoch boundary, and keep the workers from one epoch to the next (persistent_workers=True in PyTorch).",
+         KEEP_WORKERS},
+    [PP_REMEDY_KEEP_WORKERS] =
+        {NULL, NULL, "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch).",
+         KEEP_WORKERS},
+    [PP_REMEDY_PERIODIC_IO] =
+        {NULL, NULL,
+         "Look for what writes or reads at that interval: a flush, a snapshot, logging, another job on the same storage; a deeper --prefetch bridges short ones.",
+         PREFETCH},
+    [PP_REMEDY_PERIODIC_STORAGE] =
+        {NULL, NULL,
+         "Look for what uses the storage at that interval: a flush, a snapshot, another job; a deeper --prefetch bridges short ones.",
+         PREFETCH},
+    [PP_REMEDY_PERIODIC_ERRORS] = {NULL, NULL,
+                                   "Reads fail at that interval: the errors below name the files.", ERRORS},
+    [PP_REMEDY_PERIODIC_STEP] =
+        {NULL, NULL,
+         "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval.",
+         WORDS(NULL, "callbacks, evaluation and logging of the training loop; `gc.collect()`", NULL, NULL)},
+    [PP_REMEDY_PERIODIC_SYNC] =
+        {NULL, NULL,
+         "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item()).",
+         NO_SYNC},
+    [PP_REMEDY_PERIODIC_RANK] = {NULL, NULL,
+                                 "Another rank is late at that interval: look into its recording.", RANKS},
+    [PP_REMEDY_PERIODIC_OTHER] =
+        {NULL, NULL,
+         "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation.",
+         WORDS(NULL, "`gc.disable()` or `gc.freeze()` after start-up; evaluation and logging", NULL, NULL)},
+    [PP_REMEDY_FIRST_OPENING] =
+        {NULL, NULL,
+         "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
+         WORDS(
+             "tar shards with `--index-dir`",
+             "a list of files in one file, not `ImageFolder` over a remote mount",
+             "a brace pattern of shards needs no listing",
+             "`file_list=` in place of `file_root=`; `index_paths=` from `wds2idx` for `fn.readers.webdataset`")},
+    [PP_REMEDY_FIRST_WORKERS] =
+        {NULL, NULL,
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each.",
+         KEEP_WORKERS},
+    [PP_REMEDY_FIRST_RANKS] =
+        {NULL, NULL,
+         "Start all ranks together; of those that begin late, see what they open and how long that takes.",
+         RANKS},
+    [PP_REMEDY_FIRST_BATCH] =
+        {NULL, NULL,
+         "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller.",
+         CACHED},
+    [PP_REMEDY_PREFETCH_ACROSS] =
+        {NULL, NULL,
+         "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.",
+         KEEP_WORKERS},
+    [PP_REMEDY_SET_EPOCH] =
+        {NULL, NULL,
+         "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.",
+         WORDS(NULL, "`sampler.set_epoch(epoch)` before each epoch (`DistributedSampler`)",
+               "`.shuffle(N)` with a seed that holds the epoch; `shardshuffle=N`",
+               "`random_shuffle=True`, or `shuffle_after_epoch=True`, of `fn.readers.*`")},
+    [PP_REMEDY_REPEATED] =
+        {NULL, NULL,
+         "Look at how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that begins an epoch again.",
+         WORDS("`--rank`, `--world-size`",
+               "`DistributedSampler`; `get_worker_info()` in an `IterableDataset`",
+               "`nodesplitter=wds.split_by_node`, `workersplitter=wds.split_by_worker`; not `resampled=True`",
+               "`shard_id=`, `num_shards=`; `pad_last_batch=False`")},
+    [PP_REMEDY_SKIPPED] =
+        {NULL, NULL,
+         "Look at what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume past its place.",
+         WORDS("leave out `--drop-last`", "`drop_last=False`; the length of the sampler",
+               "`.with_epoch(N)`: N samples per worker; `partial=True` of `.batched(N)`",
+               "`last_batch_policy=LastBatchPolicy.PARTIAL`; `shard_id=`, `num_shards=`")},
+    [PP_REMEDY_THIS_RANK] =
+        {NULL, NULL, "All other ranks go at this one's pace: what holds it up, its verdict above says.",
+         RANKS},
+    [PP_REMEDY_THAT_RANK] =
+        {NULL, NULL,
+         "Look into that rank's own recording: its verdict says what holds it up, and all others with it.",
+         RANKS},
+};

@@ -1,0 +1,87 @@
+/* report/verdict/remedies.h: what to change, as one table. A rule, a ranked fix and a finding refer to a row
+ * and hold no advice of their own; the reference of verdicts (docs/reference/verdicts.md) is made from the
+ * same rows.
+ *
+ * Texts are constants. Sentences may hold {name} where a metric's value goes (verdict_rules.h). */
+#ifndef PP_REPORT_VERDICT_REMEDIES_H
+#define PP_REPORT_VERDICT_REMEDIES_H
+
+enum pp_remedy_id {
+    /* what a fix offers, and the rules whose sentence is about the same change */
+    PP_REMEDY_MORE_WORKERS,
+    PP_REMEDY_FEWER_WORKERS,
+    PP_REMEDY_PREFETCH,
+    PP_REMEDY_OUT_OF_ORDER,
+    PP_REMEDY_PINNED,
+    PP_REMEDY_COPY_BUFFERS,
+    PP_REMEDY_NO_SYNC,
+    PP_REMEDY_COPY_LESS,
+    PP_REMEDY_CACHED,
+    PP_REMEDY_LESS_WORK,
+    PP_REMEDY_ERRORS,
+    PP_REMEDY_LOCK,
+    PP_REMEDY_OTHER_LOAD,
+    PP_REMEDY_SLOW_RANK,
+    PP_REMEDY_SLOW_WORKER,
+    /* likewise, where the sentence differs or no fix is offered */
+    PP_REMEDY_FEWER_WORKERS_AUTO,
+    PP_REMEDY_FEWER_WORKERS_LESS_WORK,
+    PP_REMEDY_PREFETCH_OR_ORDER,
+    PP_REMEDY_ASYNC_COPY,
+    PP_REMEDY_LESS_OR_OVERLAPPED,
+    PP_REMEDY_LARGER_BATCH,
+    PP_REMEDY_CUPTI,
+    PP_REMEDY_RECORD_LONGER,
+    PP_REMEDY_EVEN_RANKS,
+    PP_REMEDY_RECORD_RANKS,
+    PP_REMEDY_QUOTA,
+    PP_REMEDY_OTHER_LOAD_OR_QUOTA,
+    PP_REMEDY_OTHER_LOAD_THEN_WORKERS,
+    PP_REMEDY_SLOW_SHARD,
+    PP_REMEDY_STORAGE_CHANGE,
+    PP_REMEDY_READ_TAIL,
+    PP_REMEDY_FEWER_BYTES,
+    PP_REMEDY_READ_AHEAD,
+    PP_REMEDY_PACK,
+    PP_REMEDY_WARM_CACHE,
+    PP_REMEDY_READS_IN_FLIGHT,
+    PP_REMEDY_STORAGE,
+    PP_REMEDY_COLLATE,
+    PP_REMEDY_AUGMENT,
+    PP_REMEDY_WHAT_BLOCKS,
+    PP_REMEDY_KEEP_WORKERS_PREFETCH,
+    PP_REMEDY_START_ONCE,
+    /* of findings (report/findings/findings.h) */
+    PP_REMEDY_PERIODIC_CHECKPOINT,
+    PP_REMEDY_PERIODIC_EPOCH,
+    PP_REMEDY_KEEP_WORKERS,
+    PP_REMEDY_PERIODIC_IO,
+    PP_REMEDY_PERIODIC_STORAGE,
+    PP_REMEDY_PERIODIC_ERRORS,
+    PP_REMEDY_PERIODIC_STEP,
+    PP_REMEDY_PERIODIC_SYNC,
+    PP_REMEDY_PERIODIC_RANK,
+    PP_REMEDY_PERIODIC_OTHER,
+    PP_REMEDY_FIRST_OPENING,
+    PP_REMEDY_FIRST_WORKERS,
+    PP_REMEDY_FIRST_RANKS,
+    PP_REMEDY_FIRST_BATCH,
+    PP_REMEDY_PREFETCH_ACROSS,
+    PP_REMEDY_SET_EPOCH,
+    PP_REMEDY_REPEATED,
+    PP_REMEDY_SKIPPED,
+    PP_REMEDY_THIS_RANK,
+    PP_REMEDY_THAT_RANK,
+    PP_REMEDIES
+};
+
+struct pp_remedy {
+    const char *knob;     /* of the fix and the what-if; NULL: it is not offered as a fix */
+    const char *offer;    /* as a ranked fix says it; NULL without a knob */
+    const char *sentence; /* as the next step of a verdict or finding; NULL: only offered */
+    /* The change in each program, as its documentation calls it; NULL: there is nothing to set in it. */
+    const char *pipeprobe, *pytorch, *webdataset, *dali;
+};
+extern const struct pp_remedy pp_remedies[PP_REMEDIES];
+
+#endif
