@@ -101,7 +101,7 @@ bench-whatif: deps
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
-	$(Q)git --no-pager diff --stat -- tests || true
+	$(Q)git --no-pager diff --stat -- tests docs || true
 
 # Man pages and completion come out of the program itself, from its option tables. A program built for another machine cannot be asked: make them
 # there, or leave them out with DOCS=.

@@ -1,5 +1,5 @@
-/* The tables of the verdict: that rules, documentation and scenarios speak of the same things, and what a
- * rule says of facts made by hand. */
+/* The tables of the verdict: that rules, remedies and scenarios speak of the same things, and what a rule
+ * says of facts made by hand. Their documentation: test_verdict_page.c. */
 #include "report/build/facts.h"
 #include "report/verdict/causes.h"
 #include "tui/cli/selftest/scenario.h"
@@ -235,70 +235,6 @@ static void test_each_guard_on_both_sides_of_its_limit(void **state)
     }
 }
 
-/* ---- docs/DIAGNOSIS.md has the tables of the rules, row by row ---- */
-
-static void put_condition(FILE *out, const struct pp_condition *c)
-{
-    fprintf(out, "%s %s %g", pp_metric_infos[c->metric].text, c->compare == PP_AT_LEAST ? ">=" : "<",
-            c->limit);
-}
-
-static void put_owners(FILE *out, unsigned owners)
-{
-    const char *between = "owner ";
-    for (unsigned phase = 0; owners != PP_ANY_OWNER && phase < 32; phase++)
-        if (owners & (1u << phase)) {
-            const struct pp_phase_info *info = pp_phase_info((pp_phase)phase);
-            fprintf(out, "%s%s", between, phase == PP_PHASE_NONE || !info ? "the hand-off" : info->name);
-            between = ", ";
-        }
-}
-
-static void put_rule(FILE *out, const struct pp_cause_rule *r)
-{
-    const char *between = r->owners == PP_ANY_OWNER ? "" : "; ";
-    fprintf(out, "| %s | %s | ", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-");
-    put_owners(out, r->owners);
-    for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++, between = "; ") {
-        fputs(between, out);
-        put_condition(out, &r->when[k]);
-    }
-    fputs(" | ", out);
-    if (r->relief.compare != PP_NO_CONDITION)
-        put_condition(out, &r->relief);
-    else
-        fputc('-', out);
-    fputs(" |\n", out);
-}
-
-static void test_the_documentation_has_the_tables(void **state)
-{
-    static char docs[200000];
-    char *rules = NULL;
-    size_t size;
-    FILE *out = open_memstream(&rules, &size), *in = fopen("docs/DIAGNOSIS.md", "r");
-    for (size_t b = 0; b < BLOCKS; b++)
-        for (size_t i = 0; i < *blocks[b].n; i++)
-            put_rule(out, &blocks[b].rules[i]);
-    fclose(out);
-    assert_non_null(in);
-    docs[fread(docs, 1, sizeof(docs) - 1, in)] = '\0';
-    fclose(in);
-    if (!strstr(docs, rules))
-        fail_msg("docs/DIAGNOSIS.md should have:\n%s", rules);
-    free(rules);
-    for (size_t b = 0; b < BLOCKS; b++)
-        for (size_t i = 0; i < *blocks[b].n; i++)
-            for (int k = 0; k < PP_CONDITIONS_MOST; k++) {
-                const struct pp_condition *c = &blocks[b].rules[i].when[k];
-                char row[300];
-                snprintf(row, sizeof(row), "| %s | %g | %s |\n", pp_metric_infos[c->metric].text, c->limit,
-                         c->source);
-                if (c->compare != PP_NO_CONDITION && !strstr(docs, row))
-                    fail_msg("docs/DIAGNOSIS.md should have: %s", row);
-            }
-}
-
 static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -362,7 +298,6 @@ int main(void)
         cmocka_unit_test(test_each_rule_on_both_sides_of_its_limits),
         cmocka_unit_test(test_a_want_of_cpu_needs_its_relief),
         cmocka_unit_test(test_each_guard_on_both_sides_of_its_limit),
-        cmocka_unit_test(test_the_documentation_has_the_tables),
         cmocka_unit_test(test_scenarios_have_labels_the_rules_know),
         cmocka_unit_test(test_costly_decoding_is_halved_and_not_taken_away),
     };

@@ -1,0 +1,16 @@
+/* The reference of verdicts, docs/reference/verdicts.md, made from the tables of report/verdict: levels,
+ * guards, rules and remedies. tests/unit/report/verdict/test_verdict_page.c holds the page against it; make
+ * golden rewrites the page. */
+#ifndef PP_TESTS_SUPPORT_VERDICT_PAGE_H
+#define PP_TESTS_SUPPORT_VERDICT_PAGE_H
+
+#include "report/verdict/verdict_rules.h"
+
+/* The whole page; the caller frees it. NULL: no memory. */
+char *verdict_page(void);
+
+/* What a label means, in one sentence; NULL: the page has none for it, which is a mistake of the page. l1 and
+ * l2 may be NULL, as in the rules. */
+const char *verdict_page_meaning(const char *l1, const char *l2);
+
+#endif
