@@ -1,15 +1,20 @@
 #include "collectors/store/reader_impl.h"
 
 #include "collectors/store/chunk.h"
-#include "collectors/store/recover.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BUSY_MS 5000
+
+static pp_before_reading_fn *before_reading;
+
+void pp_reader_set_before(pp_before_reading_fn *fn)
+{
+    before_reading = fn;
+}
 
 static int answers(sqlite3 *db)
 {
@@ -26,24 +31,10 @@ static void file_uri(const char *path, char *uri, size_t size)
     snprintf(uri + n, size - n, "?immutable=1");
 }
 
-/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages
- * back. */
-static void roll_back(const char *path)
-{
-    sqlite3 *db = NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
-        answers(db);
-    sqlite3_close(db);
-}
-
-/* On a read-only medium a write-ahead log cannot be attached to; what is in the main file is still readable
- * as it stands. */
+/* On a read-only medium a write-ahead log or a journal cannot be attached to; what is in the main file is
+ * still readable as it stands. */
 static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 {
-    char journal[PATH_MAX];
-    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", r->path) < sizeof(journal) &&
-        access(journal, F_OK) == 0)
-        roll_back(r->path);
     if (sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
         sqlite3_extended_result_codes(r->db, 1);
         sqlite3_busy_timeout(r->db, BUSY_MS);
@@ -66,21 +57,11 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err)
 {
-    int live;
+    struct pp_missing missing = {.why.code = PP_OK};
     *out = NULL;
-    if (pp_store_only_rings(path, &live)) {
-        uint64_t spans;
-        pp_status made =
-            live
-                ? pp_fail(
-                      err, PP_E_EMPTY,
-                      "%s is being recorded without a collector; its spans are in %s.rings and can be read when the program has ended",
-                      path, path)
-                : pp_store_recover(path, &spans, err);
-        if (made)
-            return made;
-    }
-    pp_status status = pp_db_check_file(path, err);
+    pp_status status = before_reading ? before_reading(path, &missing, err) : PP_OK;
+    if (!status)
+        status = pp_db_check_file(path, err);
     if (status)
         return status;
     struct pp_reader *r = calloc(1, sizeof(*r));
@@ -88,7 +69,7 @@ pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err
         pp_reader_close(r);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     }
-    pp_store_recover(path, &r->waiting, &r->unrecovered); /* a failure is told by pp_reader_each_loss */
+    r->missing = missing;
     status = open_db(r, err);
     if (status) {
         pp_reader_close(r);

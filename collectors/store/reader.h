@@ -1,6 +1,9 @@
 /* store/reader.h: the reading side of the door. Everything in report/ and tui/ learns about a run through
  * this, live or afterwards, own machine or another's. A reader belongs to one thread. Damaged, foreign,
- * truncated or newer files give a clear error, never a crash. */
+ * truncated or newer files give a clear error, never a crash.
+ *
+ * A reader never writes: not into the file, and not beside it but for the -shm of SQLite that a file in WAL
+ * mode needs. tests/check_reader.sh holds that none of its objects reaches one that does. */
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
@@ -18,10 +21,21 @@
 struct pp_reader;
 
 /* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short), PP_E_UNSUPPORTED (SQLite, but
- * not ours), PP_E_VERSION (newer). First recovers what a killed run left in its ring files (store/recover.h);
- * where that fails the run opens all the same and pp_reader_each_loss says what is missing. */
+ * not ours), PP_E_VERSION (newer). */
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err);
 void pp_reader_close(struct pp_reader *r);
+
+/* What belongs to a recording and is not in its file. why.code PP_OK: nothing. */
+struct pp_missing {
+    uint64_t spans;
+    struct pp_err why;
+};
+/* What a program does with a file before it is read: the front hall recovers (pp_recording_recover,
+ * store/recover.h). Called by every pp_reader_open, in its thread. A failure is that of pp_reader_open. What
+ * it puts into *missing, which says "nothing" before, is told by pp_reader_each_loss. */
+typedef pp_status pp_before_reading_fn(const char *path, struct pp_missing *missing, struct pp_err *err);
+/* Once, before other threads are there. NULL, as at the start: files are read as they are. */
+void pp_reader_set_before(pp_before_reading_fn *fn);
 
 /* NULL when absent. Strings belong to the reader and live until it is closed. */
 const char *pp_reader_meta(struct pp_reader *r, const char *section, const char *key);

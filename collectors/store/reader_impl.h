@@ -19,8 +19,7 @@ struct pp_reader {
     struct pp_chunk_codec *codec;
     void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
-    struct pp_err unrecovered;      /* code != PP_OK: why spans still wait in ring files */
-    uint64_t waiting;               /* how many */
+    struct pp_missing missing;      /* spans that still wait in ring files */
 };
 
 void reader_free_kept(struct pp_reader *r); /* strings and thread rows */

@@ -131,8 +131,8 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
     struct query q = reader_query(r, "SELECT what, count, why FROM loss ORDER BY rowid");
     while (query_row(&q))
         fn(ctx, col_text(&q, 0), col_num(&q, 1), col_text(&q, 2));
-    if (r->unrecovered.code)
-        fn(ctx, "spans in ring files", r->waiting, r->unrecovered.text);
+    if (r->missing.why.code)
+        fn(ctx, "spans in ring files", r->missing.spans, r->missing.why.text);
     return query_end(&q, err);
 }
 

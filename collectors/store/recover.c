@@ -332,7 +332,8 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
     return status;
 }
 
-int pp_store_only_rings(const char *path, int *live)
+/* There is no file at path, but a recording session beside it; *live: somebody still records into it. */
+static int only_rings(const char *path, int *live)
 {
     struct rings r;
     if (access(path, F_OK) == 0 || errno != ENOENT)
@@ -380,4 +381,35 @@ out:
     pp_store_close(s);
     rings_close(&r);
     return status;
+}
+
+/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages
+ * back. */
+static void roll_back(const char *path)
+{
+    sqlite3 *db = NULL;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
+        sqlite3_exec(db, "SELECT count(*) FROM meta", NULL, NULL, NULL);
+    sqlite3_close(db);
+}
+
+pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err)
+{
+    char journal[PATH_MAX];
+    int live;
+    if (only_rings(path, &live)) {
+        if (!live)
+            return pp_store_recover(path, &missing->spans, err);
+        return pp_fail(
+            err, PP_E_EMPTY,
+            "%s is being recorded without a collector; its spans are in %s.rings and can be read when the program has ended",
+            path, path);
+    }
+    if (pp_db_check_file(path, NULL) != PP_OK)
+        return PP_OK; /* no recording: its reader says so */
+    pp_store_recover(path, &missing->spans, &missing->why);
+    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", path) < sizeof(journal) &&
+        access(journal, F_OK) == 0)
+        roll_back(path);
+    return PP_OK;
 }

@@ -7,18 +7,19 @@
 #ifndef PP_STORE_RECOVER_H
 #define PP_STORE_RECOVER_H
 
-#include <pipeprobe/status.h>
+#include "collectors/store/reader.h"
 
-#include <stdint.h>
-
-/* 1: there is no file at path, but a recording session beside it; *live: somebody still records into it. */
-int pp_store_only_rings(const char *path, int *live);
+/* All that a recording needs before it is read, as its reader wants it done (pp_before_reading_fn): what a
+ * killed run left in its ring files is appended, and a journal that it left is rolled back. A live run is not
+ * touched. Where that fails the file can be read as it stands, and *missing says what is not in it; on a
+ * read-only medium, say. A failure: there is nothing to be read. PP_E_EMPTY: the spans are in rings alone,
+ * and are being recorded there. */
+pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err);
 
 /* Does nothing (PP_OK, *spans = 0) without ring files or while a live process records into them. Otherwise
  * appends what is missing (to a new file where there is none), writes meta run.recovered_spans and
- * run.recovery, writes the plain rows, then removes the ring files. Called by pp_reader_open. On failure the
- * ring files stay for the next attempt and *spans is how many spans wait in them. PP_E_UNSUPPORTED: they
- * belong to another run. */
+ * run.recovery, writes the plain rows, then removes the ring files. On failure the ring files stay for the
+ * next attempt and *spans is how many spans wait in them. PP_E_UNSUPPORTED: they belong to another run. */
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err);
 
 #endif

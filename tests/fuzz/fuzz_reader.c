@@ -1,5 +1,6 @@
 /* Fuzz target: a run's file as anybody may hand it over: open, read everything, report. */
 #include "tests/fuzz/fuzz.h"
+#include "collectors/store/recover.h"
 #include "report/build/build.h"
 #include "tests/fuzz/scratch.h"
 
@@ -13,8 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static FILE *nowhere;
     struct pp_report *report = NULL;
     struct pp_err err;
-    if (!nowhere)
+    if (!nowhere) {
         nowhere = fopen("/dev/null", "w");
+        pp_reader_set_before(pp_recording_recover); /* as the program does */
+    }
     if (pp_report_build(scratch_input(data, size), &report, &err) == PP_OK) {
         pp_render_text(report, nowhere, 0, 80);
         pp_render_json(report, nowhere);

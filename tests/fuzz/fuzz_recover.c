@@ -4,6 +4,7 @@
 #include "tests/fuzz/scratch.h"
 
 #include "collectors/store/reader.h"
+#include "collectors/store/recover.h"
 
 #include <pipeprobe/ring.h>
 
@@ -22,6 +23,7 @@ static void prepare(void)
 {
     if (sound_file)
         return;
+    pp_reader_set_before(pp_recording_recover);
     scratch_run(scratch_path("sound.sqlite"), 0);
     sound_file = scratch_read(scratch_path("sound.sqlite"), &file_size);
     sound_session = scratch_read(scratch_path("sound.sqlite.rings/session"), &session_size);

@@ -4,6 +4,7 @@
 #include "tui/cli/help_docs.h"
 #include "tui/cli/mistyped.h"
 
+#include "collectors/store/recover.h"
 #include "probe/base/heap.h"
 
 #include <errno.h>
@@ -105,6 +106,7 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     pp_heap_keep();
+    pp_reader_set_before(pp_recording_recover); /* whatever command opens it first */
     pp_opts_sections(config_sections);
     int code = dispatch(argc, argv);
     if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */

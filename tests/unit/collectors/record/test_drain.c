@@ -4,6 +4,7 @@
 #include "collectors/system/counters.h"
 #include "collectors/record/drain.h"
 #include "collectors/store/reader.h"
+#include "collectors/store/recover.h"
 
 #include "probe/base/clock.h"
 #include "probe/trace/observe.h"
@@ -376,5 +377,6 @@ int main(void)
         STORE_TEST(test_disk_fills),          cmocka_unit_test(test_counter_parsing),
         STORE_TEST(test_threads_come_and_go),
     };
+    pp_reader_set_before(pp_recording_recover); /* as the program does */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "tests/support/store_dir.h"
 
 #include "collectors/store/reader.h"
+#include "collectors/store/recover.h"
 #include "collectors/store/store.h"
 
 #include <sys/resource.h>
@@ -364,5 +365,6 @@ int main(void)
         FAULT_TEST(test_without_wal),
     };
     install();
+    pp_reader_set_before(pp_recording_recover); /* as the program does */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

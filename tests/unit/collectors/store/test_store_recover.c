@@ -284,6 +284,45 @@ static void test_damaged_rings(void **state)
     munmap(ack, sizeof(*ack));
 }
 
+/* Every name in the directory and beside the rings, with its bytes but for SQLite's shared memory. */
+static void look_at_files(char *out, size_t size)
+{
+    char cmd[512];
+    snprintf(cmd, sizeof(cmd), "cd '%s' && find . -type f ! -name '*-shm' | sort | xargs cksum", store_dir);
+    FILE *in = popen(cmd, "r");
+    assert_non_null(in);
+    size_t n = fread(out, 1, size - 1, in);
+    out[n] = '\0';
+    assert_int_equal(pclose(in), 0);
+}
+
+/* Without recovery a reader takes what is in the file and leaves file, log and rings as they are. */
+static void test_reading_writes_nothing(void **state)
+{
+    struct acknowledged *ack = share();
+    struct pp_reader *r;
+    struct pp_err err;
+    struct seen seen = {.wrong = 0};
+    char before[4096], after[4096];
+    uint64_t waiting = 0;
+    record_and_kill(ack, 30000000);
+    look_at_files(before, sizeof(before));
+    assert_non_null(strstr(before, "run.sqlite.rings/session"));
+    pp_reader_set_before(NULL);
+    pp_status status = pp_reader_open(store_path, &r, &err);
+    pp_reader_set_before(pp_recording_recover);
+    assert_int_equal(status, PP_OK);
+    assert_int_equal(pp_reader_each_chunk(r, see, &seen, NULL, &err), PP_OK);
+    assert_int_equal(pp_reader_each_loss(r, count_loss, &waiting, &err), PP_OK);
+    assert_int_equal(waiting, 0); /* it does not know */
+    assert_null(pp_reader_meta(r, "run", "recovery"));
+    pp_reader_close(r);
+    look_at_files(after, sizeof(after));
+    assert_string_equal(after, before);
+    check_run(ack); /* and recovery still finds everything */
+    munmap(ack, sizeof(*ack));
+}
+
 static void test_live_run_is_left_alone(void **state)
 {
     struct pp_session *session;
@@ -328,10 +367,10 @@ static void test_live_run_is_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(test_random_kills),
-        STORE_TEST(test_rings_of_another_run),
-        STORE_TEST(test_damaged_rings),
+        STORE_TEST(test_random_kills),           STORE_TEST(test_rings_of_another_run),
+        STORE_TEST(test_damaged_rings),          STORE_TEST(test_reading_writes_nothing),
         STORE_TEST(test_live_run_is_left_alone),
     };
+    pp_reader_set_before(pp_recording_recover); /* as the program does */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "collectors/store/reader.h"
+#include "collectors/store/recover.h"
 #include "tests/support/here.h"
 #include "probe/base/clock.h"
 
@@ -530,5 +531,6 @@ int main(int argc, char **argv)
         TEST(test_killed_collector),
     };
     snprintf(collector, sizeof(collector), "%s", built("pipeprobe"));
+    pp_reader_set_before(pp_recording_recover); /* as the program does */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
