@@ -27,15 +27,9 @@ struct pp_chunk_codec;
 struct pp_chunk_codec *pp_chunk_codec_new(void); /* NULL: no memory */
 void pp_chunk_codec_free(struct pp_chunk_codec *c);
 
-/* Encodes 1..PP_CHUNK_SPANS_MAX spans (reserved is not kept). compress: zstd where it saves at least an
- * eighth. Returns the body, which belongs to the codec and lives until its next call, or NULL without memory.
- */
-const uint8_t *pp_chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress,
-                               size_t *size);
-
-/* The same bit by bit, so that the spans need not be kept: a chunk in the making, which grows by blocks of
- * PP_CHUNK_BLOCK spans; only the last may have fewer. What adds returns 0 without memory: then the chunk can
- * only be dropped. At most PP_CHUNK_SPANS_MAX spans. */
+/* A chunk in the making, so that the spans need not be kept: it grows by blocks of PP_CHUNK_BLOCK spans
+ * (reserved is not kept); only the last may have fewer. What adds returns 0 without memory: then the chunk
+ * can only be dropped. At most PP_CHUNK_SPANS_MAX spans. */
 #define PP_CHUNK_BLOCK 128u
 
 struct pp_chunk_builder;
@@ -65,18 +59,14 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
                                const struct pp_chunk_shape *shape); /* 1..PP_CHUNK_BLOCK, all looked at */
 int pp_chunk_builder_add(struct pp_chunk_builder *b, const struct pp_span *spans,
                          size_t n); /* any number, looks itself */
-/* The body, as pp_chunk_encode returns it. The builder is empty afterwards, unless there was no memory. */
+/* The body, which belongs to the codec and lives until its next call; NULL without memory or spans. compress:
+ * zstd where it saves at least an eighth. The builder is empty afterwards, unless there was no memory. */
 const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *c, int compress,
                                     size_t *size);
 
 /* Spans and their number, or NULL for bytes that do not follow the format (any bytes may be given) or without
  * memory. The spans belong to the codec and live until its next call. */
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n);
-/* The same of the columns in wanted (enum pp_column) alone: of the spans' other fields some are 0. What is
- * refused is the same. */
-const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
-                                              unsigned wanted, size_t *n);
-
 /* The same a piece at a time, which stays in a near cache while somebody goes over it. Opening returns the
  * number of spans, 0 for what decoding refuses; the body must live until the last piece was taken. The next
  * pieces: PP_CHUNK_PIECE spans each, the last one fewer, then NULL. */

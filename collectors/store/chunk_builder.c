@@ -343,7 +343,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
     return p;
 }
 
-size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b)
+static size_t most_bytes(const struct pp_chunk_builder *b)
 {
     size_t bytes = COLUMNS * (1 + VARINT_MAX);
     for (size_t i = 0; i < COLUMNS; i++)
@@ -351,7 +351,7 @@ size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b)
     return bytes;
 }
 
-uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p)
+static uint8_t *put_columns(const struct pp_chunk_builder *b, uint8_t *p)
 {
     for (const struct column *c = b->column; c < b->column + COLUMNS; c++) {
         *p++ = c->size ? FORM_BLOCKS : FORM_SAME;
@@ -361,4 +361,45 @@ uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p)
         p += c->size;
     }
     return p;
+}
+
+/* ---- the body ---- */
+
+#define ZSTD_WORTH_TRYING 256
+
+static void put_u32(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. Returns 0
+ * where it does not pay. */
+static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
+{
+    if (raw < ZSTD_WORTH_TRYING || (!c->cctx && !(c->cctx = ZSTD_createCCtx())))
+        return 0;
+    size_t z = ZSTD_compressCCtx(c->cctx, c->body + HEADER_BYTES, raw - raw / 8, c->raw, raw, 1);
+    return ZSTD_isError(z) ? 0 : z;
+}
+
+const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *c, int compress,
+                                    size_t *size)
+{
+    size_t n = pp_chunk_builder_spans(b), most = most_bytes(b);
+    if (!n || !pp_chunk_reserve(&c->body, &c->body_cap, HEADER_BYTES + most, 1) ||
+        (compress && !pp_chunk_reserve(&c->raw, &c->raw_cap, most, 1)))
+        return NULL;
+    uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
+    size_t raw = (size_t)(put_columns(b, columns) - columns), packed = compress ? try_zstd(c, raw) : 0;
+    if (compress && !packed)
+        memcpy(c->body + HEADER_BYTES, c->raw, raw);
+    c->body[0] = VERSION;
+    c->body[1] = packed ? FLAG_ZSTD : 0;
+    c->body[2] = c->body[3] = 0;
+    put_u32(c->body + 4, (uint32_t)n);
+    put_u32(c->body + 8, (uint32_t)raw);
+    *size = HEADER_BYTES + (packed ? packed : raw);
+    pp_chunk_builder_drop(b);
+    return c->body;
 }

@@ -1,5 +1,5 @@
-/* store/chunk_impl.h: what encoding (chunk_builder.c its columns, chunk.c the body) and decoding
- * (chunk_decode.c) of a chunk have in common: see chunk.h. */
+/* store/chunk_impl.h: what encoding (chunk_builder.c) and decoding (chunk_decode.c) of a chunk have in
+ * common, with chunk.c: see chunk.h. */
 #ifndef PP_STORE_CHUNK_IMPL_H
 #define PP_STORE_CHUNK_IMPL_H
 
@@ -60,8 +60,7 @@ struct pp_chunk_column {
 };
 
 struct pp_chunk_codec {
-    struct pp_chunk_builder *builder; /* of pp_chunk_encode */
-    struct pp_span *spans;            /* decoded, of the chunk that is open: */
+    struct pp_span *spans; /* decoded, of the chunk that is open: */
     struct pp_chunk_column column[COLUMNS];
     const uint8_t *columns_end;
     unsigned wanted;
@@ -72,9 +71,10 @@ struct pp_chunk_codec {
     ZSTD_DCtx *dctx;
 };
 
-/* Room enough for the columns so far, and the columns; returns what follows them. */
-size_t pp_chunk_builder_bytes(const struct pp_chunk_builder *b);
-uint8_t *pp_chunk_builder_put(const struct pp_chunk_builder *b, uint8_t *p);
+/* pp_chunk_decode of the columns in wanted (enum pp_column) alone: of the spans' other fields some are 0.
+ * What is refused is the same. */
+const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
+                                              unsigned wanted, size_t *n);
 
 /* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of
  * any object type. */

@@ -208,8 +208,9 @@ static void choose_journal(struct pp_store *s)
     }
 }
 
-pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out,
-                         struct pp_err *err)
+/* Prepares what a store needs on an open database, taking it over (it is closed on failure too). */
+static pp_status adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out,
+                       struct pp_err *err)
 {
     pp_status status = PP_OK;
     struct pp_store *s = calloc(1, sizeof(*s));
@@ -262,7 +263,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
         sqlite3_close(db);
         goto out;
     }
-    status = pp_store_adopt(db, opts->path, opts->max_rows, &s, err);
+    status = adopt(db, opts->path, opts->max_rows, &s, err);
     if (status)
         goto out;
     choose_journal(s);
@@ -300,7 +301,7 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
         return status;
     }
     sqlite3_extended_result_codes(db, 1);
-    pp_status status = pp_store_adopt(db, path, 0, &s, err);
+    pp_status status = adopt(db, path, 0, &s, err);
     if (status)
         return status;
     int code = sqlite3_prepare_v2(

@@ -6,11 +6,6 @@
 
 #define SLOTS 512u /* a power of two; at most half full, then merging starts afresh: parts add up */
 
-const char *pp_detail_name(enum pp_detail detail)
-{
-    return detail == PP_DETAIL_BATCH ? "batch" : detail == PP_DETAIL_ROLLUP ? "rollup" : "sample";
-}
-
 static int of_one_sample(const struct pp_span *s)
 {
     return s->batch != PP_NO_BATCH && s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);

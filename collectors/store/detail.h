@@ -14,8 +14,6 @@
 
 #include "collectors/store/writer.h"
 
-const char *pp_detail_name(enum pp_detail detail); /* "sample", "batch", "rollup" */
-
 /* Merges in place the n spans of one thread; returns how many are left, 1 at least. */
 size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n);
 

@@ -9,7 +9,6 @@
 
 #include "collectors/store/columns.h"
 #include "collectors/store/proof.h"
-#include "probe/base/hist.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
@@ -65,11 +64,6 @@ typedef int pp_spans_fn(void *ctx, uint32_t thread, const struct pp_span *spans,
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks,
                                struct pp_err *err);
 
-/* The same for chunks with an id above *last_id (0: all), which is moved on: a live view reads each chunk
- * once. */
-pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx,
-                                     uint64_t *bad_chunks, struct pp_err *err);
-
 /* What a walk is about: what it leaves out costs little. Zero: everything. */
 struct pp_wanted {
     unsigned columns; /* enum pp_column, or'ed: the fields of a span that are looked at; of the others some
@@ -91,15 +85,11 @@ struct pp_second_row {
     size_t hist_bytes;
 };
 typedef void pp_second_fn(void *ctx, const struct pp_second_row *row);
-pp_status pp_reader_each_second(struct pp_reader *r, uint64_t from_second, pp_second_fn *fn, void *ctx,
-                                struct pp_err *err);
-/* The same for parts written after *last_id (0: all), which is moved on: a live view reads each part once. */
+/* The parts written after *last_id (0: all), which is moved on: a live view reads each part once. */
 pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
                                       struct pp_err *err);
-/* Adds a part's durations to a histogram; 0 when the blob is damaged (into is then partly filled). */
-int pp_second_hist(const struct pp_second_row *s, struct pp_hist *into);
 /* How many of a part's durations were ns or longer; one that is shorter by less than 0.8 % may be counted in.
- */
+ * Of a damaged blob, those before the damage. */
 uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns);
 
 struct pp_error_row {

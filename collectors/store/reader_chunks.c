@@ -17,8 +17,8 @@ static int open_chunk(struct query *q, unsigned columns)
     return stated && pp_chunk_open(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL) == stated;
 }
 
-/* Rows of q, until the end or until fn says stop; *last_id follows. */
-static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id, pp_spans_fn *fn, void *ctx,
+/* Rows of q, until the end or until fn says stop. */
+static pp_status walk_chunks(struct query *q, unsigned columns, pp_spans_fn *fn, void *ctx,
                              uint64_t *bad_chunks, struct pp_err *err)
 {
     uint64_t bad = 0;
@@ -27,7 +27,6 @@ static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id
         const struct pp_span *spans;
         size_t n;
         int opened = open_chunk(q, columns);
-        *last_id = (int64_t)col_num(q, 0);
         bad += !opened;
         while (opened && !stop && (spans = pp_chunk_next(q->r->codec, &n)))
             stop = fn(ctx, (uint32_t)col_num(q, 1), spans, n);
@@ -35,14 +34,6 @@ static pp_status walk_chunks(struct query *q, unsigned columns, int64_t *last_id
     if (bad_chunks)
         *bad_chunks = bad;
     return query_end(q, err);
-}
-
-pp_status pp_reader_each_chunk_after(struct pp_reader *r, int64_t *last_id, pp_spans_fn *fn, void *ctx,
-                                     uint64_t *bad_chunks, struct pp_err *err)
-{
-    struct query q = reader_query(r, COLUMNS "WHERE id > ? ORDER BY id");
-    sqlite3_bind_int64(q.st, 1, *last_id);
-    return walk_chunks(&q, 0, last_id, fn, ctx, bad_chunks, err);
 }
 
 #define OF_THREAD "WHERE (?1 IS NULL OR thread = ?1) "
@@ -57,7 +48,6 @@ pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *w
 {
     static const struct pp_wanted everything = {.columns = PP_COLUMNS_ALL};
     const struct pp_wanted *w = wanted ? wanted : &everything;
-    int64_t id = 0;
     struct query q = reader_query(r, w->to_ns ? COLUMNS OF_THREAD OF_TIME "ORDER BY id"
                                               : COLUMNS OF_THREAD "ORDER BY id");
     if (w->thread)
@@ -66,7 +56,7 @@ pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *w
         sqlite3_bind_int64(q.st, 2, (sqlite3_int64)w->from_ns);
         sqlite3_bind_int64(q.st, 3, w->to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)w->to_ns);
     }
-    return walk_chunks(&q, w->columns, &id, fn, ctx, bad_chunks, err);
+    return walk_chunks(&q, w->columns, fn, ctx, bad_chunks, err);
 }
 
 pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks,

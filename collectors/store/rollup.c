@@ -1,3 +1,4 @@
+#include "collectors/store/hist_blob.h"
 #include "collectors/store/rollup_impl.h"
 
 #include "probe/base/heap.h"
@@ -9,40 +10,6 @@
 #define BATCH_SLOTS 8192u             /* a power of two, */
 #define BATCH_PAIRS (BATCH_SLOTS / 2) /* at most half full */
 #define NO_PAIR UINT16_MAX
-#define EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
-
-static uint32_t bucket_of_any(uint64_t v)
-{
-    if (v < EXACT)
-        return (uint32_t)v;
-    unsigned octave = 63u - (unsigned)__builtin_clzll(v) - PP_HIST_SUB_BITS;
-    return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - EXACT);
-}
-
-/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which
- * part of it. */
-static inline size_t bucket_of(uint64_t v)
-{
-    uint64_t bits;
-    if (v - EXACT >= (1ull << 53) - EXACT) /* small, or not exact as a double */
-        return bucket_of_any(v);
-    double d = (double)(int64_t)v;
-    memcpy(&bits, &d, sizeof(bits));
-    return (bits >> (52 - PP_HIST_SUB_BITS)) - ((1023 + PP_HIST_SUB_BITS - 1) << PP_HIST_SUB_BITS);
-}
-
-uint32_t pp_rollup_bucket(uint64_t v)
-{
-    return (uint32_t)bucket_of(v);
-}
-
-void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high)
-{
-    unsigned group = bucket >> PP_HIST_SUB_BITS, octave = group ? group - 1 : 0;
-    uint64_t base = group ? (1u << PP_HIST_SUB_BITS) : 0;
-    *low = (base + (bucket & ((1u << PP_HIST_SUB_BITS) - 1))) << octave;
-    *high = *low + ((1ull << octave) - 1);
-}
 
 static void forget_batches(struct pp_rollup *r)
 {
@@ -154,7 +121,7 @@ static void add_sums(struct sums *to, const struct sums *s)
 
 static inline void count(struct phase_part *p, uint64_t dur_ns)
 {
-    size_t b = bucket_of(dur_ns);
+    size_t b = pp_hist_blob_bucket(dur_ns);
     uint32_t before = p->bucket[b];
     p->bucket[b] = before + 1;
     if (!before)

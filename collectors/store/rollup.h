@@ -6,7 +6,7 @@
  * memory until commit. A second is end_ns / 1e9 on CLOCK_MONOTONIC.
  *
  * Histogram blob: varint pairs (buckets since the one before, count) on the grid of base/hist.h (error below
- * 0.4 %). */
+ * 0.4 %), see hist_blob.h. */
 #ifndef PP_STORE_ROLLUP_H
 #define PP_STORE_ROLLUP_H
 
@@ -37,9 +37,5 @@ int pp_rollup_commit(struct pp_rollup *r);
 /* Batches came too fast (over 4096 batch-phase pairs between two commits): per-batch sums were given up and
  * their table emptied. */
 int pp_rollup_gave_up_batches(const struct pp_rollup *r);
-
-/* The lower and upper end (inclusive) of a bucket of the histogram blob's grid. */
-uint32_t pp_rollup_bucket(uint64_t ns);
-void pp_rollup_bucket_range(uint32_t bucket, uint64_t *low, uint64_t *high);
 
 #endif

@@ -92,9 +92,6 @@ struct pp_store {
     struct pp_store_cost cost;
 };
 
-/* Prepares what a store needs on an open database, taking it over (it is closed on failure too). */
-pp_status pp_store_adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct pp_store **out,
-                         struct pp_err *err);
 /* Opens the file of an earlier run to append to it. */
 pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err *err);
 

@@ -4,6 +4,7 @@
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 #include "report/build/build.h"
+#include "tests/support/second_hist.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
@@ -117,7 +118,7 @@ static int add_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, si
 static void add_second(void *ctx, const struct pp_second_row *row)
 {
     struct stats *s = ctx;
-    pp_second_hist(row, hist_of(s, row->phase));
+    second_hist(row, hist_of(s, row->phase));
     s->n += row->n;
 }
 
@@ -125,10 +126,11 @@ static void ask(const char *path, int rollups, struct stats *s)
 {
     struct pp_reader *r;
     struct pp_err err;
+    int64_t last_id = 0;
     memset(s, 0, sizeof(*s));
     const struct pp_wanted durations = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR};
     if (pp_reader_open(path, &r, &err) ||
-        (rollups ? pp_reader_each_second(r, 0, add_second, s, &err)
+        (rollups ? pp_reader_each_second_after(r, &last_id, add_second, s, &err)
                  : pp_reader_each_chunk_of(r, &durations, add_chunk, s, NULL, &err)))
         die("read", &err);
     pp_reader_close(r);

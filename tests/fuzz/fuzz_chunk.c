@@ -1,7 +1,7 @@
 /* Fuzz target: the chunk codec. What decodes is encoded again and must decode to the same. */
 #include "tests/fuzz/fuzz.h"
 
-#include "collectors/store/chunk.h"
+#include "tests/support/chunk_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct pp_span *spans = pp_chunk_decode(c, data, size, &n);
     if (!spans)
         return 0;
-    const uint8_t *body = pp_chunk_encode(again, spans, n, (int)(size & 1), &encoded);
+    const uint8_t *body = chunk_encode(again, spans, n, (int)(size & 1), &encoded);
     uint8_t *copy = malloc(encoded);
     memcpy(copy, body, encoded);
     const struct pp_span *back = pp_chunk_decode(again, copy, encoded, &m);
@@ -45,7 +45,7 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
             .name = (uint16_t)(i & 1),
         };
     struct pp_chunk_codec *c = pp_chunk_codec_new();
-    const uint8_t *body = pp_chunk_encode(c, spans, i < 2 ? 5 + i : N, i >= 4, size);
+    const uint8_t *body = chunk_encode(c, spans, i < 2 ? 5 + i : N, i >= 4, size);
     *data = malloc(*size);
     memcpy(*data, body, *size);
     pp_chunk_codec_free(c);

@@ -1,4 +1,5 @@
 /* The roll-ups: however spans come, their sums are those of the rows. */
+#include "tests/support/second_hist.h"
 #include "tests/support/store_dir.h"
 
 #include "collectors/store/db.h"
@@ -20,7 +21,7 @@ static void add_second(void *ctx, const struct pp_second_row *row)
 {
     struct second_sum *sum = ctx;
     sum->n += row->n;
-    sum->bad += !pp_second_hist(row, &sum->hist);
+    sum->bad += !second_hist(row, &sum->hist);
     sum->long_ones += pp_second_at_least(row, LONG_NS);
 }
 
@@ -31,6 +32,7 @@ static void test_rollup_histogram(void **state)
     struct pp_err err;
     struct pp_rng rng = pp_rng_key(1, 1, 1, 1);
     struct second_sum *sum = calloc(1, sizeof(*sum));
+    int64_t last_id = 0;
     uint64_t in_ms = 0, long_ones = 0, nearly = 0;
     sum->hist.min = UINT64_MAX;
     for (int i = 0; i < 3000; i++) {
@@ -47,7 +49,7 @@ static void test_rollup_histogram(void **state)
     pp_store_commit(s, &err);
     struct pp_reader *r;
     assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
-    assert_int_equal(pp_reader_each_second(r, 0, add_second, sum, &err), PP_OK);
+    assert_int_equal(pp_reader_each_second_after(r, &last_id, add_second, sum, &err), PP_OK);
     assert_int_equal(sum->n, 3000);
     assert_int_equal(sum->bad, 0);
     assert_int_equal(sum->hist.count, 3000);
@@ -57,7 +59,8 @@ static void test_rollup_histogram(void **state)
         below += sum->hist.bucket[i]; /* exact below 128 */
     assert_int_equal(below, in_ms);
     struct pp_second_row lie = {.n = 1, .hist = (const uint8_t *)"\xff\xff\xff", .hist_bytes = 3};
-    assert_int_equal(pp_second_hist(&lie, &sum->hist), 0);
+    assert_int_equal(second_hist(&lie, &sum->hist), 0);
+    assert_int_equal(pp_second_at_least(&lie, 0), 0);
     pp_reader_close(r);
     pp_store_close(s);
     free(sum);
@@ -71,14 +74,14 @@ static void test_buckets(void **state)
     for (int i = 0; i < 20000; i++) {
         uint64_t v = i < 256 ? (1ull << i / 4) + (uint64_t)(i % 4) - 1
                              : pp_rng_next(&rng) >> pp_rng_below(&rng, 64);
-        pp_rollup_bucket_range(pp_rollup_bucket(v), &low, &high);
+        pp_hist_blob_range((uint32_t)pp_hist_blob_bucket(v), &low, &high);
         assert_true(low <= v && v <= high);
         assert_true(v < 128 ? low == high : high - low < v / 64);
-        pp_rollup_bucket_range(pp_rollup_bucket(v) + 1, &next, &high);
+        pp_hist_blob_range((uint32_t)pp_hist_blob_bucket(v) + 1, &next, &high);
         assert_true(next == high || next > v); /* the last bucket has none after it */
     }
-    assert_int_equal(pp_rollup_bucket(0), 0);
-    assert_int_equal(pp_rollup_bucket(UINT64_MAX), PP_HIST_BUCKETS - 1);
+    assert_int_equal(pp_hist_blob_bucket(0), 0);
+    assert_int_equal(pp_hist_blob_bucket(UINT64_MAX), PP_HIST_BUCKETS - 1);
 }
 
 /* Spans of a thread that hops between batches, seconds (also back), phases and counters, with and without

@@ -1,0 +1,76 @@
+/* store/hist_blob.h: the histogram of durations in a row of rollup_second: the grid of base/hist.h, and the
+ * blob's varint pairs (buckets since the one before, count). Private to collectors/store: roll-ups write it,
+ * the reader reads it. */
+#ifndef PP_STORE_HIST_BLOB_H
+#define PP_STORE_HIST_BLOB_H
+
+#include "probe/base/hist.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PP_HIST_EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
+
+static inline uint32_t pp_hist_blob_bucket_of_any(uint64_t v)
+{
+    if (v < PP_HIST_EXACT)
+        return (uint32_t)v;
+    unsigned octave = 63u - (unsigned)__builtin_clzll(v) - PP_HIST_SUB_BITS;
+    return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - PP_HIST_EXACT);
+}
+
+/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which
+ * part of it. */
+static inline size_t pp_hist_blob_bucket(uint64_t v)
+{
+    uint64_t bits;
+    if (v - PP_HIST_EXACT >= (1ull << 53) - PP_HIST_EXACT) /* small, or not exact as a double */
+        return pp_hist_blob_bucket_of_any(v);
+    double d = (double)(int64_t)v;
+    memcpy(&bits, &d, sizeof(bits));
+    return (bits >> (52 - PP_HIST_SUB_BITS)) - ((1023 + PP_HIST_SUB_BITS - 1) << PP_HIST_SUB_BITS);
+}
+
+/* The lower and upper end (inclusive) of a bucket. */
+static inline void pp_hist_blob_range(uint32_t bucket, uint64_t *low, uint64_t *high)
+{
+    unsigned group = bucket >> PP_HIST_SUB_BITS, octave = group ? group - 1 : 0;
+    uint64_t base = group ? (1u << PP_HIST_SUB_BITS) : 0;
+    *low = (base + (bucket & ((1u << PP_HIST_SUB_BITS) - 1))) << octave;
+    *high = *low + ((1ull << octave) - 1);
+}
+
+static inline const uint8_t *pp_hist_blob_varint(const uint8_t *p, const uint8_t *stop, uint32_t *out)
+{
+    uint32_t v = 0;
+    for (unsigned shift = 0; shift < 32 && p < stop; shift += 7) {
+        v |= (uint32_t)(*p & 0x7f) << shift;
+        if (!(*p++ & 0x80)) {
+            *out = v;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* The next bucket that is not empty, counted on in *bucket (0 at first); NULL for a damaged blob. */
+static inline const uint8_t *pp_hist_blob_next(const uint8_t *p, const uint8_t *stop, uint64_t *bucket,
+                                               uint32_t *count)
+{
+    uint32_t step;
+    if (stop - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
+        step = p[0];
+        *count = p[1];
+        p += 2;
+    } else {
+        p = pp_hist_blob_varint(p, stop, &step);
+        p = p ? pp_hist_blob_varint(p, stop, count) : NULL;
+    }
+    if (!p)
+        return NULL;
+    *bucket += step;
+    return *bucket < PP_HIST_BUCKETS ? p : NULL;
+}
+
+#endif
