@@ -66,7 +66,7 @@ static int dispatch(const struct ci_opts *o, const char *const *words, int n, ch
 
 static int run(int argc, char **argv)
 {
-    struct ci_opts o = {0};
+    struct ci_opts o = {.cmd = &pp_cmd_ci};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
     int own = own_words(argc, argv), n, code;

@@ -6,6 +6,7 @@
 #include "tui/cli/gate.h"
 
 struct ci_opts {
+    const struct pp_command *cmd; /* whose errors these are */
     struct gate_opts gate;
     int64_t runs, max_runs, warmup_runs;
     const char *ab, *baseline, *keep, *label;

@@ -137,5 +137,5 @@ int ci_baseline(const struct ci_opts *o, const char *const *words, int n)
         st = pp_fail(&err, PP_E_USAGE, "'ci baseline' is followed by save, show or update%s%s%s",
                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    return st == PP_OK ? code : gate_fail(&pp_cmd_ci, &o->gate, &err);
+    return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, &err);
 }

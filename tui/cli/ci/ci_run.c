@@ -197,7 +197,7 @@ static int conclude(struct job *j, struct pp_err *err)
     else if (st == PP_OK && o->update && !o->quiet)
         fprintf(stderr, "pipeprobe ci: the baseline %s stays as it is: the answer is %s\n", o->baseline,
                 pp_answer_name(j->result.answer));
-    return st == PP_OK ? code : gate_fail(&pp_cmd_ci, &o->gate, err);
+    return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, err);
 }
 
 int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
@@ -206,7 +206,7 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
     struct pp_err err = {0};
     int code;
     if (!j)
-        return pp_cli_fail(&pp_cmd_ci, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
+        return pp_cli_fail(o->cmd, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
     j->o = o;
     ci_catch_signals();
     pp_progress_begin(&j->progress, o->quiet);
@@ -214,7 +214,7 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
     if (st == PP_OK)
         st = measure(j, &err);
     pp_progress_clear(&j->progress);
-    code = st == PP_OK ? conclude(j, &err) : gate_fail(&pp_cmd_ci, &o->gate, &err);
+    code = st == PP_OK ? conclude(j, &err) : gate_fail(o->cmd, &o->gate, &err);
     remove_dir(j);
     pp_compare_free(&j->result);
     pp_runs_free(&j->runs[PP_CI_BASE]);
