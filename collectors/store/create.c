@@ -1,4 +1,5 @@
 #include "collectors/store/log_vfs.h"
+#include "collectors/store/rings.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"

@@ -89,29 +89,3 @@ void pp_reader_close(struct pp_reader *r)
     free(r->path);
     free(r);
 }
-
-struct query reader_query(struct pp_reader *r, const char *sql)
-{
-    struct query q = {.r = r};
-    q.code = sqlite3_prepare_v2(r->db, sql, -1, &q.st, NULL);
-    return q;
-}
-
-pp_status query_end(struct query *q, struct pp_err *err)
-{
-    pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW
-                           ? PP_OK
-                           : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
-    query_forget_row(q);
-    sqlite3_finalize(q->st);
-    return status;
-}
-
-int reader_has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err)
-{
-    struct query known = reader_query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
-    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
-    int there = query_row(&known);
-    *status = query_end(&known, err);
-    return there;
-}

@@ -34,10 +34,12 @@ struct query {
     char *plain[QUERY_COLUMNS]; /* texts of the row that are not handed out as they are */
 };
 
-struct query reader_query(struct pp_reader *r, const char *sql);
-pp_status query_end(struct query *q, struct pp_err *err);
-/* A file from before a table has none of it. */
-int reader_has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err);
+static inline struct query reader_query(struct pp_reader *r, const char *sql)
+{
+    struct query q = {.r = r};
+    q.code = sqlite3_prepare_v2(r->db, sql, -1, &q.st, NULL);
+    return q;
+}
 
 static inline void query_forget_row(struct query *q)
 {
@@ -53,6 +55,16 @@ static inline int query_row(struct query *q)
     if (q->code == SQLITE_OK || q->code == SQLITE_ROW)
         q->code = sqlite3_step(q->st);
     return q->code == SQLITE_ROW;
+}
+
+static inline pp_status query_end(struct query *q, struct pp_err *err)
+{
+    pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW
+                           ? PP_OK
+                           : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
+    query_forget_row(q);
+    sqlite3_finalize(q->st);
+    return status;
 }
 
 /* ---- columns of the row ---- */

@@ -1,6 +1,16 @@
 /* Errors, queues, counters, open phases, the GPU's activities, losses, proofs, row by row. */
 #include "collectors/store/reader_impl.h"
 
+/* A file from before a table has none of it. */
+static int has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err)
+{
+    struct query known = reader_query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
+    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
+    int there = query_row(&known);
+    *status = query_end(&known, err);
+    return there;
+}
+
 pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
                                      struct pp_err *err)
 {
@@ -76,7 +86,7 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
                                     pp_open_phase_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
-    if (!reader_has_table(r, "open_phase", &status, err) || status)
+    if (!has_table(r, "open_phase", &status, err) || status)
         return status;
     struct query q = reader_query(
         r,
@@ -99,7 +109,7 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
-    if (!reader_has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
+    if (!has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
     struct query q = reader_query(
         r,
@@ -139,7 +149,7 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
-    if (!reader_has_table(r, "proof", &status, err) || status) /* recorded by an older version */
+    if (!has_table(r, "proof", &status, err) || status) /* recorded by an older version */
         return status;
     struct query q = reader_query(
         r,

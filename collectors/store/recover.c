@@ -1,163 +1,17 @@
 #include "collectors/store/recover.h"
 
+#include "collectors/store/rings.h"
 #include "collectors/store/store.h"
 #include "probe/base/err.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE 4096u
-
-/* The ring directory of a run whose lock we hold, so that no recorder and no other recovery is at it. */
-struct rings {
-    char dir[PATH_MAX];
-    int fd;                       /* session file; closing it gives the lock back */
-    struct pp_session_file *file; /* a copy; NULL: not a session file we can read */
-};
-
-enum found { FOUND_NONE, FOUND_LIVE, FOUND_DEAD, FOUND_UNREADABLE };
-
-static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
-{
-    size_t done = 0;
-    while (done < n) {
-        ssize_t got = pread(fd, (char *)buf + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? -1 : (ssize_t)done;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
-}
-
-static void rings_close(struct rings *r)
-{
-    if (r->fd >= 0)
-        close(r->fd);
-    free(r->file);
-    r->fd = -1;
-    r->file = NULL;
-}
-
-static struct pp_session_file *read_session(int fd)
-{
-    struct pp_session_file *f = malloc(sizeof(*f));
-    if (f && read_at(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
-        memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
-        f->file_bytes == sizeof(*f))
-        return f;
-    free(f);
-    return NULL;
-}
-
-/* A process that records without a collector, or the child it forked, holds a lock on this one. */
-static int anybody_there(const char *dir)
-{
-    char name[PATH_MAX + 16];
-    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, dir);
-    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    int there = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (fd >= 0)
-        close(fd);
-    return there;
-}
-
-static enum found rings_open(const char *path, struct rings *r)
-{
-    char name[PATH_MAX + 16];
-    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    *r = (struct rings){.fd = -1};
-    if ((size_t)snprintf(r->dir, sizeof(r->dir), "%s.rings", path) >= sizeof(r->dir))
-        return FOUND_NONE;
-    snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
-    r->fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (r->fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ? FOUND_NONE : FOUND_UNREADABLE;
-    r->file = read_session(r->fd);
-    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) ||
-        anybody_there(r->dir))
-        return FOUND_LIVE;
-    return r->file ? FOUND_DEAD : FOUND_UNREADABLE;
-}
-
-/* Cut off in here, what is left is still a session: its file goes last. */
-static void rings_remove(const struct rings *r)
-{
-    DIR *d = opendir(r->dir);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (pp_session_has_file(e->d_name))
-            unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
-    if (d)
-        closedir(d);
-    rmdir(r->dir);
-}
-
-pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err)
-{
-    struct rings r;
-    enum found found = rings_open(path, &r);
-    pp_status status = PP_OK;
-    if (session_id && r.file && r.file->session_id == session_id)
-        found = FOUND_NONE;
-    if (found == FOUND_LIVE && !(r.file && r.file->owner_pid == getpid()))
-        status = pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
-    if (found == FOUND_DEAD || found == FOUND_UNREADABLE)
-        rings_remove(&r);
-    rings_close(&r);
-    return status;
-}
-
-/* Opens ring i of the session and says which records are in it; -1 when there is none or it does not hold
- * together. */
-static int open_ring(const struct rings *r, uint32_t i, struct pp_ring_file *ring)
-{
-    char name[PATH_MAX + 32];
-    struct stat st;
-    snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0 && read_at(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&
-        memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI &&
-        ring->file_bytes_header == sizeof(*ring) && ring->session_id == r->file->session_id &&
-        ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0 &&
-        ring->capacity <= PP_RING_SPANS_MAX &&
-        (uint64_t)st.st_size == sizeof(*ring) + ring->capacity * sizeof(struct pp_span) &&
-        ring->head >= ring->tail && ring->head - ring->tail <= ring->capacity)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-static uint32_t threads_of(const struct rings *r)
-{
-    return r->file->threads < PP_THREADS_MAX ? r->file->threads : PP_THREADS_MAX;
-}
-
-static uint64_t count_waiting(const struct rings *r)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < threads_of(r); i++) {
-        struct pp_ring_file ring;
-        int fd = open_ring(r, i, &ring);
-        if (fd < 0)
-            continue;
-        n += ring.head - ring.tail;
-        close(fd);
-    }
-    return n;
-}
 
 static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
 {
@@ -181,7 +35,7 @@ static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
 }
 
 /* Appends positions [from, head) of a ring. */
-static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd,
+static pp_status append_ring(struct pp_store *s, const struct pp_rings *r, int fd,
                              const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
 {
     pp_status status = PP_OK;
@@ -192,7 +46,7 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd,
         n = n < PIECE ? n : PIECE;
         n = n < ring->head - i ? n : ring->head - i;
         size_t bytes = (size_t)n * sizeof(*piece);
-        if (read_at(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
+        if (pp_rings_read(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
             return PP_E_IO;
         for (uint64_t k = 0; k < n; k++) {
             struct pp_span record = piece[k];
@@ -206,8 +60,8 @@ static pp_status append_ring(struct pp_store *s, const struct rings *r, int fd,
 
 /* What the thread had begun when it was cut off. It comes after all that is in the ring, so its positions lie
  * beyond head: a second recovery sees that they are taken. */
-static pp_status append_unfinished(struct pp_store *s, const struct rings *r, const struct pp_ring_file *ring,
-                                   uint64_t *spans)
+static pp_status append_unfinished(struct pp_store *s, const struct pp_rings *r,
+                                   const struct pp_ring_file *ring, uint64_t *spans)
 {
     struct pp_span open[PP_OPEN_SPANS_MAX];
     struct pp_clock_reader clock = pp_clock_reader(r->file);
@@ -216,13 +70,13 @@ static pp_status append_unfinished(struct pp_store *s, const struct rings *r, co
     return n ? pp_store_append(s, ring->thread, open, n) : PP_OK;
 }
 
-static pp_status append_rings(struct pp_store *s, const struct rings *r, uint64_t *spans)
+static pp_status append_rings(struct pp_store *s, const struct pp_rings *r, uint64_t *spans)
 {
     struct pp_span *piece = malloc(PIECE * sizeof(*piece));
     pp_status status = piece ? PP_OK : PP_E_NO_MEMORY;
-    for (uint32_t i = 0; i < threads_of(r) && !status; i++) {
+    for (uint32_t i = 0; i < pp_rings_threads(r) && !status; i++) {
         struct pp_ring_file ring;
-        int fd = open_ring(r, i, &ring);
+        int fd = pp_rings_open_ring(r, i, &ring);
         if (fd < 0)
             continue;
         struct pp_store_pending *p = &s->pending[i];
@@ -289,7 +143,7 @@ static pp_status name_session(struct pp_store *s, uint64_t session_id)
 }
 
 /* The recorder had no collector, or was killed before there was a file. */
-static pp_status create_missing(const char *path, const struct rings *r, struct pp_store **out,
+static pp_status create_missing(const char *path, const struct pp_rings *r, struct pp_store **out,
                                 struct pp_err *err)
 {
     pp_status status = pp_store_create(&(struct pp_store_opts){.path = path,
@@ -302,7 +156,7 @@ static pp_status create_missing(const char *path, const struct rings *r, struct 
     return status;
 }
 
-static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t *spans, struct pp_err *err)
+static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64_t *spans, struct pp_err *err)
 {
     char said[128];
     if (!same_run(s, r->file->session_id))
@@ -335,33 +189,33 @@ static pp_status carry_over(struct pp_store *s, const struct rings *r, uint64_t 
 /* There is no file at path, but a recording session beside it; *live: somebody still records into it. */
 static int only_rings(const char *path, int *live)
 {
-    struct rings r;
+    struct pp_rings r;
     if (access(path, F_OK) == 0 || errno != ENOENT)
         return 0;
-    enum found found = rings_open(path, &r);
-    rings_close(&r);
-    *live = found == FOUND_LIVE;
-    return found == FOUND_LIVE || found == FOUND_DEAD;
+    enum pp_rings_found found = pp_rings_open(path, &r);
+    pp_rings_close(&r);
+    *live = found == PP_RINGS_LIVE;
+    return found == PP_RINGS_LIVE || found == PP_RINGS_DEAD;
 }
 
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err)
 {
-    struct rings r;
+    struct pp_rings r;
     struct pp_store *s = NULL;
     pp_status status = PP_OK;
     *spans = 0;
-    switch (rings_open(path, &r)) {
-    case FOUND_NONE:
-    case FOUND_LIVE: goto out;
-    case FOUND_UNREADABLE:
+    switch (pp_rings_open(path, &r)) {
+    case PP_RINGS_ABSENT:
+    case PP_RINGS_LIVE: goto out;
+    case PP_RINGS_UNREADABLE:
         status = pp_fail(
             err, PP_E_CORRUPT,
             "the ring files in %s.rings cannot be read as a recording session; what they hold is not in the report",
             path);
         goto out;
-    case FOUND_DEAD: break;
+    case PP_RINGS_DEAD: break;
     }
-    *spans = count_waiting(&r);
+    *spans = pp_rings_waiting(&r);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         status = create_missing(path, &r, &s, err);
     } else {
@@ -376,10 +230,10 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
     /* Killed in here, we start over next time and append nothing. Without the rows, say on a full disk, the
      * chunks hold everything. */
     pp_store_finish(s, NULL);
-    rings_remove(&r);
+    pp_rings_remove(&r);
 out:
     pp_store_close(s);
-    rings_close(&r);
+    pp_rings_close(&r);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* store/store.h: the writer's insides. Private to collectors/store.
  *
- *   create.c makes the file -> writer.c transactions <- spans.c chunks, facts.c rows, gpu.c and
- *     open_phase.c theirs -> finish.c one ordinary file
- *   recover.c does all of it for what a killed run left */
+ *   create.c makes the file -> spans.c chunks, facts.c rows, gpu.c and open_phase.c theirs, each in
+ * transaction.c's transactions -> writer.c commits -> finish.c one ordinary file recover.c does all of it for
+ * what a killed run left, which rings.c finds */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
@@ -121,10 +121,5 @@ void pp_store_clear_place(const struct pp_store *s);
 void pp_store_end_checkpoints(struct pp_store *s); /* this is the only connection again */
 void pp_store_free_spans(struct pp_store *s);      /* with what is pending, if the store has failed */
 void pp_store_release_db(struct pp_store *s);      /* finalises statements, closes the database */
-
-/* Ring files "<path>.rings" of an earlier run are worthless once path is replaced. PP_E_EXISTS while another
- * process records into them. */
-pp_status pp_rings_discard(const char *path, uint64_t session_id,
-                           struct pp_err *err); /* but not the session of that id */
 
 #endif

@@ -1,0 +1,147 @@
+#include "collectors/store/rings.h"
+
+#include "probe/base/err.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+ssize_t pp_rings_read(int fd, void *buf, size_t n, uint64_t at)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)buf + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -1 : (ssize_t)done;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+void pp_rings_close(struct pp_rings *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r->file);
+    r->fd = -1;
+    r->file = NULL;
+}
+
+static struct pp_session_file *read_session(int fd)
+{
+    struct pp_session_file *f = malloc(sizeof(*f));
+    if (f && pp_rings_read(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
+        memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
+        f->file_bytes == sizeof(*f))
+        return f;
+    free(f);
+    return NULL;
+}
+
+/* A process that records without a collector, or the child it forked, holds a lock on this one. */
+static int anybody_there(const char *dir)
+{
+    char name[PATH_MAX + 16];
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, dir);
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int there = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return there;
+}
+
+enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
+{
+    char name[PATH_MAX + 16];
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *r = (struct pp_rings){.fd = -1};
+    if ((size_t)snprintf(r->dir, sizeof(r->dir), "%s.rings", path) >= sizeof(r->dir))
+        return PP_RINGS_ABSENT;
+    snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
+    r->fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (r->fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? PP_RINGS_ABSENT : PP_RINGS_UNREADABLE;
+    r->file = read_session(r->fd);
+    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) ||
+        anybody_there(r->dir))
+        return PP_RINGS_LIVE;
+    return r->file ? PP_RINGS_DEAD : PP_RINGS_UNREADABLE;
+}
+
+/* Cut off in here, what is left is still a session: its file goes last. */
+void pp_rings_remove(const struct pp_rings *r)
+{
+    DIR *d = opendir(r->dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (pp_session_has_file(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
+    if (d)
+        closedir(d);
+    rmdir(r->dir);
+}
+
+pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err)
+{
+    struct pp_rings r;
+    enum pp_rings_found found = pp_rings_open(path, &r);
+    pp_status status = PP_OK;
+    if (session_id && r.file && r.file->session_id == session_id)
+        found = PP_RINGS_ABSENT;
+    if (found == PP_RINGS_LIVE && !(r.file && r.file->owner_pid == getpid()))
+        status = pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
+    if (found == PP_RINGS_DEAD || found == PP_RINGS_UNREADABLE)
+        pp_rings_remove(&r);
+    pp_rings_close(&r);
+    return status;
+}
+
+/* Opens ring i of the session and says which records are in it; -1 when there is none or it does not hold
+ * together. */
+int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file *ring)
+{
+    char name[PATH_MAX + 32];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && pp_rings_read(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&
+        memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI &&
+        ring->file_bytes_header == sizeof(*ring) && ring->session_id == r->file->session_id &&
+        ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0 &&
+        ring->capacity <= PP_RING_SPANS_MAX &&
+        (uint64_t)st.st_size == sizeof(*ring) + ring->capacity * sizeof(struct pp_span) &&
+        ring->head >= ring->tail && ring->head - ring->tail <= ring->capacity)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+uint32_t pp_rings_threads(const struct pp_rings *r)
+{
+    return r->file->threads < PP_THREADS_MAX ? r->file->threads : PP_THREADS_MAX;
+}
+
+uint64_t pp_rings_waiting(const struct pp_rings *r)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < pp_rings_threads(r); i++) {
+        struct pp_ring_file ring;
+        int fd = pp_rings_open_ring(r, i, &ring);
+        if (fd < 0)
+            continue;
+        n += ring.head - ring.tail;
+        close(fd);
+    }
+    return n;
+}
