@@ -83,8 +83,8 @@ static void store_start(struct pp_recording *r, const char *command_line)
     if (command_line)
         pp_store_meta_text(r->store, "run", "command_line", command_line);
     pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started, "ns");
-    pp_store_meta_num(r->store, "run", "started_utc_ns",
-                      (double)(pp_clock_of(CLOCK_REALTIME) - (now - started)), "ns");
+    uint64_t utc = o->started_utc_ns ? o->started_utc_ns : pp_clock_of(CLOCK_REALTIME) - (now - started);
+    pp_store_meta_num(r->store, "run", "started_utc_ns", (double)utc, "ns");
 }
 
 pp_status pp_recording_start(struct pp_recording *r, const char *command_line, struct pp_err *err)
@@ -151,9 +151,10 @@ void pp_recording_abandon(struct pp_recording *r)
     for (int i = 0; i < 4; i++)
         snprintf(paths[i], sizeof(paths[i]), "%s%s", r->path, suffixes[i]);
     memcpy(rings, r->rings, sizeof(rings));
+    int lost = pp_recording_lost(r); /* then it is another's file that has the name */
     r->finished = 1;
     pp_recording_free(r);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4 && !lost; i++)
         unlink(paths[i]);
     rmdir(rings); /* one that a session could not be opened in */
 }

@@ -37,10 +37,11 @@ struct pp_recording_opts {
     enum pp_recording_rings rings;
     size_t ring_spans;
     int resources;
-    int lock_fd;           /* taken over, on failure too */
-    const char *tool;      /* run.tool: "pipeprobe", "libpipeprobe" */
-    uint64_t started_ns;   /* CLOCK_MONOTONIC; 0: when the adopted session was made, or now */
-    const char *data_path; /* whose file system the environment describes; NULL: none */
+    int lock_fd;             /* taken over, on failure too */
+    const char *tool;        /* run.tool: "pipeprobe", "libpipeprobe" */
+    uint64_t started_ns;     /* CLOCK_MONOTONIC; 0: when the adopted session was made, or now */
+    uint64_t started_utc_ns; /* 0: as this machine's clocks tell it from started_ns */
+    const char *data_path;   /* whose file system the environment describes; NULL: none */
     int (*sample_path)(void *ctx, uint64_t sample, char *buf,
                        size_t size); /* as in pp_drain_opts; may be NULL */
     void *sample_ctx;

@@ -29,7 +29,7 @@ struct answer {
     int fd;
 };
 
-static void say(struct answer *a, const char *text)
+static void answer(struct answer *a, const char *text)
 {
     if (a->fd < 0)
         return;
@@ -41,7 +41,7 @@ static void say(struct answer *a, const char *text)
 
 static void ready(void *ctx, const struct pp_err *failed)
 {
-    say(ctx, failed ? failed->text : PP_COLLECTOR_READY);
+    answer(ctx, failed ? failed->text : PP_COLLECTOR_READY);
 }
 
 /* A session of its own: what ends the program's terminal or process group is not to end the collector. 1 in
@@ -50,7 +50,7 @@ static int detach(struct answer *a)
 {
     pid_t pid = fork();
     if (pid < 0)
-        say(a, strerror(errno));
+        answer(a, strerror(errno));
     if (pid != 0)
         return 1;
     setsid();
@@ -70,17 +70,17 @@ static int run(int argc, char **argv)
     exit_code = pp_cli_parse(&pp_cmd_drain, &set, argc, argv, operands, &n);
     if (exit_code >= 0)
         goto out;
-    struct answer answer = {.fd = (int)o.ready_fd};
+    struct answer to = {.fd = (int)o.ready_fd};
     exit_code = 0;
     pp_status status = PP_OK;
     if (n != 1 || o.lock_fd < 0)
         status = pp_fail(
             &err, PP_E_USAGE,
             "libpipeprobe starts this beside a program that records; to look at a run use 'pipeprobe report FILE'");
-    else if (answer.fd >= 0 && detach(&answer))
+    else if (to.fd >= 0 && detach(&to))
         goto out;
     else
-        status = pp_collect(operands[0], (int)o.lock_fd, ready, &answer, &err);
+        status = pp_collect(operands[0], (int)o.lock_fd, ready, &to, &err);
     if (status != PP_OK)
         exit_code = pp_cli_fail(&pp_cmd_drain, &err);
 out:

@@ -126,7 +126,7 @@ static void warn_sibling(const char *out)
     free(report);
 }
 
-static void say_loss(void *ctx, const char *what, uint64_t count, const char *why)
+static void note_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     char text[32];
     (void)ctx;
@@ -137,14 +137,14 @@ static void say_loss(void *ctx, const char *what, uint64_t count, const char *wh
         fprintf(stderr, "note: %s: %s\n", what, why);
 }
 
-static void say_losses(const struct pp_source *source)
+static void note_losses(const struct pp_source *source)
 {
     struct pp_err err;
-    source->each_loss(source->ctx, say_loss, NULL, &err);
+    source->each_loss(source->ctx, note_loss, NULL, &err);
 }
 
-static void say_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
-                     const struct pp_export_result *r)
+static void note_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
+                      const struct pp_export_result *r)
 {
     char text[32];
     int to_stdout = strcmp(out, "-") == 0;
@@ -153,7 +153,7 @@ static void say_done(const struct pp_source *source, const struct pp_exporter *t
     if (r->gpu_rows)
         fprintf(stderr, "%s rows of what the GPU did with them\n",
                 pp_text_count(text, sizeof(text), (double)r->gpu_rows));
-    say_losses(source);
+    note_losses(source);
     if (r->damaged_chunks)
         fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
                 pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is",
@@ -184,7 +184,7 @@ static pp_status export_file(const char *input, const struct pp_exporter *to, co
     st = pp_export(&source, to, &eo, &result, err);
     pp_progress_clear(&progress);
     if (st == PP_OK && !o->quiet)
-        say_done(&source, to, out, &result);
+        note_done(&source, to, out, &result);
 out:
     pp_source_close(&source);
     return st;

@@ -123,7 +123,7 @@ static void store_config(struct pp_store *store, const struct options *o, size_t
 
 /* ---- the closing words ---- */
 
-static void say_totals(const struct exec_record *r, const char *program)
+static void print_totals(const struct exec_record *r, const char *program)
 {
     const struct exec_totals *t = &r->totals;
     char spans[32], dropped[32];
@@ -164,7 +164,7 @@ static int has_phase(const struct pp_report *r, pp_phase phase)
 
 /* A verdict needs to know when the trainer waited and when it worked; without both phases there is none, and
  * we say what is missing. */
-static void say_verdict(const struct exec_record *r)
+static void print_verdict(const struct exec_record *r)
 {
     struct pp_err err;
     struct pp_report *report = NULL;
@@ -257,9 +257,9 @@ static int run_program(const struct options *o, char *const *program)
         if (st != PP_OK)
             pp_cli_fail(&pp_cmd_exec, &err);
         if (!o->quiet && !pp_recording_lost(rec.recording))
-            say_totals(&rec, program[0]);
+            print_totals(&rec, program[0]);
         if (!o->quiet && st == PP_OK && rec.totals.spans)
-            say_verdict(&rec);
+            print_verdict(&rec);
     }
     pp_launch_end(&launch);
     exec_record_free(&rec);
