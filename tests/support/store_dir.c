@@ -36,7 +36,7 @@ struct pp_store *store_create_with(struct pp_store_opts opts)
     return s;
 }
 
-static sqlite3_stmt *ask_first_row(sqlite3 **db, int flags, const char *sql)
+sqlite3_stmt *store_first_row(sqlite3 **db, int flags, const char *sql)
 {
     sqlite3_stmt *st;
     assert_int_equal(sqlite3_open_v2(store_path, db, flags, NULL), SQLITE_OK);
@@ -49,7 +49,7 @@ static sqlite3_stmt *ask_first_row(sqlite3 **db, int flags, const char *sql)
 double store_query(const char *sql)
 {
     sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(&db, SQLITE_OPEN_READONLY, sql);
+    sqlite3_stmt *st = store_first_row(&db, SQLITE_OPEN_READONLY, sql);
     double v = sqlite3_column_double(st, 0);
     sqlite3_finalize(st);
     sqlite3_close(db);
@@ -59,7 +59,7 @@ double store_query(const char *sql)
 void store_assert_integrity(void)
 {
     sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(
+    sqlite3_stmt *st = store_first_row(
         &db, SQLITE_OPEN_READWRITE,
         "PRAGMA integrity_check"); /* writing, for a log may have to be replayed */
     assert_string_equal((const char *)sqlite3_column_text(st, 0), "ok");

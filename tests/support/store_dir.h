@@ -30,6 +30,9 @@ int store_teardown_only_the_run(void **state);
 /* At the test's path. */
 struct pp_store *store_create_with(struct pp_store_opts opts);
 
+/* The first row; the caller finalizes it and closes *db. flags: of sqlite3_open_v2. */
+sqlite3_stmt *store_first_row(sqlite3 **db, int flags, const char *sql);
+
 /* The first value of the first row. */
 double store_query(const char *sql);
 

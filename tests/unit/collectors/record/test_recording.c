@@ -13,7 +13,7 @@ static struct pp_recording *create_recording(struct pp_recording_opts opts)
 {
     struct pp_recording *r = NULL;
     struct pp_err err;
-    opts.store.path = path;
+    opts.store.path = store_path;
     if (pp_recording_create(&opts, &r, &err) != PP_OK)
         fail_msg("%s", err.text);
     return r;
@@ -22,7 +22,7 @@ static struct pp_recording *create_recording(struct pp_recording_opts opts)
 static void assert_text(const char *sql, const char *want)
 {
     sqlite3 *db;
-    sqlite3_stmt *st = ask_first_row(&db, SQLITE_OPEN_READONLY, sql);
+    sqlite3_stmt *st = store_first_row(&db, SQLITE_OPEN_READONLY, sql);
     assert_string_equal((const char *)sqlite3_column_text(st, 0), want);
     sqlite3_finalize(st);
     sqlite3_close(db);
@@ -43,7 +43,7 @@ static void test_own_rings(void **state)
     struct pp_err err;
     struct pp_recording *r = create_recording((struct pp_recording_opts){.ring_spans = 1024, .tool = "test"});
     pp_store_meta_text(pp_recording_store(r), "config", "source", "test");
-    assert_string_equal(pp_recording_rings_dir(r), rings);
+    assert_string_equal(pp_recording_rings_dir(r), store_rings);
     assert_int_equal(pp_recording_start(r, "test --now", &err), PP_OK);
     put_span(pp_recording_session(r));
     const struct pp_drain_stats *stats = pp_recording_stop(r);
@@ -59,9 +59,9 @@ static void test_own_rings(void **state)
         "journal_mode tool version command_line started_mono_ns started_utc_ns session_id ended_mono_ns"
         " outcome spans span_rows");
     assert_text("SELECT value FROM meta WHERE key = 'outcome'", "finished");
-    assert_true(query("SELECT count(*) FROM meta WHERE section = 'environment'") > 5);
-    assert_true(query("SELECT count(*) FROM span") == 1);
-    assert_integrity();
+    assert_true(store_query("SELECT count(*) FROM meta WHERE section = 'environment'") > 5);
+    assert_true(store_query("SELECT count(*) FROM span") == 1);
+    store_assert_integrity();
 }
 
 /* Spans that come from another machine's trace: its times, and nothing that is told of this one. */
@@ -82,22 +82,22 @@ static void test_no_rings(void **state)
     assert_int_equal(pp_store_append(s, 0, &span, 1), PP_OK);
     assert_int_equal(pp_recording_finish(r, "finished", 9000, &err), PP_OK);
     pp_recording_free(r);
-    assert_true(query("SELECT value FROM meta WHERE key = 'started_mono_ns'") == 5000);
-    assert_true(query("SELECT value FROM meta WHERE key = 'started_utc_ns'") == 1.7e18);
-    assert_true(query("SELECT value FROM meta WHERE key = 'ended_mono_ns'") == 9000);
-    assert_true(query("SELECT count(*) FROM meta WHERE section = 'environment'") == 0);
-    assert_true(query("SELECT count(*) FROM meta WHERE key IN ('session_id', 'command_line')") == 0);
-    assert_true(query("SELECT count(*) FROM span") == 1);
-    assert_integrity();
+    assert_true(store_query("SELECT value FROM meta WHERE key = 'started_mono_ns'") == 5000);
+    assert_true(store_query("SELECT value FROM meta WHERE key = 'started_utc_ns'") == 1.7e18);
+    assert_true(store_query("SELECT value FROM meta WHERE key = 'ended_mono_ns'") == 9000);
+    assert_true(store_query("SELECT count(*) FROM meta WHERE section = 'environment'") == 0);
+    assert_true(store_query("SELECT count(*) FROM meta WHERE key IN ('session_id', 'command_line')") == 0);
+    assert_true(store_query("SELECT count(*) FROM span") == 1);
+    store_assert_integrity();
 }
 
 static void test_abandoned(void **state)
 {
     struct pp_err err;
     struct pp_recording *r = create_recording((struct pp_recording_opts){.tool = "test"});
-    assert_int_equal(access(rings, F_OK), 0);
+    assert_int_equal(access(store_rings, F_OK), 0);
     pp_recording_abandon(r);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(store_path, F_OK), 0);
     r = create_recording((struct pp_recording_opts){.tool = "test"});
     assert_int_equal(pp_recording_start(r, NULL, &err), PP_OK);
     put_span(pp_recording_session(r));
@@ -111,22 +111,22 @@ static void test_refused(void **state)
 {
     struct pp_err err;
     struct pp_recording *r = (struct pp_recording *)&err;
-    struct pp_recording_opts opts = {.store.path = path, .tool = "test"};
-    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    struct pp_recording_opts opts = {.store.path = store_path, .tool = "test"};
+    int fd = open(store_path, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(pp_recording_create(&opts, &r, &err), PP_E_EXISTS);
     assert_null(r);
-    assert_int_equal(access(path, F_OK), 0);
-    assert_int_not_equal(access(rings, F_OK), 0);
-    unlink(path);
-    fd = open(rings, O_CREAT | O_WRONLY, 0600); /* no directory: no session can be made */
+    assert_int_equal(access(store_path, F_OK), 0);
+    assert_int_not_equal(access(store_rings, F_OK), 0);
+    unlink(store_path);
+    fd = open(store_rings, O_CREAT | O_WRONLY, 0600); /* no directory: no session can be made */
     assert_true(fd >= 0);
     close(fd);
     assert_int_not_equal(pp_recording_create(&opts, &r, &err), PP_OK);
     assert_null(r);
-    assert_int_not_equal(access(path, F_OK), 0);
-    unlink(rings);
+    assert_int_not_equal(access(store_path, F_OK), 0);
+    unlink(store_rings);
     static char long_name[5000];
     memset(long_name, 'x', sizeof(long_name) - 1);
     opts.store.path = long_name;
@@ -138,7 +138,7 @@ static void test_file_taken_away(void **state)
     struct pp_err err;
     struct pp_recording *r = create_recording((struct pp_recording_opts){.tool = "test"});
     assert_int_equal(pp_recording_start(r, NULL, &err), PP_OK);
-    unlink(path);
+    unlink(store_path);
     put_span(pp_recording_session(r));
     assert_int_equal(pp_recording_finish(r, "finished", 0, &err), PP_E_IO);
     assert_non_null(strstr(err.text, "was deleted, moved or replaced"));
@@ -146,7 +146,7 @@ static void test_file_taken_away(void **state)
     pp_recording_free(r);
 }
 
-#define LEAVES_ONLY_THE_RUN(f) cmocka_unit_test_setup_teardown(f, setup, teardown_only_the_run)
+#define LEAVES_ONLY_THE_RUN(f) cmocka_unit_test_setup_teardown(f, store_setup, store_teardown_only_the_run)
 
 int main(void)
 {
