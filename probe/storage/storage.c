@@ -1,0 +1,214 @@
+/* The table of storages, the choice among them, and what is the same for all. */
+#include "probe/storage/storage.h"
+
+#include "probe/base/err.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct pp_storage_ops pp_storage_posix;
+
+static const struct pp_storage_ops *const table[] = {
+    &pp_storage_posix,
+};
+
+enum { TABLE = sizeof(table) / sizeof(*table), MORE = 8 };
+
+static const struct pp_storage_ops *more[MORE];
+static size_t n_more;
+
+int pp_storage_register(const struct pp_storage_ops *ops)
+{
+    if (n_more == MORE)
+        return -1;
+    more[n_more++] = ops;
+    return 0;
+}
+
+pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct pp_err *err)
+{
+    const struct pp_storage_ops *best = NULL;
+    int best_score = 0;
+    *out = NULL;
+    for (size_t i = 0; i < TABLE + n_more; i++) {
+        const struct pp_storage_ops *ops = i < TABLE ? table[i] : more[i - TABLE];
+        int score = ops->accepts(place);
+        if (score > best_score) {
+            best = ops;
+            best_score = score;
+        }
+    }
+    if (!best)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here",
+            place);
+    return best->attach(place, out, err);
+}
+
+void pp_storage_detach(struct pp_storage *s)
+{
+    if (s)
+        s->ops->detach(s);
+}
+
+const char *pp_storage_name(const struct pp_storage *s)
+{
+    return s->ops->name;
+}
+
+unsigned pp_storage_flags(const struct pp_storage *s)
+{
+    return s->flags;
+}
+
+pp_status pp_storage_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
+                          struct pp_place_info *out, struct pp_err *err)
+{
+    *out = (struct pp_place_info){.kind = PP_PLACE_MISSING};
+    return s->ops->stat(s, dir, name, out, err);
+}
+
+pp_status pp_storage_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
+                          struct pp_err *err)
+{
+    *out = (struct pp_object){.storage = s};
+    pp_status st = s->ops->open(s, o, out, err);
+    if (st != PP_OK)
+        *out = (struct pp_object){0};
+    return st;
+}
+
+pp_status pp_storage_match(const struct pp_storage *s, const char *pattern, pp_entry_fn *each, void *ctx,
+                           struct pp_err *err)
+{
+    if (!s->ops->match)
+        return pp_fail(err, PP_E_UNSUPPORTED, "cannot look for files that match %s: %s has no patterns",
+                       pattern, s->ops->name);
+    return s->ops->match(s, pattern, each, ctx, err);
+}
+
+pp_status pp_object_info(const struct pp_object *o, const char *name, struct pp_place_info *out,
+                         struct pp_err *err)
+{
+    *out = (struct pp_place_info){.kind = PP_PLACE_MISSING};
+    return o->storage->ops->info(o, name, out, err);
+}
+
+static void begin(struct pp_read *r)
+{
+    r->data = NULL;
+    r->got = 0;
+    r->cache_known = 0;
+    r->cache_hit_bytes = 0;
+}
+
+pp_status pp_object_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
+{
+    begin(r);
+    return o->storage->ops->read_at(o, r, err);
+}
+
+pp_status pp_object_borrow(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
+{
+    begin(r);
+    return o->storage->ops->borrow(o, r, err);
+}
+
+pp_status pp_object_list(const struct pp_object *dir, const char *name, pp_entry_fn *each, void *ctx,
+                         struct pp_err *err)
+{
+    if (!dir->storage->ops->list)
+        return pp_fail(err, PP_E_UNSUPPORTED, "cannot list %s: %s does not list", name,
+                       dir->storage->ops->name);
+    return dir->storage->ops->list(dir, name, each, ctx, err);
+}
+
+void pp_object_close(struct pp_object *o)
+{
+    if (o->storage)
+        o->storage->ops->close(o);
+    *o = (struct pp_object){0};
+}
+
+/* ---- whole objects ---- */
+
+pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err)
+{
+    if (size <= r->cap)
+        return PP_OK;
+    size_t want = r->cap > SIZE_MAX / 2 || r->cap * 2 < size ? size : r->cap * 2;
+    uint8_t *grown = realloc(r->buf, want);
+    if (!grown)
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", r->name, want);
+    r->buf = grown;
+    r->cap = want;
+    return PP_OK;
+}
+
+/* Of an object that does not say its size. */
+static pp_status read_to_end(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
+{
+    struct pp_read whole = *r;
+    size_t got = 0;
+    pp_status st;
+    for (;;) {
+        st = pp_read_reserve(&whole, got + 4096, err);
+        if (st != PP_OK)
+            break;
+        struct pp_read piece = whole;
+        piece.offset = got;
+        piece.size = whole.cap - got;
+        piece.buf = whole.buf + got;
+        piece.cap = piece.size;
+        st = pp_object_read_at(o, &piece, err);
+        if (st != PP_OK)
+            break;
+        got += piece.got;
+        if (piece.got < piece.size)
+            break;
+    }
+    r->buf = whole.buf;
+    r->cap = whole.cap;
+    r->data = whole.buf;
+    r->got = st == PP_OK ? got : 0;
+    return st;
+}
+
+static pp_status read_opened(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
+{
+    struct pp_place_info info;
+    pp_status st = pp_object_info(o, r->name, &info, err);
+    if (st != PP_OK)
+        return st;
+    if (info.kind != PP_PLACE_OBJECT)
+        return pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is not an object", r->name);
+    if (info.size == PP_SIZE_UNKNOWN)
+        return read_to_end(o, r, err);
+    st = pp_read_reserve(r, (size_t)info.size, err);
+    r->offset = 0;
+    r->size = (size_t)info.size;
+    return st == PP_OK ? pp_object_read_at(o, r, err) : st;
+}
+
+pp_status pp_storage_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
+                                struct pp_err *err)
+{
+    struct pp_object o;
+    begin(r);
+    if (s->ops->read_whole)
+        return s->ops->read_whole(s, dir, r, err);
+    pp_status st = pp_storage_open(s, &(struct pp_open){.dir = dir, .name = r->name, .attempt = "open"}, &o,
+                                   err);
+    if (st == PP_OK)
+        st = read_opened(&o, r, err);
+    pp_object_close(&o);
+    return st;
+}
+
+pp_status pp_read_fail(const struct pp_read *r, int e, struct pp_err *err)
+{
+    return pp_fail_errno(err, e, "cannot read %s%s%s at byte %llu", r->part ? r->part : "",
+                         r->part ? " in " : "", r->name, (unsigned long long)r->offset);
+}
