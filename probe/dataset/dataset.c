@@ -1,103 +1,154 @@
-/* The opener, which tells the kind by what lies at the path, and the way to the table. */
+/* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
-#include "probe/base/io.h"
-#include "probe/dataset/dataset_ops.h"
 #include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/shard_names.h"
+#include "probe/dataset/format.h"
+#include "probe/dataset/options.h"
+#include "probe/storage/fault.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-const char *pp_dataset_kind_name(enum pp_dataset_kind kind)
+enum { MAX_FORMATS = 32 };
+
+/* ---- looking ---- */
+
+/* Root and listing of a directory. */
+static pp_status look_into(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *err)
 {
-    static const char *const names[PP_DATASET_KIND_COUNT] = {
-        [PP_DATASET_FOLDER] = "image-folder",
-        [PP_DATASET_SHARDS] = "webdataset",
-        [PP_DATASET_TOKENS] = "tokens",
-        [PP_DATASET_SYNTHETIC] = "synthetic",
-    };
-    return (unsigned)kind < PP_DATASET_KIND_COUNT ? names[kind] : "unknown";
+    const struct pp_open o = {.name = p->spec, .how = PP_OPEN_DIRECTORY, .attempt = "open the directory"};
+    pp_status st = pp_storage_open(p->storage, &o, &p->root, err);
+    if (st == PP_OK)
+        st = pp_list(&p->root, p->spec, listing, err);
+    p->listing = listing;
+    return st;
 }
 
-/* ---- open ---- */
-
-static pp_status open_directory(const struct pp_dataset_opts *opts, struct pp_dataset **out,
-                                struct pp_err *err)
+/* *missing gets the sentence when nothing is called spec: a pattern or a range is not, either. */
+static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *missing,
+                      struct pp_err *err)
 {
-    struct pp_listing root;
-    int fd = pp_io_open(opts->spec, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot open the directory %s", opts->spec);
-    int listed = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (listed < 0) {
-        int e = errno;
-        close(fd);
-        return pp_fail_errno(err, e, "cannot open the directory %s", opts->spec);
-    }
-    pp_status st = pp_list(listed, opts->spec, &root, err);
-    if (st != PP_OK) {
-        close(fd);
+    pp_status st = pp_storage_attach(p->spec, &p->storage, err);
+    if (st == PP_OK)
+        st = pp_storage_wrap_faults(p->storage, p->opts->read_faults, &p->storage, err);
+    if (st != PP_OK)
         return st;
-    }
-    uint64_t tars = root.tars;
-    if (tars > 0 && root.images.n == 0 && root.subdirs.n == 0) {
-        close(fd);
-        pp_listing_free(&root);
-        return pp_shards_open(opts, out, err);
-    }
-    st = pp_folder_open(opts, fd, &root, out, err);
-    return st == PP_E_EMPTY && tars > 0 ? pp_shards_open(opts, out, err) : st;
+    if (pp_storage_stat(p->storage, NULL, p->spec, &p->info, missing) != PP_OK)
+        p->info.kind = PP_PLACE_MISSING;
+    return p->info.kind == PP_PLACE_DIRECTORY ? look_into(p, listing, err) : PP_OK;
 }
 
-/* What WebDataset and fsspec take besides paths. */
-static int is_no_path(const char *spec)
+static void forget(struct pp_dataset_place *p)
 {
-    return strstr(spec, "://") || strncmp(spec, "pipe:", 5) == 0;
+    if (p->listing)
+        pp_listing_free(p->listing);
+    pp_object_close(&p->root);
+    pp_storage_detach(p->storage);
 }
 
-static pp_status open_path(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
-{
-    struct stat info;
-    const char *spec = opts->spec;
-    int found = stat(spec, &info) == 0;
-    int why = errno;
+/* ---- choosing ---- */
 
-    if (found && S_ISDIR(info.st_mode))
-        return open_directory(opts, out, err);
-    if (!found && is_no_path(spec))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here",
-            spec);
-    if (pp_has_suffix(spec, ".bin") || pp_has_suffix(spec, ".npy"))
-        return pp_tokens_open(opts, out, err);
-    if (pp_is_shard_spec(spec))
-        return pp_shards_open(opts, out, err);
-    if (!found)
-        return pp_fail_errno(err, why, "cannot open the dataset %s", spec);
-    if (pp_has_image_extension(spec))
-        return pp_fail(err, PP_E_USAGE, "%s is a single image: name the directory that holds the images",
-                       spec);
-    return pp_fail(
-        err, PP_E_UNSUPPORTED,
-        "cannot tell what %s is: a dataset is a directory of images, .tar shards, or a .bin or .npy file of tokens",
-        spec);
+static const struct pp_dataset_format *format_called(const char *name)
+{
+    const struct pp_dataset_format *f;
+    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+/* "a dataset is a directory of images, .tar shards, or ..." */
+static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *err)
+{
+    const struct pp_dataset_format *f, *last = NULL;
+    char kinds[320] = "";
+    size_t n = 0;
+    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
+        if (f->no_place)
+            continue;
+        if (last && n < sizeof(kinds))
+            n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s, ", last->help);
+        last = f;
+    }
+    return pp_fail(err, PP_E_UNSUPPORTED, "cannot tell what %s is: a dataset is %sor %s", p->spec, kinds,
+                   last->help);
+}
+
+static pp_status open_with(const struct pp_dataset_format *f, struct pp_dataset_place *p,
+                           struct pp_dataset **out, struct pp_err *err)
+{
+    static const struct pp_dataset_options defaults;
+    const struct pp_dataset_options *o = p->opts->options ? p->opts->options : &defaults;
+    pp_status st = f->open(p, pp_dataset_options_of(o, f), out, err);
+    if (st != PP_OK)
+        return st;
+    (*out)->format = f;
+    if (!f->no_place) {
+        (*out)->storage = p->storage;
+        p->storage = NULL;
+    }
+    return PP_OK;
+}
+
+/* The one that is surest; when it finds nothing of its own there, the next one. */
+static pp_status open_best(struct pp_dataset_place *p, const struct pp_err *missing, struct pp_dataset **out,
+                           struct pp_err *err)
+{
+    const struct pp_dataset_format *f;
+    int score[MAX_FORMATS] = {0}, best;
+    struct pp_err why = {0}, reason = {0};
+    pp_status st = PP_E_EMPTY;
+    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
+        pp_err_clear(&why);
+        score[i] = f->no_place ? 0 : f->probe(p, &why);
+        if (score[i] == 0 && why.code != PP_OK)
+            reason = why;
+    }
+    for (int tried = 0;; tried++) {
+        best = 0;
+        for (int i = 1; i < MAX_FORMATS; i++)
+            best = score[i] > score[best] ? i : best;
+        if (score[best] > 0) {
+            score[best] = 0;
+            st = open_with(pp_dataset_format_at((size_t)best), p, out, err);
+            if (st != PP_E_EMPTY)
+                return st;
+        } else if (tried) {
+            return st;
+        } else if (p->info.kind == PP_PLACE_MISSING) {
+            return pp_fail(err, missing->code, "%s", missing->text);
+        } else if (reason.code != PP_OK) {
+            return pp_fail(err, reason.code, "%s", reason.text);
+        } else {
+            return fail_unknown(p, err);
+        }
+    }
 }
 
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
 {
+    struct pp_listing listing = {0};
+    struct pp_dataset_place p = {.opts = opts, .spec = opts->spec};
+    struct pp_err missing = {0};
+    const char *name = opts->format;
+    pp_status st = PP_OK;
+
     *out = NULL;
     pp_err_clear(err);
-    if (!opts->spec || (!opts->spec[0] && !opts->synthetic))
+    if (!p.spec && opts->options)
+        p.spec = pp_dataset_options_made(opts->options, &name);
+    const struct pp_dataset_format *f = name ? format_called(name) : NULL;
+    if (name && !f)
+        return pp_fail(err, PP_E_USAGE, "there is no dataset format called %s", name);
+    if (!p.spec || (!p.spec[0] && !f))
         return pp_fail(
             err, PP_E_USAGE,
             "no dataset was named: give a directory, .tar shards, a token file, or --synthetic SPEC");
-    pp_status st = opts->synthetic ? pp_synthetic_open(opts, out, err) : open_path(opts, out, err);
+    if (!f || !f->no_place)
+        st = look(&p, &listing, &missing, err);
+    if (st == PP_OK)
+        st = f ? open_with(f, &p, out, err) : open_best(&p, &missing, out, err);
+    forget(&p);
     if (st == PP_OK) {
         pp_err_clear(err);
         pp_warnings_end(&(*out)->warnings);
@@ -110,15 +161,21 @@ void pp_dataset_close(struct pp_dataset *d)
     if (!d)
         return;
     d->ops->close(d);
+    pp_storage_detach(d->storage);
     pp_warnings_free(&d->warnings);
     free(d);
 }
 
 /* ---- questions ---- */
 
-enum pp_dataset_kind pp_dataset_kind(const struct pp_dataset *d)
+const char *pp_dataset_format_name(const struct pp_dataset *d)
 {
-    return d->ops->kind;
+    return d->format->name;
+}
+
+int pp_dataset_streams(const struct pp_dataset *d)
+{
+    return d->format->streams;
 }
 
 enum pp_content pp_dataset_content(const struct pp_dataset *d)
@@ -129,16 +186,6 @@ enum pp_content pp_dataset_content(const struct pp_dataset *d)
 uint64_t pp_dataset_len(const struct pp_dataset *d)
 {
     return d->len;
-}
-
-uint64_t pp_dataset_classes(const struct pp_dataset *d)
-{
-    return d->classes;
-}
-
-const char *pp_dataset_class_name(const struct pp_dataset *d, uint64_t cls)
-{
-    return d->ops->class_name && cls < d->classes ? d->ops->class_name(d, cls) : NULL;
 }
 
 void pp_dataset_describe(const struct pp_dataset *d, char *buf, size_t size)
@@ -156,14 +203,10 @@ uint64_t pp_dataset_footprint(const struct pp_dataset *d)
     return d->ops->footprint(d);
 }
 
-int pp_dataset_sequential(const struct pp_dataset *d)
-{
-    return d->ops->sequential;
-}
-
 /* ---- samples ---- */
 
-pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
+                             struct pp_sample *s, struct pp_err *err)
 {
     s->index = index;
     s->size = 0;
@@ -176,7 +219,18 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
     if (index >= d->len)
         return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu",
                        (unsigned long long)index, (unsigned long long)d->len);
-    return d->ops->read(d, index, s, err);
+    return d->ops->read(d, index, c, s, err);
+}
+
+pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
+{
+    return read_sample(d, index, NULL, s, err);
+}
+
+pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
+                              struct pp_sample *s, struct pp_err *err)
+{
+    return read_sample(d, c->sample, c, s, err);
 }
 
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)

@@ -1,5 +1,5 @@
-/* dataset/dataset.h: where samples come from. One interface, a table of functions per back end (folder,
- * shards, tokens, synthetic), told apart by what is found at the path.
+/* dataset/dataset.h: where samples come from. One interface over the formats of formats.c (folder, shards,
+ * tokens, synthetic), told apart by what is found at the path, and read through a storage (probe/storage).
  *
  *   open (lists, indexes; start-up, may take seconds, reports progress) -> read(index) from any worker
  *     -> close
@@ -11,33 +11,22 @@
 #include "probe/base/content.h"
 #include "probe/dataset/sample.h"
 
-enum pp_dataset_kind {
-    PP_DATASET_FOLDER,
-    PP_DATASET_SHARDS,
-    PP_DATASET_TOKENS,
-    PP_DATASET_SYNTHETIC,
-    PP_DATASET_KIND_COUNT
-};
-const char *pp_dataset_kind_name(
-    enum pp_dataset_kind kind); /* "image-folder", "webdataset", "tokens", "synthetic" */
+struct pp_dataset_options;
+struct pp_read_context;
+struct pp_read_faults;
 
 struct pp_dataset_opts {
     /* Directory of class directories with images, or of images (no labels), or of .tar shards; .tar paths:
-     * one, a brace range shard-{000000..000009}.tar, a glob, or several with commas; .bin/.npy. For synthetic
-     * the SPEC text: key=value,... of n=10k,size=500x375 (or
-     * 100x100..1000x800),unique=64,quality=90,format=jpeg|png,read=2ms,jitter=0.5,classes=1000,seed=0 */
+     * one, a brace range shard-{000000..000009}.tar, a glob, or several with commas; .bin/.npy; or what
+     * another format of formats.c takes. NULL: options say what is to be made (--synthetic SPEC). */
     const char *spec;
-    int synthetic; /* spec is a synthetic SPEC, not a path */
-    /* token files */
-    uint64_t window; /* tokens per sample; 0: 1025 (1024 + the next token). Windows begin every window - 1
-                      * tokens: neighbours share one, so that each token but the first is a target once; a
-                      * tail shorter than a window is left out */
-    int token_bytes; /* 2 or 4 for .bin; 0: 2; .npy says its own (uint16, uint32, int32) */
-    /* shards */
-    const char *index_dir; /* where shard indexes are kept; NULL: beside the shard (SHARD.ppidx), falling back
-                            * to $XDG_CACHE_HOME/pipeprobe or
-                            * ~/.cache/pipeprobe, falling back to memory */
-    int no_index;          /* streaming only: do not build an index at open; length is then unknown (0) */
+    /* The format's name; NULL: the one that knows what lies at spec. "synthetic" takes its SPEC text as spec:
+     * key=value,... of n=10k,size=500x375 (or
+     * 100x100..1000x800),unique=64,quality=90,format=jpeg|png,read=2ms,jitter=0.5,classes=1000,seed=0 */
+    const char *format;
+    const struct pp_dataset_options *options; /* of the formats, borrowed during open; NULL: defaults */
+    const struct pp_read_faults
+        *read_faults; /* done to the reads for samples, borrowed until close; NULL: none */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop
      * (PP_E_INTERRUPTED) */
     int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);
@@ -52,11 +41,11 @@ struct pp_dataset;
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err);
 void pp_dataset_close(struct pp_dataset *d); /* NULL is fine */
 
-enum pp_dataset_kind pp_dataset_kind(const struct pp_dataset *d);
+const char *pp_dataset_format_name(
+    const struct pp_dataset *d); /* "image-folder", "webdataset", "tokens", "synthetic", ... */
+int pp_dataset_streams(const struct pp_dataset *d); /* pp_stream_open takes it */
 enum pp_content pp_dataset_content(const struct pp_dataset *d);
-uint64_t pp_dataset_len(const struct pp_dataset *d);     /* samples; 0: unknown (streaming without index) */
-uint64_t pp_dataset_classes(const struct pp_dataset *d); /* 0: none known */
-const char *pp_dataset_class_name(const struct pp_dataset *d, uint64_t cls);
+uint64_t pp_dataset_len(const struct pp_dataset *d); /* samples; 0: unknown (streaming without index) */
 /* One line for people: "image folder, 1,281,167 files in 1,000 classes". */
 void pp_dataset_describe(const struct pp_dataset *d, char *buf, size_t size);
 /* Defects found while opening that did not stop it ("shard-000003.tar ends in the middle: 812 of its samples
@@ -69,13 +58,12 @@ uint64_t pp_dataset_footprint(
  * PP_E_CORRUPT/_ACCESS/_NOT_FOUND/_EMPTY else. */
 pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
                           struct pp_err *err);
+/* The same for the sample c->sample, told to the storage: what injected faults are decided by. */
+pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
+                              struct pp_sample *s, struct pp_err *err);
 /* The name a person knows the sample by: path, "shard.tar:key", "file.bin@offset", "synthetic:17". Returns
  * buf. */
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
-
-/* Order of the samples' bytes on the medium, for the access layer: 1 when reading by rising index is
- * sequential. */
-int pp_dataset_sequential(const struct pp_dataset *d);
 
 /* ---- streaming (shards only): in shard order, one reader thread, shuffle buffer ---- */
 
@@ -117,7 +105,6 @@ pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts
 pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
                          struct pp_err *err);
 void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);
-uint64_t pp_stream_footprint(const struct pp_stream *st); /* bytes of memory held; by the reading thread */
 void pp_stream_close(struct pp_stream *st);
 
 #endif

@@ -3,21 +3,18 @@
  *
  * 1.28 million files take about 26 bytes each plus their names: per directory one block of names and one
  * 32-bit offset per file; a sample's directory is found by bisection over the directories' first indexes.
- * Files are opened relative to one descriptor of the root, whatever the number of classes. */
+ * Files are opened relative to the opened root, whatever the number of classes. */
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_ops.h"
 #include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/format.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Listing waits more than it computes; eight threads keep a mount with 3 ms look-ups busy and do not crowd
  * two cores. */
@@ -32,7 +29,7 @@ struct folder_dir {
 
 struct folder {
     struct pp_dataset base;
-    int root_fd;
+    struct pp_object root_dir;
     int flat; /* images directly in the root, no classes */
     char *root;
     struct folder_dir *dir; /* by rising first */
@@ -64,24 +61,26 @@ static int relative_path(const struct folder_dir *dir, uint64_t index, char *buf
     return snprintf(buf, size, "%s%s%s", dir->rel, dir->rel[0] ? "/" : "", name);
 }
 
-static pp_status folder_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
-                             struct pp_err *err)
+static pp_status folder_read(const struct pp_dataset *d, uint64_t index,
+                             const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
     const struct folder *f = folder_of(d);
     const struct folder_dir *dir = dir_of(f, index);
     char rel[PATH_MAX];
-    struct pp_io_cached cached;
-    size_t before = s->cap;
 
     if (relative_path(dir, index, rel, sizeof(rel)) >= (int)sizeof(rel))
         return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system opens",
                        (unsigned long long)index);
     s->label = dir->label;
-    pp_status st = pp_io_read_file(f->root_fd, rel, &s->buf, &s->cap, &s->size, &cached, err);
-    s->grown += s->cap != before;
-    s->data = s->buf;
-    s->cache_known = cached.known;
-    s->cache_hit_bytes = cached.hit_bytes;
+    struct pp_read r = {.name = rel, .context = context, .buf = s->buf, .cap = s->cap};
+    pp_status st = pp_storage_read_whole(f->root_dir.storage, &f->root_dir, &r, err);
+    s->grown += s->cap != r.cap;
+    s->buf = r.buf;
+    s->cap = r.cap;
+    s->data = r.buf;
+    s->size = r.got;
+    s->cache_known = r.cache_known;
+    s->cache_hit_bytes = r.cache_hit_bytes;
     if (st == PP_OK && s->size == 0)
         st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", rel);
     return st;
@@ -99,19 +98,14 @@ static void folder_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     char files[32], classes[32];
     pp_text_count(files, sizeof(files), (double)d->len);
-    pp_text_count(classes, sizeof(classes), (double)d->classes);
+    size_t n_classes = folder_of(d)->class_names.n;
+    pp_text_count(classes, sizeof(classes), (double)n_classes);
     if (folder_of(d)->flat)
         snprintf(buf, size, "image folder, %s file%s without class directories (every label is -1)", files,
                  d->len == 1 ? "" : "s");
     else
         snprintf(buf, size, "image folder, %s file%s in %s class%s", files, d->len == 1 ? "" : "s", classes,
-                 d->classes == 1 ? "" : "es");
-}
-
-static const char *folder_class_name(const struct pp_dataset *d, uint64_t cls)
-{
-    const struct pp_names *names = &folder_of(d)->class_names;
-    return names->bytes + names->at[cls];
+                 n_classes == 1 ? "" : "es");
 }
 
 static uint64_t names_footprint(const struct pp_names *names)
@@ -139,17 +133,14 @@ static void folder_close(struct pp_dataset *d)
     free(f->dir);
     free(f->root);
     pp_names_free(&f->class_names);
-    if (f->root_fd >= 0)
-        close(f->root_fd);
+    pp_object_close(&f->root_dir);
 }
 
 static const struct pp_dataset_ops folder_ops = {
-    .kind = PP_DATASET_FOLDER,
     .content = PP_CONTENT_IMAGE,
     .read = folder_read,
     .path = folder_path,
     .describe = folder_describe,
-    .class_name = folder_class_name,
     .footprint = folder_footprint,
     .close = folder_close,
 };
@@ -157,7 +148,7 @@ static const struct pp_dataset_ops folder_ops = {
 /* ---- open ---- */
 
 struct lister {
-    int root_fd;
+    const struct pp_object *root;
     const struct pp_names *classes;
     struct pp_walk *walk;        /* one per class */
     atomic_uint_least64_t found; /* images, for progress */
@@ -166,7 +157,7 @@ struct lister {
 static pp_status list_class(void *ctx, uint64_t i, struct pp_err *err)
 {
     struct lister *l = ctx;
-    return pp_walk_tree(l->root_fd, l->classes->bytes + l->classes->at[i], &l->found, &l->walk[i], err);
+    return pp_walk_tree(l->root, l->classes->bytes + l->classes->at[i], &l->found, &l->walk[i], err);
 }
 
 /* Takes the directories of one class over from its walk. */
@@ -218,12 +209,13 @@ static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
             empty, f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
 }
 
-/* Every class into f->dir. Nothing found is not a failure here. */
+/* Every class into f->dir; *others counts the files that are no images. Nothing found is not a failure here.
+ */
 static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct pp_listing *seen,
-                              struct pp_err *err)
+                              uint64_t *others, struct pp_err *err)
 {
     size_t n = f->class_names.n, dirs = 0;
-    struct lister l = {.root_fd = f->root_fd,
+    struct lister l = {.root = &f->root_dir,
                        .classes = &f->class_names,
                        .walk = calloc(n + 1, sizeof(*l.walk))};
     const struct pp_each each = {.n = n,
@@ -239,10 +231,9 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
         goto out;
     for (size_t i = 0; i < n; i++) {
         dirs += l.walk[i].n;
-        seen->tars += l.walk[i].tars;
-        if (seen->others == 0)
+        if (*others == 0)
             memcpy(seen->example, l.walk[i].example, sizeof(seen->example));
-        seen->others += l.walk[i].others;
+        *others += l.walk[i].others;
     }
     f->dir = malloc((dirs + 1) * sizeof(*f->dir)); /* + 1: room for a flat root */
     if (!f->dir) {
@@ -280,62 +271,78 @@ static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_
     return PP_OK;
 }
 
-static pp_status fail_empty(const struct folder *f, const struct pp_listing *seen, struct pp_err *err)
+static pp_status fail_empty(const struct folder *f, const char *example, uint64_t others, struct pp_err *err)
 {
-    if (seen->others == 0 && f->class_names.n == 0)
+    if (others == 0 && f->class_names.n == 0)
         return pp_fail(err, PP_E_EMPTY, "%s is empty: there is nothing to read", f->root);
-    if (seen->others == 0)
+    if (others == 0)
         return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root,
                        f->class_names.n);
     return pp_fail(
         err, PP_E_EMPTY,
         "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg .jpeg .png "
         ".ppm .bmp .pgm .tif .tiff .webp",
-        f->root, (unsigned long long)seen->others, seen->others == 1 ? "" : "s", seen->example,
-        f->class_names.n, f->class_names.n == 1 ? "y" : "ies");
+        f->root, (unsigned long long)others, others == 1 ? "" : "s", example, f->class_names.n,
+        f->class_names.n == 1 ? "y" : "ies");
 }
 
-pp_status pp_folder_open(const struct pp_dataset_opts *opts, int root_fd, struct pp_listing *root,
-                         struct pp_dataset **out, struct pp_err *err)
+static pp_status folder_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                             struct pp_err *err)
 {
     pp_status st;
+    struct pp_listing *root = place->listing;
     struct folder *f = calloc(1, sizeof(*f));
-    *out = NULL;
-    if (!f) {
-        close(root_fd);
-        pp_listing_free(root);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", opts->spec);
+    if (!root) {
+        free(f);
+        return pp_fail(err, PP_E_USAGE, "%s is not a directory of images", place->spec);
+    }
+    uint64_t others = root->others.n;
+    if (!f || !(f->root = strdup(place->spec))) {
+        free(f);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     f->base.ops = &folder_ops;
-    f->root_fd = root_fd;
+    f->root_dir = place->root;
+    place->root = (struct pp_object){0};
     f->class_names = root->subdirs;
     root->subdirs = (struct pp_names){0};
-    f->root = strdup(opts->spec);
-    if (!f->root) {
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", opts->spec);
-        goto out;
-    }
     for (size_t n = strlen(f->root); n > 1 && f->root[n - 1] == '/'; n--)
         f->root[n - 1] = '\0';
-    st = list_classes(opts, f, root, err);
+    st = list_classes(place->opts, f, root, &others, err);
     if (st != PP_OK)
         goto out;
     if (f->base.len == 0 && root->images.n > 0)
         st = make_flat(f, root, err);
     else if (f->base.len == 0)
-        st = fail_empty(f, root, err);
+        st = fail_empty(f, root->example, others, err);
     else if (root->images.n > 0)
         pp_warn(&f->base.warnings,
                 "%zu image%s directly in %s left out, for want of a class, as torchvision does",
                 root->images.n, root->images.n == 1 ? "" : "s", f->root);
     if (st == PP_OK && !f->flat)
         warn_of_splits(f);
-    f->base.classes = f->class_names.n;
 out:
-    pp_listing_free(root);
     if (st != PP_OK)
         pp_dataset_close(&f->base);
     else
         *out = &f->base;
     return st;
 }
+
+/* Any directory: the one with neither classes nor images is empty, which open says. */
+static int folder_probe(const struct pp_dataset_place *place, struct pp_err *why)
+{
+    if (place->info.kind == PP_PLACE_DIRECTORY)
+        return 50;
+    if (pp_has_image_extension(place->spec))
+        pp_fail(why, PP_E_USAGE, "%s is a single image: name the directory that holds the images",
+                place->spec);
+    return 0;
+}
+
+const struct pp_dataset_format pp_format_folder = {
+    .name = "image-folder",
+    .help = "a directory of images",
+    .probe = folder_probe,
+    .open = folder_open,
+};

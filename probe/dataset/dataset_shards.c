@@ -1,29 +1,27 @@
 /* WebDataset tar shards, read at random: an index per shard says where each image lies, and a sample is one
- * pread. */
+ * ranged read. */
 #include "probe/dataset/dataset_shards.h"
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_ops.h"
+#include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/format.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+extern const struct pp_dataset_format pp_format_shards; /* at the end */
 
 /* Building an index waits for the disk; loading one waits for look-ups. */
 enum { OPENING_THREADS = 8 };
 
 struct shard {
-    int fd; /* -1: not kept open, each read opens it */
+    struct pp_object file; /* not open: each read opens it */
     int kept;
     uint64_t first; /* dataset index of its first sample */
     struct pp_shard_index index;
@@ -33,8 +31,11 @@ struct shards {
     struct pp_dataset base;
     struct pp_shard_names names;
     struct shard *shard;
-    uint64_t keep_open;                 /* descriptors for the first so many shards */
-    const struct pp_dataset_opts *opts; /* during open only */
+    const struct pp_storage *storage;
+    uint64_t keep_open; /* the first so many shards stay open */
+    /* during open only */
+    const char *spec;
+    const struct pp_shards_opts *opts;
 };
 
 static struct shards *shards_of(const struct pp_dataset *d)
@@ -52,6 +53,11 @@ const char *pp_shards_path(const struct pp_dataset *d, uint64_t shard)
     return shards_of(d)->names.path[shard];
 }
 
+const struct pp_storage *pp_shards_storage(const struct pp_dataset *d)
+{
+    return shards_of(d)->storage;
+}
+
 /* The last shard that begins at or before index: shards without samples share their successor's first. */
 static size_t shard_of(const struct shards *s, uint64_t index)
 {
@@ -66,46 +72,50 @@ static size_t shard_of(const struct shards *s, uint64_t index)
     return low;
 }
 
-static pp_status read_entry(int fd, const char *path, const struct pp_shard_entry *e, const char *key,
-                            struct pp_sample *s, struct pp_err *err)
+static pp_status open_file(const struct shards *s, size_t i, struct pp_object *out, struct pp_err *err)
 {
-    struct pp_io_cached cached;
-    pp_status st = pp_sample_reserve(s, e->size, err);
-    if (st != PP_OK)
-        return st;
-    ssize_t n = pp_io_pread_cached(fd, s->buf, e->size, (off_t)e->offset, &cached);
-    if (n < 0)
-        return pp_fail_errno(err, errno, "cannot read %s in %s at byte %llu", key, path,
-                             (unsigned long long)e->offset);
-    s->cache_known = cached.known;
-    s->cache_hit_bytes = cached.hit_bytes;
-    if ((size_t)n < e->size)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "%s is shorter than when it was indexed: %s is cut off at byte %zd of %u", path, key,
-                       n, e->size);
-    s->size = e->size;
-    return PP_OK;
+    return pp_storage_open(s->storage,
+                           &(struct pp_open){.name = s->names.path[i], .attempt = "open the shard"}, out,
+                           err);
 }
 
-static pp_status shards_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
-                             struct pp_err *err)
+static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
+                             const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
     const struct shards *all = shards_of(d);
     size_t i = shard_of(all, index);
     const struct shard *shard = &all->shard[i];
     const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
     const char *key = shard->index.keys + e->key, *path = all->names.path[i];
+    struct pp_object opened = {0};
 
     s->label = e->label;
     if (e->size == 0)
         return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", key, path);
-    int fd = shard->fd >= 0 ? shard->fd : pp_io_open(path, O_RDONLY, 0);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot open the shard %s", path);
-    pp_status st = read_entry(fd, path, e, key, s, err);
-    if (fd != shard->fd)
-        close(fd);
-    return st;
+    pp_status st = pp_sample_reserve(s, e->size, err);
+    if (st == PP_OK && !shard->file.storage)
+        st = open_file(all, i, &opened, err);
+    if (st != PP_OK)
+        return st;
+    struct pp_read r = {.name = path,
+                        .part = key,
+                        .context = context,
+                        .offset = e->offset,
+                        .size = e->size,
+                        .buf = s->buf,
+                        .cap = s->cap};
+    st = pp_object_read_at(shard->file.storage ? &shard->file : &opened, &r, err);
+    pp_object_close(&opened);
+    if (st != PP_OK)
+        return st;
+    s->cache_known = r.cache_known;
+    s->cache_hit_bytes = r.cache_hit_bytes;
+    if (r.got < e->size)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is shorter than when it was indexed: %s is cut off at byte %zu of %u", path, key,
+                       r.got, e->size);
+    s->size = e->size;
+    return PP_OK;
 }
 
 static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
@@ -144,17 +154,14 @@ static void shards_close(struct pp_dataset *d)
     struct shards *s = shards_of(d);
     for (size_t i = 0; s->shard && i < s->names.n; i++) {
         pp_shard_index_free(&s->shard[i].index);
-        if (s->shard[i].fd >= 0)
-            close(s->shard[i].fd);
+        pp_object_close(&s->shard[i].file);
     }
     free(s->shard);
     pp_shard_names_free(&s->names);
 }
 
 static const struct pp_dataset_ops shards_ops = {
-    .kind = PP_DATASET_SHARDS,
     .content = PP_CONTENT_IMAGE,
-    .sequential = 1,
     .read = shards_read,
     .path = shards_path,
     .describe = shards_describe,
@@ -164,46 +171,43 @@ static const struct pp_dataset_ops shards_ops = {
 
 /* ---- open ---- */
 
-static pp_status fail_open_shard(const struct shards *s, uint64_t i, int e, struct pp_err *err)
+static pp_status index_shard(struct shards *s, uint64_t i, struct pp_object *file, struct pp_err *err)
 {
+    struct shard *shard = &s->shard[i];
     const char *path = s->names.path[i];
-    if (e == ENOENT && s->names.n > 1)
-        return pp_fail(
-            err, PP_E_NOT_FOUND,
-            "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are",
-            path, (unsigned long long)i + 1, s->names.n, s->opts->spec);
-    return pp_fail_errno(err, e, "cannot open the shard %s", path);
+    struct pp_place_info info;
+    pp_status st = pp_object_info(file, path, &info, err);
+    if (st != PP_OK)
+        return st;
+    if (info.kind != PP_PLACE_OBJECT)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s is not a regular file", path);
+    if (s->opts->stream)
+        return PP_OK;
+    if (info.size == PP_SIZE_UNKNOWN)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s does not say its size, which its index needs",
+                       path);
+    struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
+    st = pp_shard_index_get(file, path, &id, s->opts->index_dir, &shard->index, &shard->kept, err);
+    if (st == PP_OK && i < s->keep_open) {
+        shard->file = *file;
+        *file = (struct pp_object){0};
+    }
+    return st;
 }
 
 static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
 {
     struct shards *s = ctx;
-    struct shard *shard = &s->shard[i];
-    const char *path = s->names.path[i];
-    struct stat info;
-    pp_status st = PP_OK;
-    int fd = pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        st = fail_open_shard(s, i, errno, err);
-        goto out;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        st = pp_fail(err, PP_E_UNSUPPORTED, "the shard %s is not a regular file", path);
-        goto out;
-    }
-    if (!s->opts->no_index) {
-        struct pp_shard_id id = {.size = (uint64_t)info.st_size,
-                                 .mtime_ns = info.st_mtim.tv_sec * INT64_C(1000000000) +
-                                             info.st_mtim.tv_nsec};
-        st = pp_shard_index_get(fd, path, &id, s->opts->index_dir, &shard->index, &shard->kept, err);
-        if (st == PP_OK && i < s->keep_open) {
-            shard->fd = fd;
-            fd = -1;
-        }
-    }
-out:
-    if (fd >= 0)
-        close(fd);
+    struct pp_object file;
+    pp_status st = open_file(s, i, &file, err);
+    if (st == PP_E_NOT_FOUND && s->names.n > 1)
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are",
+            s->names.path[i], (unsigned long long)i + 1, s->names.n, s->spec);
+    if (st == PP_OK)
+        st = index_shard(s, i, &file, err);
+    pp_object_close(&file);
     return st;
 }
 
@@ -247,7 +251,6 @@ static void warn_of_shard(struct shards *s, size_t i)
 /* Numbers the samples through all shards and collects what the indexes say. */
 static pp_status sum_up(struct shards *s, struct pp_err *err)
 {
-    int64_t max_label = -1;
     size_t not_kept = 0;
     const char *example = "";
     for (size_t i = 0; i < s->names.n; i++) {
@@ -258,12 +261,8 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
         not_kept += !shard->kept;
         if (!example[0])
             example = h->example;
-        for (uint64_t k = 0; k < h->entries; k++)
-            if (shard->index.entry[k].label > max_label)
-                max_label = shard->index.entry[k].label;
         warn_of_shard(s, i);
     }
-    s->base.classes = (uint64_t)(max_label + 1);
     if (not_kept && s->opts->index_dir)
         pp_warn(&s->base.warnings,
                 "the indexes of %zu shards could not be kept in %s and will be built again next time",
@@ -273,8 +272,8 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
     if (example[0])
         return pp_fail(err, PP_E_EMPTY,
                        "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png",
-                       s->opts->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
-    return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->opts->spec,
+                       s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
+    return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->spec,
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
@@ -287,21 +286,24 @@ static uint64_t descriptors_to_keep(void)
     return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > 1 << 16 ? 1 << 15 : limit.rlim_cur / 2;
 }
 
-pp_status pp_shards_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+static pp_status shards_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                             struct pp_err *err)
 {
+    const struct pp_shards_opts *o = opts;
     struct shards *s = calloc(1, sizeof(*s));
-    *out = NULL;
     if (!s)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", opts->spec);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     s->base.ops = &shards_ops;
-    s->opts = opts;
+    s->storage = place->storage;
+    s->spec = place->spec;
+    s->opts = o;
     s->keep_open = descriptors_to_keep();
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_shard,
                            .ctx = s,
-                           .opts = opts,
-                           .what = opts->no_index ? "looking for shards" : "indexing shards"};
-    pp_status st = pp_shard_names(opts->spec, &s->names, err);
+                           .opts = place->opts,
+                           .what = o->stream ? "looking for shards" : "indexing shards"};
+    pp_status st = pp_shard_names(place->storage, place->spec, &s->names, err);
     if (st != PP_OK)
         goto out;
     s->shard = calloc(s->names.n, sizeof(*s->shard));
@@ -309,17 +311,65 @@ pp_status pp_shards_open(const struct pp_dataset_opts *opts, struct pp_dataset *
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", s->names.n);
         goto out;
     }
-    for (size_t i = 0; i < s->names.n; i++)
-        s->shard[i].fd = -1;
     each.n = s->names.n;
     st = pp_each_run(&each, err);
-    if (st == PP_OK && !opts->no_index)
+    if (st == PP_OK && !o->stream)
         st = sum_up(s, err);
 out:
     s->opts = NULL;
+    s->spec = NULL;
     if (st != PP_OK)
         pp_dataset_close(&s->base);
     else
         *out = &s->base;
     return st;
 }
+
+/* A directory of shards and nothing else is beyond doubt; among other things they count when no format finds
+ * more. */
+static int shards_probe(const struct pp_dataset_place *place, struct pp_err *why)
+{
+    const struct pp_listing *l = place->listing;
+    if (place->info.kind != PP_PLACE_DIRECTORY)
+        return pp_is_shard_spec(place->spec) ? 60 : 0;
+    for (size_t i = 0; i < l->others.n; i++)
+        if (pp_is_shard(l->others.bytes + l->others.at[i]))
+            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
+    return 0;
+}
+
+/* ---- options ---- */
+
+struct pp_shards_opts *pp_shards_opts(const struct pp_dataset_options *o)
+{
+    return pp_dataset_options_of(o, &pp_format_shards);
+}
+
+/* clang-format off */
+static const struct pp_opt stream_opts[] = {
+    {.name = "stream", .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, stream), .dflt = "0",
+     .help = "tar shards: read in order, shuffle in a buffer"},
+    {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_shards_opts, shuffle_buffer), .min = 0,
+     .max = 1e8, .arg = "N", .dflt = "1000", .help = "samples held back for shuffling (--stream)"},
+    {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, shuffle_shards), .dflt = "1",
+     .help = "shuffle the shards' order too (--stream)"},
+    {.name = NULL},
+};
+static const struct pp_opt shards_opts[] = {
+    {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_shards_opts, index_dir), .arg = "DIR",
+     .help = "where shard indexes are kept (default: beside them)"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct pp_dataset_format pp_format_shards = {
+    .name = "webdataset",
+    .help = ".tar shards",
+    .noun = "tar shards",
+    .streams = 1,
+    .probe = shards_probe,
+    .open = shards_open,
+    .opts_size = sizeof(struct pp_shards_opts),
+    .opts = shards_opts,
+    .stream_opts = stream_opts,
+};

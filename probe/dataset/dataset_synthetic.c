@@ -1,19 +1,26 @@
 /* Synthetic samples: images made at open and handed out as if they had been read, with a stated latency. SPEC
- * is key=value,... */
+ * is key=value,...
+ *
+ * They lie in a storage of their own, so that what is done to reads (injected faults) is done to these too.
+ */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "probe/base/rng.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_ops.h"
+#include "probe/dataset/dataset_synthetic.h"
+#include "probe/dataset/format.h"
 #include "probe/dataset/synthetic_image.h"
+#include "probe/storage/fault.h"
 
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+extern const struct pp_dataset_format pp_format_synthetic; /* at the end */
 
 enum { MAX_SIDE = 16384, MAX_UNIQUE = 65536, JITTER_STREAM = 7 };
 
@@ -24,8 +31,10 @@ struct spec {
     enum pp_synthetic_format format;
 };
 
-struct synthetic {
-    struct pp_dataset base;
+/* ---- the storage: object number i is sample i ---- */
+
+struct made {
+    struct pp_storage base;
     struct spec spec;
     struct {
         uint8_t *data;
@@ -33,9 +42,14 @@ struct synthetic {
     } * image; /* spec.unique of them */
 };
 
-static struct synthetic *synthetic_of(const struct pp_dataset *d)
+struct synthetic {
+    struct pp_dataset base;
+    const struct made *made; /* base.storage, or what that wraps */
+};
+
+static const struct made *made_of(const struct pp_dataset *d)
 {
-    return (struct synthetic *)d;
+    return ((const struct synthetic *)d)->made;
 }
 
 static uint64_t latency_of(const struct spec *spec, uint64_t index)
@@ -44,22 +58,55 @@ static uint64_t latency_of(const struct spec *spec, uint64_t index)
     return (uint64_t)((double)spec->read_ns * (1 + spec->jitter * (pp_rng_unit(&rng) * 2 - 1)));
 }
 
-static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
+static pp_status made_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
+{
+    const struct made *m = (const struct made *)o->storage;
+    uint64_t index = (uint64_t)o->handle, start = m->spec.read_ns ? pp_now_ns() : 0;
+    memcpy(r->buf, m->image[index % m->spec.unique].data, r->size);
+    r->data = r->buf;
+    r->got = r->size;
+    r->cache_known = 1; /* a stated latency stands for storage; without one the bytes are in memory */
+    r->cache_hit_bytes = m->spec.read_ns ? 0 : r->size;
+    if (m->spec.read_ns)
+        pp_sleep_until_ns(start + latency_of(&m->spec, index));
+    return PP_OK;
+}
+
+static void made_detach(struct pp_storage *s)
+{
+    struct made *m = (struct made *)s;
+    for (uint64_t i = 0; m->image && i < m->spec.unique; i++)
+        free(m->image[i].data);
+    free(m->image);
+    free(m);
+}
+
+static const struct pp_storage_ops made_ops = {
+    .name = "synthetic",
+    .help = "images made at open",
+    .detach = made_detach,
+    .read_at = made_read_at,
+};
+
+/* ---- the data set ---- */
+
+static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index,
+                                const struct pp_read_context *context, struct pp_sample *s,
                                 struct pp_err *err)
 {
-    const struct synthetic *y = synthetic_of(d);
-    uint64_t which = index % y->spec.unique, start = y->spec.read_ns ? pp_now_ns() : 0;
-    pp_status st = pp_sample_reserve(s, y->image[which].size, err);
+    const struct made *m = made_of(d);
+    const struct pp_object o = {.storage = d->storage, .handle = (int64_t)index};
+    size_t size = m->image[index % m->spec.unique].size;
+    pp_status st = pp_sample_reserve(s, size, err);
     if (st != PP_OK)
         return st;
-    memcpy(s->buf, y->image[which].data, y->image[which].size);
-    s->size = y->image[which].size;
-    s->label = (int64_t)(index % y->spec.classes);
-    s->cache_known = 1; /* a stated latency stands for storage; without one the bytes are in memory */
-    s->cache_hit_bytes = y->spec.read_ns ? 0 : s->size;
-    if (y->spec.read_ns)
-        pp_sleep_until_ns(start + latency_of(&y->spec, index));
-    return PP_OK;
+    struct pp_read r = {.name = "synthetic", .size = size, .context = context, .buf = s->buf, .cap = s->cap};
+    st = pp_object_read_at(&o, &r, err);
+    s->size = st == PP_OK ? r.got : 0;
+    s->label = (int64_t)(index % m->spec.classes);
+    s->cache_known = r.cache_known;
+    s->cache_hit_bytes = r.cache_hit_bytes;
+    return st;
 }
 
 static void synthetic_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
@@ -67,7 +114,7 @@ static void synthetic_path(const struct pp_dataset *d, uint64_t index, char *buf
     snprintf(buf, size, "synthetic:%llu", (unsigned long long)index);
 }
 
-static uint64_t encoded_bytes(const struct synthetic *y)
+static uint64_t encoded_bytes(const struct made *y)
 {
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < y->spec.unique; i++)
@@ -77,7 +124,7 @@ static uint64_t encoded_bytes(const struct synthetic *y)
 
 static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
-    const struct synthetic *y = synthetic_of(d);
+    const struct made *y = made_of(d);
     const struct spec *s = &y->spec;
     char n[32], mean[32], range[64] = "";
     pp_text_count(n, sizeof(n), (double)d->len);
@@ -91,8 +138,8 @@ static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t siz
 
 static uint64_t synthetic_footprint(const struct pp_dataset *d)
 {
-    const struct synthetic *y = synthetic_of(d);
-    uint64_t bytes = sizeof(*y) + malloc_usable_size(y->image);
+    const struct made *y = made_of(d);
+    uint64_t bytes = sizeof(struct synthetic) + sizeof(*y) + malloc_usable_size(y->image);
     for (uint64_t i = 0; i < y->spec.unique; i++)
         bytes += malloc_usable_size(y->image[i].data);
     return bytes;
@@ -100,16 +147,10 @@ static uint64_t synthetic_footprint(const struct pp_dataset *d)
 
 static void synthetic_close(struct pp_dataset *d)
 {
-    struct synthetic *y = synthetic_of(d);
-    for (uint64_t i = 0; y->image && i < y->spec.unique; i++)
-        free(y->image[i].data);
-    free(y->image);
 }
 
 static const struct pp_dataset_ops synthetic_ops = {
-    .kind = PP_DATASET_SYNTHETIC,
     .content = PP_CONTENT_IMAGE,
-    .sequential = 1,
     .read = synthetic_read,
     .path = synthetic_path,
     .describe = synthetic_describe,
@@ -283,7 +324,7 @@ static int side_of(const int from_to[2], double share)
 
 static pp_status make_image(void *ctx, uint64_t i, struct pp_err *err)
 {
-    struct synthetic *y = ctx;
+    struct made *y = ctx;
     const struct spec *s = &y->spec;
     struct pp_rng rng = pp_rng_key(s->seed, 0, i, 0);
     double share = pp_rng_unit(&rng);
@@ -295,33 +336,83 @@ static pp_status make_image(void *ctx, uint64_t i, struct pp_err *err)
     return pp_synthetic_image(&image, &y->image[i].data, &y->image[i].size, err);
 }
 
-pp_status pp_synthetic_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+static pp_status make_images(const struct spec *spec, const struct pp_dataset_opts *opts, struct made **out,
+                             struct pp_err *err)
+{
+    struct made *m = calloc(1, sizeof(*m));
+    if (!m)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the synthetic dataset");
+    m->base.ops = &made_ops;
+    m->base.flags = PP_STORAGE_PAGE_CACHE;
+    m->spec = *spec;
+    m->image = calloc(spec->unique, sizeof(*m->image));
+    const struct pp_each each = {.n = spec->unique,
+                                 .threads = 8,
+                                 .piece = make_image,
+                                 .ctx = m,
+                                 .opts = opts,
+                                 .what = "making synthetic images"};
+    pp_status st = m->image ? pp_each_run(&each, err)
+                            : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images",
+                                      (unsigned long long)spec->unique);
+    *out = m;
+    if (st != PP_OK)
+        made_detach(&m->base);
+    return st;
+}
+
+static pp_status synthetic_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                                struct pp_err *err)
 {
     struct spec spec;
-    *out = NULL;
-    pp_status st = parse_spec(&spec, opts->spec, err);
+    struct made *made = NULL;
+    pp_status st = parse_spec(&spec, place->spec, err);
+    if (st == PP_OK)
+        st = make_images(&spec, place->opts, &made, err);
     if (st != PP_OK)
         return st;
     struct synthetic *y = calloc(1, sizeof(*y));
-    if (!y)
+    if (!y) {
+        made_detach(&made->base);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the synthetic dataset");
+    }
     y->base.ops = &synthetic_ops;
     y->base.len = spec.n;
-    y->base.classes = spec.classes;
-    y->spec = spec;
-    y->image = calloc(spec.unique, sizeof(*y->image));
-    const struct pp_each each = {.n = spec.unique,
-                                 .threads = 8,
-                                 .piece = make_image,
-                                 .ctx = y,
-                                 .opts = opts,
-                                 .what = "making synthetic images"};
-    st = y->image ? pp_each_run(&each, err)
-                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images",
-                            (unsigned long long)spec.unique);
+    y->made = made;
+    st = pp_storage_wrap_faults(&made->base, place->opts->read_faults, &y->base.storage, err);
     if (st != PP_OK)
         pp_dataset_close(&y->base);
     else
         *out = &y->base;
     return st;
 }
+
+/* ---- options ---- */
+
+static const char *synthetic_spec(const void *opts)
+{
+    return ((const struct pp_synthetic_opts *)opts)->spec;
+}
+
+struct pp_synthetic_opts *pp_synthetic_opts(const struct pp_dataset_options *o)
+{
+    return pp_dataset_options_of(o, &pp_format_synthetic);
+}
+
+/* clang-format off */
+static const struct pp_opt synthetic_opts[] = {
+    {.name = "synthetic", .type = PP_OPT_STRING, .offset = offsetof(struct pp_synthetic_opts, spec), .arg = "SPEC", .group = "Data",
+     .help = "made-up images instead of DATASET: n=10000,size=500x375,read=2ms"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct pp_dataset_format pp_format_synthetic = {
+    .name = "synthetic",
+    .help = "made-up images",
+    .no_place = 1,
+    .open = synthetic_open,
+    .opts_size = sizeof(struct pp_synthetic_opts),
+    .opts = synthetic_opts,
+    .made_spec = synthetic_spec,
+};

@@ -1,36 +1,28 @@
-/* Token files: a flat array of token ids, mapped. Sample i is window tokens from position i * (window - 1):
- * windows overlap by one token, so that every token but the first is once a target of next-token prediction.
- * The tail shorter than a window is left out. */
+/* Token files: a flat array of token ids, borrowed from the storage where it maps them. Sample i is window
+ * tokens from position i * (window - 1): windows overlap by one token, so that every token but the first is
+ * once a target of next-token prediction. The tail shorter than a window is left out. */
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_ops.h"
+#include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/format.h"
 #include "probe/dataset/npy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* <linux/mman.h>, since Linux 5.14; the headers of the build machine may be older than the kernel run on. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
+extern const struct pp_dataset_format pp_format_tokens; /* at the end */
+
+enum { DEFAULT_WINDOW = 1025 /* 1024 and the next token */ };
 
 struct tokens {
     struct pp_dataset base;
     char *path;
-    uint8_t *map;
-    size_t map_size;
-    size_t page;
-    int cache_visible; /* mincore tells the truth only to who may write the file (Linux 5.2); to others
-                          everything looks cached */
+    struct pp_object file;
+    uint64_t file_size;
+    int borrows; /* samples point into the storage's memory */
     uint64_t data_offset, count, window;
     int token_bytes;
 };
@@ -50,53 +42,31 @@ static uint64_t offset_of(const struct tokens *t, uint64_t index)
     return t->data_offset + index * stride_of(t) * (unsigned)t->token_bytes;
 }
 
-/* Bytes of [first, first + size) that are in the page cache, page by page. */
-static size_t cached_bytes(const struct tokens *t, uint64_t first, size_t size)
-{
-    unsigned char resident[256];
-    size_t hit = 0;
-    for (uint64_t at = first & ~(uint64_t)(t->page - 1); at < first + size;) {
-        uint64_t pages = (first + size - at + t->page - 1) / t->page;
-        if (pages > sizeof(resident))
-            pages = sizeof(resident);
-        if (mincore(t->map + at, pages * t->page, resident) != 0)
-            return hit;
-        for (uint64_t i = 0; i < pages; i++, at += t->page) {
-            uint64_t from = at > first ? at : first;
-            uint64_t to = at + t->page < first + size ? at + t->page : first + size;
-            if (resident[i] & 1)
-                hit += to - from;
-        }
-    }
-    return hit;
-}
-
-/* Brings the window into memory here, so that the wait for the disk falls into the read and not into whoever
- * touches the bytes first, and so that a file that was cut meanwhile is an error and not a SIGBUS. */
-static pp_status populate(const struct tokens *t, uint64_t first, size_t size, struct pp_err *err)
-{
-    uint64_t from = first & ~(uint64_t)(t->page - 1);
-    if (madvise(t->map + from, first + size - from, MADV_POPULATE_READ) == 0)
-        return PP_OK;
-    if (errno == EFAULT || errno == EHWPOISON)
-        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed",
-                       t->path, (unsigned long long)first);
-    for (uint64_t at = from; at < first + size; at += t->page) /* a kernel before 5.14 */
-        (void)*(volatile const uint8_t *)(t->map + at);
-    return PP_OK;
-}
-
-static pp_status tokens_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
-                             struct pp_err *err)
+static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
+                             const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
     const struct tokens *t = tokens_of(d);
-    uint64_t first = offset_of(t, index);
-    size_t size = t->window * (size_t)t->token_bytes;
-    s->cache_known = t->cache_visible;
-    s->cache_hit_bytes = t->cache_visible ? cached_bytes(t, first, size) : 0;
-    pp_status st = populate(t, first, size, err);
-    s->data = t->map + first;
-    s->size = st == PP_OK ? size : 0;
+    struct pp_read r = {.name = t->path,
+                        .context = context,
+                        .offset = offset_of(t, index),
+                        .size = t->window * (size_t)t->token_bytes};
+    pp_status st = PP_OK;
+    if (t->borrows) {
+        st = pp_object_borrow(&t->file, &r, err);
+    } else {
+        st = pp_sample_reserve(s, r.size, err);
+        r.buf = s->buf;
+        r.cap = s->cap;
+        if (st == PP_OK)
+            st = pp_object_read_at(&t->file, &r, err);
+    }
+    if (st == PP_OK && r.got < r.size)
+        st = pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed",
+                     t->path, (unsigned long long)r.offset);
+    s->cache_known = r.cache_known;
+    s->cache_hit_bytes = r.cache_hit_bytes;
+    s->data = r.data;
+    s->size = st == PP_OK ? r.size : 0;
     return st;
 }
 
@@ -123,15 +93,12 @@ static uint64_t tokens_footprint(const struct pp_dataset *d)
 static void tokens_close(struct pp_dataset *d)
 {
     struct tokens *t = tokens_of(d);
-    if (t->map)
-        munmap(t->map, t->map_size);
+    pp_object_close(&t->file);
     free(t->path);
 }
 
 static const struct pp_dataset_ops tokens_ops = {
-    .kind = PP_DATASET_TOKENS,
     .content = PP_CONTENT_TOKENS,
-    .sequential = 1,
     .read = tokens_read,
     .path = tokens_path,
     .describe = tokens_describe,
@@ -141,15 +108,21 @@ static const struct pp_dataset_ops tokens_ops = {
 
 /* ---- open ---- */
 
-static pp_status layout_npy(struct tokens *t, int fd, struct pp_err *err)
+static int is_npy(const char *path)
+{
+    return pp_has_suffix(path, ".npy");
+}
+
+static pp_status layout_npy(struct tokens *t, struct pp_err *err)
 {
     struct pp_npy npy;
     uint8_t *head = malloc(PP_NPY_HEAD);
     if (!head)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
-    ssize_t n = pp_io_pread_full(fd, head, PP_NPY_HEAD, 0);
-    pp_status st = n < 0 ? pp_fail_errno(err, errno, "cannot read %s", t->path)
-                         : pp_npy_parse(head, (size_t)n, t->map_size, t->path, &npy, err);
+    struct pp_read r = {.name = t->path, .size = PP_NPY_HEAD, .buf = head, .cap = PP_NPY_HEAD};
+    pp_status st = pp_object_read_at(&t->file, &r, err);
+    if (st == PP_OK)
+        st = pp_npy_parse(head, r.got, t->file_size, t->path, &npy, err);
     free(head);
     if (st != PP_OK)
         return st;
@@ -166,13 +139,13 @@ static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *er
         return pp_fail(err, PP_E_USAGE,
                        "tokens of %d bytes are unknown: they are 2 (uint16) or 4 (uint32) bytes long",
                        t->token_bytes);
-    t->count = t->map_size / (unsigned)t->token_bytes;
-    unsigned left = (unsigned)(t->map_size % (unsigned)t->token_bytes);
+    t->count = t->file_size / (unsigned)t->token_bytes;
+    unsigned left = (unsigned)(t->file_size % (unsigned)t->token_bytes);
     if (left)
         return pp_fail(
             err, PP_E_CORRUPT,
-            "%s is %zu bytes long, which is %u more than a whole number of %d-byte tokens: it was cut off, or its tokens have another size",
-            t->path, t->map_size, left, t->token_bytes);
+            "%s is %llu bytes long, which is %u more than a whole number of %d-byte tokens: it was cut off, or its tokens have another size",
+            t->path, (unsigned long long)t->file_size, left, t->token_bytes);
     return PP_OK;
 }
 
@@ -186,53 +159,87 @@ static pp_status count_windows(struct tokens *t, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status map_file(struct tokens *t, int fd, const struct stat *info, struct pp_err *err)
+static pp_status open_file(struct tokens *t, const struct pp_storage *storage, struct pp_err *err)
 {
-    t->map = mmap(NULL, t->map_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (t->map == MAP_FAILED) {
-        t->map = NULL;
-        return pp_fail_errno(err, errno, "cannot map %s (%zu bytes)", t->path, t->map_size);
-    }
-    t->page = (size_t)sysconf(_SC_PAGESIZE);
-    t->cache_visible = info->st_uid == geteuid() || access(t->path, W_OK) == 0;
+    struct pp_place_info info;
+    const struct pp_open o = {.name = t->path, .how = PP_OPEN_BORROW, .attempt = "open the token file"};
+    pp_status st = pp_storage_open(storage, &o, &t->file, err);
+    if (st == PP_OK)
+        st = pp_object_info(&t->file, t->path, &info, err);
+    if (st != PP_OK)
+        return st;
+    if (info.kind != PP_PLACE_OBJECT || info.size == 0)
+        return pp_fail(err, info.size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path,
+                       info.kind == PP_PLACE_OBJECT ? "has 0 bytes" : "is not a regular file");
+    if (info.size == PP_SIZE_UNKNOWN)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the token file %s does not say its size", t->path);
+    t->file_size = info.size;
+    t->borrows = (pp_storage_flags(storage) & PP_STORAGE_BORROWS) != 0;
     return PP_OK;
 }
 
-pp_status pp_tokens_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                             struct pp_err *err)
 {
-    pp_status st;
-    struct stat info;
-    int fd = -1;
+    const struct pp_tokens_opts *o = opts;
     struct tokens *t = calloc(1, sizeof(*t));
-    *out = NULL;
-    if (!t || !(t->path = strdup(opts->spec))) {
+    if (!t || !(t->path = strdup(place->spec))) {
         free(t);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", opts->spec);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     t->base.ops = &tokens_ops;
-    t->window = opts->window ? opts->window : 1025;
-    fd = pp_io_open(t->path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        st = pp_fail_errno(err, errno, "cannot open the token file %s", t->path);
-        goto out;
-    }
-    if (!S_ISREG(info.st_mode) || info.st_size == 0) {
-        st = pp_fail(err, info.st_size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path,
-                     S_ISREG(info.st_mode) ? "has 0 bytes" : "is not a regular file");
-        goto out;
-    }
-    t->map_size = (size_t)info.st_size;
-    st = pp_has_suffix(t->path, ".npy") ? layout_npy(t, fd, err) : layout_bin(t, opts->token_bytes, err);
+    t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
+    pp_status st = open_file(t, place->storage, err);
+    if (st == PP_OK)
+        st = is_npy(t->path) ? layout_npy(t, err) : layout_bin(t, (int)o->token_bytes, err);
     if (st == PP_OK)
         st = count_windows(t, err);
-    if (st == PP_OK)
-        st = map_file(t, fd, &info, err);
-out:
-    if (fd >= 0)
-        close(fd);
     if (st != PP_OK)
         pp_dataset_close(&t->base);
     else
         *out = &t->base;
     return st;
 }
+
+static int tokens_probe(const struct pp_dataset_place *place, struct pp_err *why)
+{
+    return place->info.kind != PP_PLACE_DIRECTORY &&
+                   (pp_has_suffix(place->spec, ".bin") || is_npy(place->spec))
+               ? 80
+               : 0;
+}
+
+/* ---- options ---- */
+
+static pp_status tokens_check(const void *opts, struct pp_err *err)
+{
+    if (((const struct pp_tokens_opts *)opts)->token_bytes == 3)
+        return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
+    return PP_OK;
+}
+
+struct pp_tokens_opts *pp_tokens_opts(const struct pp_dataset_options *o)
+{
+    return pp_dataset_options_of(o, &pp_format_tokens);
+}
+
+/* clang-format off */
+static const struct pp_opt tokens_opts[] = {
+    {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, window), .min = 2, .max = 1e9,
+     .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
+    {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, token_bytes), .min = 2, .max = 4,
+     .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct pp_dataset_format pp_format_tokens = {
+    .name = "tokens",
+    .help = "a .bin or .npy file of tokens",
+    .noun = "token files",
+    .probe = tokens_probe,
+    .open = tokens_open,
+    .opts_size = sizeof(struct pp_tokens_opts),
+    .opts = tokens_opts,
+    .check = tokens_check,
+};

@@ -1,16 +1,10 @@
 #include "probe/dataset/dataset_walk.h"
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int pp_has_suffix(const char *name, const char *suffix)
 {
@@ -89,50 +83,48 @@ void pp_listing_free(struct pp_listing *l)
 {
     pp_names_free(&l->images);
     pp_names_free(&l->subdirs);
+    pp_names_free(&l->others);
 }
 
-static int is_directory(int dirfd, const struct dirent *e)
+struct lister {
+    const struct pp_object *dir;
+    struct pp_listing *out;
+};
+
+static int is_directory(const struct pp_object *dir, const struct pp_entry *e)
 {
-    struct stat info;
-    if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
-        return e->d_type == DT_DIR;
-    if (pp_has_image_extension(e->d_name))
+    struct pp_place_info info;
+    if (e->kind != PP_ENTRY_UNTOLD)
+        return e->kind == PP_ENTRY_DIRECTORY;
+    if (pp_has_image_extension(e->name))
         return 0;
-    return fstatat(dirfd, e->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode);
+    return pp_storage_stat(dir->storage, dir, e->name, &info, NULL) == PP_OK &&
+           info.kind == PP_PLACE_DIRECTORY;
 }
 
-static int sort_entry(int dirfd, const struct dirent *e, struct pp_listing *out)
+static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *err)
 {
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-        return 0;
-    if (is_directory(dirfd, e))
-        return add_name(&out->subdirs, e->d_name);
-    if (pp_has_image_extension(e->d_name))
-        return add_name(&out->images, e->d_name);
-    out->tars += pp_has_suffix(e->d_name, ".tar") != 0;
-    if (out->others++ == 0)
-        snprintf(out->example, sizeof(out->example), "%.*s", (int)sizeof(out->example) - 1, e->d_name);
-    return 0;
-}
-
-pp_status pp_list(int fd, const char *name, struct pp_listing *out, struct pp_err *err)
-{
-    *out = (struct pp_listing){0};
-    DIR *d = fdopendir(fd);
-    if (!d) {
-        int e = errno;
-        close(fd);
-        return pp_fail_errno(err, e, "cannot list %s", name);
+    struct pp_listing *out = ((struct lister *)ctx)->out;
+    int failed;
+    if (is_directory(((struct lister *)ctx)->dir, e)) {
+        failed = add_name(&out->subdirs, e->name);
+    } else if (pp_has_image_extension(e->name)) {
+        failed = add_name(&out->images, e->name);
+    } else {
+        if (out->others.n == 0)
+            snprintf(out->example, sizeof(out->example), "%.*s", (int)sizeof(out->example) - 1, e->name);
+        failed = add_name(&out->others, e->name);
     }
-    pp_status st = PP_OK;
-    struct dirent *e;
-    while (st == PP_OK && (errno = 0, e = readdir(d)) != NULL)
-        if (sort_entry(fd, e, out) != 0)
-            st = pp_fail(err, PP_E_NO_MEMORY, "cannot list %s: no memory for %zu names", name,
-                         out->images.n + 1);
-    if (st == PP_OK && errno != 0)
-        st = pp_fail_errno(err, errno, "cannot list %s", name);
-    closedir(d);
+    return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu names", out->images.n + 1) : PP_OK;
+}
+
+pp_status pp_list(const struct pp_object *dir, const char *name, struct pp_listing *out, struct pp_err *err)
+{
+    struct lister l = {.dir = dir, .out = out};
+    *out = (struct pp_listing){0};
+    pp_status st = pp_object_list(dir, name, sort_entry, &l, err);
+    if (st == PP_E_NO_MEMORY)
+        st = pp_fail(err, st, "cannot list %s: no memory for %zu names", name, out->images.n + 1);
     if (st != PP_OK) {
         pp_listing_free(out);
         return st;
@@ -146,12 +138,11 @@ pp_status pp_list(int fd, const char *name, struct pp_listing *out, struct pp_er
 struct node {
     char *rel;
     size_t parent; /* index of the directory it was found in; its own for the top */
-    dev_t dev;
-    ino_t ino;
+    uint64_t id[2];
 };
 
 struct walker {
-    int root_fd;
+    const struct pp_object *root;
     struct node *node; /* visited in the order found; those found later follow */
     size_t n, cap, dir_cap;
     struct pp_walk *out;
@@ -186,9 +177,11 @@ static char *join(const char *dir, const char *name)
 /* 1 when node i is one of the directories it was found below. */
 static int leads_back(const struct walker *w, size_t i)
 {
+    if (w->node[i].id[0] == 0 && w->node[i].id[1] == 0) /* a storage without links */
+        return 0;
     for (size_t k = i; w->node[k].parent != k;) {
         k = w->node[k].parent;
-        if (w->node[k].dev == w->node[i].dev && w->node[k].ino == w->node[i].ino)
+        if (memcmp(w->node[k].id, w->node[i].id, sizeof(w->node[i].id)) == 0)
             return 1;
     }
     return 0;
@@ -222,55 +215,61 @@ static int take_listing(struct walker *w, size_t i, struct pp_listing *l)
     struct pp_walk *out = w->out;
     if (out->others == 0)
         memcpy(out->example, l->example, sizeof(out->example));
-    out->others += l->others;
-    out->tars += l->tars;
+    out->others += l->others.n;
     for (size_t k = 0; k < l->subdirs.n; k++)
         if (add_node(w, join(w->node[i].rel, l->subdirs.bytes + l->subdirs.at[k]), i) != 0)
             return -1;
     return keep_images(w, w->node[i].rel, &l->images);
 }
 
-/* What Python's os.walk passes over in silence: the directory is not for us, or was removed meanwhile. */
-static int is_passed_over(int e)
+/* What Python's os.walk passes over in silence: the directory is not for us, or cannot be reached by its
+ * name. */
+static int is_passed_over(pp_status st)
 {
-    return e == EACCES || e == EPERM || e == ENOENT || e == ENOTDIR || e == ELOOP || e == ENAMETOOLONG;
+    return st == PP_E_ACCESS || st == PP_E_NOT_FOUND;
 }
 
-static pp_status visit(struct walker *w, size_t i, struct pp_err *err)
+static pp_status list_node(struct walker *w, size_t i, const struct pp_object *dir, struct pp_err *err)
 {
     const char *rel = w->node[i].rel;
+    struct pp_place_info info;
     struct pp_listing l;
-    struct stat info;
-    int fd = pp_io_openat(w->root_fd, rel, O_RDONLY | O_DIRECTORY);
-    if (fd < 0 && is_passed_over(errno)) {
-        char why[128];
-        pp_warn(&w->out->warnings, "cannot list %s: %s; its files are left out", rel,
-                strerror_r(errno, why, sizeof(why)));
-        return PP_OK;
-    }
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot list %s", rel);
-    if (fstat(fd, &info) != 0) {
-        int e = errno;
-        close(fd);
-        return pp_fail_errno(err, e, "cannot stat %s", rel);
-    }
-    w->node[i].dev = info.st_dev;
-    w->node[i].ino = info.st_ino;
+    pp_status st = pp_object_info(dir, rel, &info, err);
+    if (st != PP_OK)
+        return st;
+    memcpy(w->node[i].id, info.id, sizeof(info.id));
     if (leads_back(w, i)) {
-        close(fd);
         pp_warn(
             &w->out->warnings,
             "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times",
             rel);
         return PP_OK;
     }
-    pp_status st = pp_list(fd, rel, &l, err);
-    if (st != PP_OK)
-        return st;
-    if (take_listing(w, i, &l) != 0)
+    st = pp_list(dir, rel, &l, err);
+    if (st == PP_OK && take_listing(w, i, &l) != 0)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the list of files in %s", rel);
     pp_listing_free(&l);
+    return st;
+}
+
+static pp_status visit(struct walker *w, size_t i, struct pp_err *err)
+{
+    struct pp_object dir;
+    struct pp_err why;
+    const struct pp_open o = {.dir = w->root,
+                              .name = w->node[i].rel,
+                              .how = PP_OPEN_DIRECTORY,
+                              .attempt = "list"};
+    pp_err_clear(&why);
+    pp_status st = pp_storage_open(w->root->storage, &o, &dir, &why);
+    if (st != PP_OK && is_passed_over(st)) {
+        pp_warn(&w->out->warnings, "%s; its files are left out", why.text);
+        return PP_OK;
+    }
+    if (st != PP_OK)
+        return pp_fail(err, st, "%s", why.text);
+    st = list_node(w, i, &dir, err);
+    pp_object_close(&dir);
     return st;
 }
 
@@ -279,10 +278,10 @@ static int by_rel(const void *a, const void *b)
     return strcmp(((const struct pp_walk_dir *)a)->rel, ((const struct pp_walk_dir *)b)->rel);
 }
 
-pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out,
-                       struct pp_err *err)
+pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
+                       struct pp_walk *out, struct pp_err *err)
 {
-    struct walker w = {.root_fd = root_fd, .out = out, .found = found};
+    struct walker w = {.root = root, .out = out, .found = found};
     pp_status st = PP_OK;
     *out = (struct pp_walk){0};
     if (add_node(&w, strdup(top), 0) != 0)

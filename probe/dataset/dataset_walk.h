@@ -1,13 +1,14 @@
 /* dataset/dataset_walk.h: lists directories of images as torchvision's ImageFolder does, without a stat per
  * file.
  *
- * A name ending in an image extension is a file unless the directory itself says otherwise (d_type DT_DIR):
+ * A name ending in an image extension is a file unless the listing itself says otherwise:
  * on mounts that do not tell, and for symbolic links, looking would cost a round trip per image. Other links
  * and untold entries are looked at, for they may be directories. Nothing here is shared between threads. */
 #ifndef PP_DATASET_DATASET_WALK_H
 #define PP_DATASET_DATASET_WALK_H
 
-#include "probe/dataset/dataset_ops.h"
+#include "probe/dataset/warnings.h"
+#include "probe/storage/storage.h"
 
 #include <stdatomic.h>
 
@@ -21,13 +22,13 @@ void pp_names_free(struct pp_names *names);
 
 struct pp_listing {
     struct pp_names images, subdirs; /* each in byte order, which for UTF-8 is Python's order by code point */
-    uint64_t tars, others;           /* .tar files; any other files */
+    struct pp_names others;          /* other files, in any order */
     char example[64]; /* name of one of the others, for the sentence that says what was found */
 };
 void pp_listing_free(struct pp_listing *l);
 
-/* Lists an open directory; closes fd. name is for error sentences. */
-pp_status pp_list(int fd, const char *name, struct pp_listing *out, struct pp_err *err);
+/* Lists an open directory. name is for error sentences. */
+pp_status pp_list(const struct pp_object *dir, const char *name, struct pp_listing *out, struct pp_err *err);
 
 /* Images of one directory below a class. */
 struct pp_walk_dir {
@@ -38,18 +39,18 @@ struct pp_walk_dir {
 struct pp_walk {
     struct pp_walk_dir *dir; /* those with images, in byte order of rel */
     size_t n;
-    uint64_t images, others, tars;
+    uint64_t images, others;
     char example[64];
     struct pp_warnings
         warnings; /* directories that could not be listed, links that lead back to themselves */
 };
 void pp_walk_free(struct pp_walk *w);
 
-/* Walks top (relative to root_fd) and everything below, following links: os.walk(top, followlinks=True)
+/* Walks top (relative to root) and everything below, following links: os.walk(top, followlinks=True)
  * sorted. A link to one of its own parents is left out with a warning, where Python would list its files
  * again until the 40th link. Images are added to *found as they are found, for whoever shows progress. */
-pp_status pp_walk_tree(int root_fd, const char *top, atomic_uint_least64_t *found, struct pp_walk *out,
-                       struct pp_err *err);
+pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
+                       struct pp_walk *out, struct pp_err *err);
 
 int pp_has_image_extension(const char *name);            /* torchvision's IMG_EXTENSIONS, in any case */
 int pp_has_suffix(const char *name, const char *suffix); /* ASCII case ignored */

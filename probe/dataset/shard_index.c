@@ -189,14 +189,14 @@ static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp
                            (unsigned long long)h->entries);
 }
 
-pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id,
+pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
                                struct pp_shard_index *out, struct pp_err *err)
 {
     struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns}};
     struct pp_tar *tar = NULL;
     *out = (struct pp_shard_index){0};
     memcpy(b.header.magic, magic, sizeof(magic));
-    pp_status st = pp_tar_open(fd, path, id->size, 0, INDEX_BLOCK, &tar, err);
+    pp_status st = pp_tar_open(shard, path, id->size, 0, INDEX_BLOCK, &tar, err);
     if (st == PP_OK)
         st = walk(&b, tar, err);
     else if (st == PP_E_CORRUPT || st == PP_E_EMPTY) {
@@ -268,11 +268,13 @@ static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_
 }
 
 /* Name of the index of path in a directory shared by many shards: told apart by where they lie. */
-static int name_in(const char *dir, const char *path, char *file, size_t size)
+static int name_in(const char *dir, const char *path, int is_local, char *file, size_t size)
 {
     char real[PATH_MAX];
     const char *base = strrchr(path, '/');
-    if (!realpath(path, real))
+    if (!is_local)
+        snprintf(real, sizeof(real), "%s", path);
+    else if (!realpath(path, real))
         return -1;
     int n = snprintf(file, size, "%s/%s-%016llx.ppidx", dir, base ? base + 1 : path,
                      (unsigned long long)XXH3_64bits(real, strlen(real)));
@@ -308,33 +310,34 @@ static void make_dir(const char *dir)
 enum { MAX_PLACES = 2 };
 
 /* Where an index may lie, best first. */
-static int places(const char *path, const char *dir, char file[MAX_PLACES][PATH_MAX])
+static int places(const char *path, int is_local, const char *dir, char file[MAX_PLACES][PATH_MAX])
 {
     char cache[PATH_MAX];
     int n = 0;
     if (dir)
-        return name_in(dir, path, file[0], PATH_MAX) == 0;
-    int size = snprintf(file[n], PATH_MAX, "%s.ppidx", path);
+        return name_in(dir, path, is_local, file[0], PATH_MAX) == 0;
+    int size = is_local ? snprintf(file[n], PATH_MAX, "%s.ppidx", path) : 0;
     n += size > 0 && size < PATH_MAX;
     if (cache_dir(cache, sizeof(cache)) == 0)
-        n += name_in(cache, path, file[n], PATH_MAX) == 0;
+        n += name_in(cache, path, is_local, file[n], PATH_MAX) == 0;
     return n;
 }
 
-pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir,
-                             struct pp_shard_index *out, int *kept, struct pp_err *err)
+pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+                             const char *dir, struct pp_shard_index *out, int *kept, struct pp_err *err)
 {
     char file[MAX_PLACES][PATH_MAX];
-    int n = places(path, dir, file);
+    int is_local = (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0;
+    int n = places(path, is_local, dir, file), beside = is_local && !dir;
     *kept = 1;
     for (int i = 0; i < n; i++)
         if (load(file[i], id, out) == 0)
             return PP_OK;
-    pp_status st = pp_shard_index_build(fd, path, id, out, err);
+    pp_status st = pp_shard_index_build(shard, path, id, out, err);
     if (st != PP_OK)
         return st;
     for (int i = 0; i < n; i++) {
-        if (dir || i > 0) {
+        if (i > 0 || !beside) {
             char *parent = strndup(file[i], (size_t)(strrchr(file[i], '/') - file[i]));
             if (parent)
                 make_dir(parent);

@@ -8,7 +8,7 @@
 #ifndef PP_DATASET_SHARD_INDEX_H
 #define PP_DATASET_SHARD_INDEX_H
 
-#include <pipeprobe/status.h>
+#include "probe/storage/storage.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ struct pp_shard_id {
 
 /* Walks the shard. Defects are noted in the header, not failures; fails on I/O, lack of memory, and
  * compressed shards. */
-pp_status pp_shard_index_build(int fd, const char *path, const struct pp_shard_id *id,
+pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
                                struct pp_shard_index *out, struct pp_err *err);
 
 /* Takes bytes (malloc'd) over when they are a sound index of that shard: every offset, key and label within
@@ -67,10 +67,10 @@ int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *
                          struct pp_shard_index *out);
 
 /* The kept index when there is a sound one, else a new one, which is kept when a place can be written: dir,
- * or without dir beside the shard or in the user's cache directory. Failing to keep it is no failure; *kept
- * says whether it was. */
-pp_status pp_shard_index_get(int fd, const char *path, const struct pp_shard_id *id, const char *dir,
-                             struct pp_shard_index *out, int *kept, struct pp_err *err);
+ * or without dir beside the shard (in a local storage) or in the user's cache directory. Failing to keep it
+ * is no failure; *kept says whether it was. */
+pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+                             const char *dir, struct pp_shard_index *out, int *kept, struct pp_err *err);
 
 void pp_shard_index_free(struct pp_shard_index *index);
 

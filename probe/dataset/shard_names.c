@@ -3,16 +3,18 @@
 #include "probe/dataset/dataset_walk.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_SHARDS = 1 << 20 };
+
+int pp_is_shard(const char *name)
+{
+    return pp_has_suffix(name, ".tar");
+}
 
 int pp_is_shard_spec(const char *spec)
 {
@@ -55,58 +57,64 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static pp_status add_directory(struct pp_shard_names *out, const char *path, struct pp_err *err)
+static void sort_from(struct pp_shard_names *out, size_t first)
 {
-    pp_status st = PP_OK;
-    size_t first = out->n;
-    char *full;
-    struct dirent *e;
-    DIR *d = opendir(path);
-    if (!d)
-        return pp_fail_errno(err, errno, "cannot list %s", path);
-    while (st == PP_OK && (e = readdir(d)) != NULL) {
-        if (e->d_name[0] == '.' || !pp_has_suffix(e->d_name, ".tar"))
-            continue;
-        if (asprintf(&full, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", e->d_name) < 0)
-            st = pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", path);
-        else {
-            st = add_path(out, full, err);
-            free(full);
-        }
-    }
-    closedir(d);
-    if (st == PP_OK && out->n == first)
-        return pp_fail(err, PP_E_NOT_FOUND, "%s holds no .tar files", path);
-    if (st == PP_OK)
+    if (out->n > first)
         qsort(out->path + first, out->n - first, sizeof(*out->path), by_name);
+}
+
+struct adding {
+    struct pp_shard_names *out;
+    const char *dir; /* NULL: names are whole */
+};
+
+static pp_status add_entry(void *ctx, const struct pp_entry *e, struct pp_err *err)
+{
+    const struct adding *a = ctx;
+    char *full;
+    if (!a->dir)
+        return add_path(a->out, e->name, err);
+    if (e->name[0] == '.' || !pp_is_shard(e->name))
+        return PP_OK;
+    if (asprintf(&full, "%s%s%s", a->dir, a->dir[strlen(a->dir) - 1] == '/' ? "" : "/", e->name) < 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", a->dir);
+    pp_status st = add_path(a->out, full, err);
+    free(full);
     return st;
 }
 
-static pp_status add_glob(struct pp_shard_names *out, const char *pattern, struct pp_err *err)
+static pp_status add_directory(struct pp_shard_names *out, const char *path, struct pp_err *err)
 {
-    pp_status st = PP_OK;
-    glob_t found = {0};
-    int r = glob(pattern, 0, NULL, &found);
-    if (r == GLOB_NOMATCH)
-        st = pp_fail(err, PP_E_NOT_FOUND, "no file matches %s", pattern);
-    else if (r != 0)
-        st = pp_fail(err, r == GLOB_NOSPACE ? PP_E_NO_MEMORY : PP_E_ACCESS,
-                     "cannot look for files that match %s", pattern);
+    struct adding a = {.out = out, .dir = path};
+    struct pp_object dir;
     size_t first = out->n;
-    for (size_t i = 0; st == PP_OK && i < found.gl_pathc; i++)
-        st = add_path(out, found.gl_pathv[i], err);
-    if (st == PP_OK && out->n > first) /* glob sorts by the locale */
-        qsort(out->path + first, out->n - first, sizeof(*out->path), by_name);
-    globfree(&found);
+    pp_status st = pp_storage_open(
+        out->storage, &(struct pp_open){.name = path, .how = PP_OPEN_DIRECTORY, .attempt = "list"}, &dir,
+        err);
+    if (st == PP_OK)
+        st = pp_object_list(&dir, path, add_entry, &a, err);
+    pp_object_close(&dir);
+    if (st == PP_OK && out->n == first)
+        return pp_fail(err, PP_E_NOT_FOUND, "%s holds no .tar files", path);
+    sort_from(out, first);
+    return st;
+}
+
+static pp_status add_pattern(struct pp_shard_names *out, const char *pattern, struct pp_err *err)
+{
+    struct adding a = {.out = out};
+    size_t first = out->n;
+    pp_status st = pp_storage_match(out->storage, pattern, add_entry, &a, err);
+    sort_from(out, first);
     return st;
 }
 
 static pp_status add_expanded(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
-    struct stat info;
-    if (stat(word, &info) == 0)
-        return S_ISDIR(info.st_mode) ? add_directory(out, word, err) : add_path(out, word, err);
-    return strpbrk(word, "*?[") ? add_glob(out, word, err) : add_path(out, word, err);
+    struct pp_place_info info;
+    if (pp_storage_stat(out->storage, NULL, word, &info, NULL) == PP_OK)
+        return info.kind == PP_PLACE_DIRECTORY ? add_directory(out, word, err) : add_path(out, word, err);
+    return strpbrk(word, "*?[") ? add_pattern(out, word, err) : add_path(out, word, err);
 }
 
 /* ---- braces ---- */
@@ -217,12 +225,13 @@ static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_
     return expand_list(out, word, open, close, err);
 }
 
-pp_status pp_shard_names(const char *spec, struct pp_shard_names *out, struct pp_err *err)
+pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, struct pp_shard_names *out,
+                         struct pp_err *err)
 {
-    struct stat info;
+    struct pp_place_info info;
     pp_status st = PP_OK;
-    *out = (struct pp_shard_names){0};
-    if (stat(spec, &info) == 0)
+    *out = (struct pp_shard_names){.storage = storage};
+    if (pp_storage_stat(storage, NULL, spec, &info, NULL) == PP_OK)
         return add_expanded(out, spec, err);
     /* Commas outside braces separate; those inside belong to the braces. */
     int depth = 0;

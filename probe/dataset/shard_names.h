@@ -4,15 +4,17 @@
 #ifndef PP_DATASET_SHARD_NAMES_H
 #define PP_DATASET_SHARD_NAMES_H
 
-#include <pipeprobe/status.h>
+#include "probe/storage/storage.h"
 
 #include <stddef.h>
 
 struct pp_shard_names {
+    const struct pp_storage *storage; /* borrowed: what is asked for directories and patterns */
     char **path;
     size_t n, cap;
 };
 
+int pp_is_shard(const char *name); /* by its suffix */
 /* 1 when spec can only mean shards: braces, a list, a glob, or the ending of a tar file, compressed or not.
  */
 int pp_is_shard_spec(const char *spec);
@@ -21,7 +23,8 @@ int pp_is_shard_spec(const char *spec);
  * literally. Does not look whether the files exist, except through globs and directories. PP_E_USAGE for
  * broken braces or more than 2^20 shards, PP_E_NOT_FOUND for a glob or directory without .tar files. Free
  * with pp_shard_names_free, also after a failure. */
-pp_status pp_shard_names(const char *spec, struct pp_shard_names *out, struct pp_err *err);
+pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, struct pp_shard_names *out,
+                         struct pp_err *err);
 void pp_shard_names_free(struct pp_shard_names *names);
 
 #endif

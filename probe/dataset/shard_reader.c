@@ -1,15 +1,9 @@
 #include "probe/dataset/shard_reader.h"
 #include "probe/base/err.h"
-#include "probe/base/io.h"
-#include "probe/dataset/dataset_ops.h"
 #include "probe/dataset/dataset_shards.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_FAILURES = 8 };
 
@@ -23,9 +17,7 @@ void pp_shard_reader_close(struct pp_shard_reader *r)
     pp_tar_close(r->tar);
     r->tar = NULL;
     r->has_member = 0;
-    if (r->fd >= 0)
-        close(r->fd);
-    r->fd = -1;
+    pp_object_close(&r->file);
 }
 
 static void leave_shard(struct pp_shard_reader *r)
@@ -56,19 +48,19 @@ static pp_status after_failure(struct pp_shard_reader *r, pp_status why, struct 
 
 static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
 {
-    struct stat info;
-    const char *path = shard_path(r);
-    r->fd = pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
-    if (r->fd < 0 || fstat(r->fd, &info) != 0)
-        return pp_fail_errno(err, errno, "cannot open the shard %s", path);
-    posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (r->at.offset > (uint64_t)info.st_size)
+    struct pp_place_info info;
+    const struct pp_open o = {.name = shard_path(r), .how = PP_OPEN_SEQUENTIAL, .attempt = "open the shard"};
+    pp_status st = pp_storage_open(pp_shards_storage(r->dataset), &o, &r->file, err);
+    if (st == PP_OK)
+        st = pp_object_info(&r->file, o.name, &info, err);
+    if (st != PP_OK)
+        return st;
+    if (r->at.offset > info.size)
         return pp_fail(
             err, PP_E_CORRUPT,
-            "%s has %lld bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for",
-            path, (long long)info.st_size, (unsigned long long)r->at.offset);
-    return pp_tar_open(r->fd, path, (uint64_t)info.st_size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar,
-                       err);
+            "%s has %llu bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for",
+            o.name, (unsigned long long)info.size, (unsigned long long)r->at.offset);
+    return pp_tar_open(&r->file, o.name, info.size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
 }
 
 /* The member read ahead, or the next one. */

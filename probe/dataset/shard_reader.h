@@ -21,7 +21,7 @@ struct pp_shard_sample {
     int has_image;
 };
 
-/* The maker fills dataset, order, shards, step and at, and sets fd to -1; order stays the maker's. */
+/* The maker fills dataset, order, shards, step and at; order stays the maker's. */
 struct pp_shard_reader {
     const struct pp_dataset *dataset;
     const uint64_t *order;      /* dataset's shard by position */
@@ -30,7 +30,7 @@ struct pp_shard_reader {
     uint64_t samples, troubles; /* found so far; failures met so far */
     /* the shard at hand */
     struct pp_tar *tar;
-    int fd;
+    struct pp_object file;
     struct pp_tar_member member;
     int has_member;    /* member was read ahead and begins the next sample */
     unsigned failures; /* in a row, of those that may pass */

@@ -112,9 +112,9 @@ static void shuffle_shards(struct pp_stream *st)
 
 static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
 {
-    if (pp_dataset_kind(d) != PP_DATASET_SHARDS)
+    if (!pp_dataset_streams(d))
         return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
-                       pp_dataset_kind_name(pp_dataset_kind(d)));
+                       pp_dataset_format_name(d));
     if (o->rank >= o->world_size)
         return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu",
                        (unsigned long long)o->rank, (unsigned long long)o->world_size);
@@ -153,7 +153,6 @@ pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts
     st->dataset = d;
     st->opts = o;
     st->capacity = o.shuffle_buffer > 0 ? o.shuffle_buffer : 1;
-    st->reader.fd = -1;
     st->order = malloc(shards * sizeof(*st->order));
     st->held = calloc(st->capacity, sizeof(*st->held));
     st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
@@ -170,7 +169,6 @@ pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts
         .shards = shards,
         .step = o.world_size,
         .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
-        .fd = -1,
     };
     if (o.shuffle_shards)
         shuffle_shards(st);
@@ -242,15 +240,6 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
                                      .offset = place->offset,
                                      .delivered = st->delivered,
                                      .number = st->oldest};
-}
-
-uint64_t pp_stream_footprint(const struct pp_stream *st)
-{
-    uint64_t bytes = sizeof(*st) + st->reader.shards * sizeof(*st->order) +
-                     (2 * st->capacity + 1) * sizeof(*st->ledger) + st->capacity * sizeof(*st->held);
-    for (size_t i = 0; i < st->capacity; i++)
-        bytes += st->held[i].sample.bytes.cap + st->held[i].sample.key_cap;
-    return bytes + (st->reader.tar ? PP_SHARD_READER_BLOCK : 0);
 }
 
 void pp_stream_close(struct pp_stream *st)

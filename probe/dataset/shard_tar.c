@@ -1,6 +1,5 @@
 #include "probe/dataset/shard_tar.h"
 #include "probe/base/err.h"
-#include "probe/base/io.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -13,13 +12,14 @@
 
 struct pp_tar {
     struct archive *archive;
-    int fd;
+    const struct pp_object *shard;
     char *path;
     uint64_t file_size, start, at; /* at: where the next block is read */
     uint64_t last_end;             /* where the header after the last member is due */
-    int read_errno;
-    struct pp_io_cached cached;
-    size_t block, block_got;
+    pp_status failure;             /* of the last block's read, with its sentence; PP_OK: none */
+    struct pp_err failure_err;
+    struct pp_read last; /* the last block read */
+    size_t block;
     uint8_t *buf;
 };
 
@@ -28,16 +28,16 @@ struct pp_tar {
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
     struct pp_tar *t = ctx;
-    ssize_t n = pp_io_pread_cached(t->fd, t->buf, t->block, (off_t)t->at, &t->cached);
-    if (n < 0) {
-        t->read_errno = errno;
-        archive_set_error(a, errno, "read failed");
+    t->last = (struct pp_read){
+        .name = t->path, .offset = t->at, .size = t->block, .buf = t->buf, .cap = t->block};
+    t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
+    if (t->failure != PP_OK) {
+        archive_set_error(a, EIO, "read failed");
         return -1;
     }
-    t->at += (uint64_t)n;
-    t->block_got = (size_t)n;
-    *out = t->buf;
-    return n;
+    t->at += t->last.got;
+    *out = t->last.data;
+    return (la_ssize_t)t->last.got;
 }
 
 /* Never beyond the end of the file: what is missing there must be missed by the next read, not passed over.
@@ -55,10 +55,10 @@ static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t request)
 
 static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err *err)
 {
-    if (t->read_errno) {
-        int e = t->read_errno;
-        t->read_errno = 0;
-        return pp_fail_errno(err, e, "cannot read %s at byte %llu", t->path, (unsigned long long)t->at);
+    if (t->failure != PP_OK) {
+        pp_status st = t->failure;
+        t->failure = PP_OK;
+        return pp_fail(err, st, "%s", t->failure_err.text);
     }
     if (archive_errno(t->archive) == ENOMEM)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
@@ -104,8 +104,8 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_tar_open(int fd, const char *path, uint64_t file_size, uint64_t start, size_t block,
-                      struct pp_tar **out, struct pp_err *err)
+pp_status pp_tar_open(const struct pp_object *shard, const char *path, uint64_t file_size, uint64_t start,
+                      size_t block, struct pp_tar **out, struct pp_err *err)
 {
     uint8_t head[8];
     pp_status st;
@@ -115,17 +115,16 @@ pp_status pp_tar_open(int fd, const char *path, uint64_t file_size, uint64_t sta
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
         goto out;
     }
-    t->fd = fd;
+    t->shard = shard;
     t->file_size = file_size;
     t->start = t->at = t->last_end = start;
     t->block = block;
-    ssize_t n = pp_io_pread_full(fd, head, sizeof(head), 0);
-    if (n < 0)
-        st = pp_fail_errno(err, errno, "cannot read %s", path);
-    else if (n == 0)
+    struct pp_read r = {.name = path, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
+    st = pp_object_read_at(shard, &r, err);
+    if (st == PP_OK && r.got == 0)
         st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", path);
-    else
-        st = refuse_compressed(t, head, (size_t)n, err);
+    if (st == PP_OK)
+        st = refuse_compressed(t, r.data, r.got, err);
     if (st == PP_OK && start < file_size) /* at the very end there is nothing to open, and nothing wrong */
         st = start_archive(t, err);
 out:
@@ -186,9 +185,9 @@ uint64_t pp_tar_after(const struct pp_tar_member *m)
 
 double pp_tar_cached_share(const struct pp_tar *t)
 {
-    if (!t->cached.known || t->block_got == 0)
+    if (!t->last.cache_known || t->last.got == 0)
         return -1;
-    return (double)t->cached.hit_bytes / (double)t->block_got;
+    return (double)t->last.cache_hit_bytes / (double)t->last.got;
 }
 
 int pp_tar_lacks_end(const struct pp_tar *t)

@@ -5,6 +5,7 @@
 #include "probe/base/opts.h"
 #include "probe/base/rng.h"
 #include "probe/loader/ballast.h"
+#include "probe/storage/fault.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -91,6 +92,7 @@ struct pp_faults {
     double bucket_free_ns; /* when the shared pipe has moved what was asked of it; guarded by bucket_lock */
     uint64_t samples;      /* of the dataset: what slow-shard divides; 0: unknown */
     atomic_uchar *touched; /* cold-cache: one per sample */
+    struct pp_read_faults reads;
 };
 
 const char *pp_faults_help(int i, const char **name, const char **args)
@@ -329,6 +331,28 @@ int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
         return 0;
     block(one->value);
     return 1;
+}
+
+static pp_status before_read(void *ctx, const struct pp_read_context *c, struct pp_err *err)
+{
+    struct pp_fault_at at = {.epoch = c->epoch, .sample = c->sample, .worker = c->worker};
+    return pp_fault_before_read(ctx, &at, c->attempt, err);
+}
+
+static void after_read(void *ctx, const struct pp_read_context *c, struct pp_read *r)
+{
+    struct pp_fault_at at = {.epoch = c->epoch, .sample = c->sample, .worker = c->worker};
+    if (pp_fault_cold(ctx, &at))
+        r->cache_hit_bytes = 0;
+    pp_fault_after_read(ctx, r->got);
+}
+
+const struct pp_read_faults *pp_faults_reads(struct pp_faults *f)
+{
+    if (!f)
+        return NULL;
+    f->reads = (struct pp_read_faults){.ctx = f, .before = before_read, .after = after_read};
+    return &f->reads;
 }
 
 uint64_t pp_fault_decode_begin(struct pp_faults *f)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pp_read_faults;
 struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their
                      own synchronisation; any thread */
 
@@ -33,6 +34,9 @@ struct pp_fault_at {
     uint64_t epoch, sample;
     int worker;
 };
+/* What the storage is to do to the reads (probe/storage/fault.h), for pp_dataset_opts; NULL: nothing. Belongs
+ * to f. It makes the three calls below for each read. */
+const struct pp_read_faults *pp_faults_reads(struct pp_faults *f);
 /* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the
  * caller treats it as its own. */
 pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,

@@ -60,7 +60,7 @@ struct pp_loader_opts {
     const struct pp_transform *transform; /* borrowed; NULL for tokens */
     struct pp_device *device;             /* borrowed */
     struct pp_session *session;           /* borrowed; NULL: recording off */
-    struct pp_faults *faults;             /* borrowed; NULL: none */
+    struct pp_faults *faults; /* borrowed; NULL: none. Those of reads act in the dataset's storage */
     struct pp_loader_events events;
     int workers, prefetch; /* >= 1 each */
     uint64_t batch_size;

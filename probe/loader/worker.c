@@ -9,6 +9,7 @@
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 #include "probe/transform/transform.h"
+#include "probe/storage/storage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,21 +43,6 @@ static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_sl
     return (struct pp_fault_at){.epoch = slot->epoch, .sample = index, .worker = w->number};
 }
 
-static pp_status read_once(struct pp_worker *w, const struct pp_slot *slot, uint64_t index, int attempt,
-                           struct pp_err *err)
-{
-    const struct pp_loader_opts *o = &w->loader->opts;
-    struct pp_fault_at at = fault_at(w, slot, index);
-    pp_status st = pp_fault_before_read(o->faults, &at, attempt, err);
-    if (st == PP_OK)
-        st = pp_dataset_read(o->dataset, index, &w->sample, err);
-    if (st == PP_OK && pp_fault_cold(o->faults, &at))
-        w->sample.cache_hit_bytes = 0;
-    if (st == PP_OK)
-        pp_fault_after_read(o->faults, w->sample.size);
-    return st;
-}
-
 static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index,
                                    struct pp_err *err)
 {
@@ -65,7 +51,11 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
         pp_lap_open_sample(w->trace, PP_PHASE_READ, l.batch, index);
-        pp_status st = read_once(w, slot, index, attempt, err);
+        const struct pp_read_context context = {.epoch = slot->epoch,
+                                                .sample = index,
+                                                .worker = w->number,
+                                                .attempt = attempt};
+        pp_status st = pp_dataset_read_for(o->dataset, &context, &w->sample, err);
         l.bytes = st == PP_OK ? w->sample.size : 0;
         if (st == PP_OK && w->sample.cache_known) {
             l.flags |= PP_SPAN_HAS_CACHE;

@@ -5,20 +5,23 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
+#include "probe/dataset/dataset_synthetic.h"
 #include "probe/sampler/sampler.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK 1024     /* positions drawn at a time */
 #define PATH_SIZE 4352 /* the longest path and a shard's key */
 #define MANY 9e15
 
 struct plan_opts {
-    const char *synthetic, *index_dir, *weights;
-    int64_t n, window, token_bytes;
+    struct pp_dataset_options formats;
+    const char *weights;
+    int64_t n;
     int sampler, drop_last, json;
     int64_t seed, epoch, rank, world_size, start, limit;
 };
@@ -34,18 +37,10 @@ static const struct pp_opt_choice sampler_choices[] = {
 #define AT(field) offsetof(struct plan_opts, field)
 
 /* clang-format off */
-static const struct pp_opt plan_opt_table[] = {
-    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data",
-     .help = "made-up images instead of DATASET: n=10000,size=500x375"},
-    {.name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1,
-     .max = (double)PP_SAMPLER_MAX_N, .arg = "N", .help = "no data at all: N samples, indexes only"},
-    {.name = "index-dir", .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR",
-     .help = "where shard indexes are kept (default: beside them)"},
-    {.name = "window", .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9, .arg = "N",
-     .dflt = "1025", .help = "tokens per sample (token files)"},
-    {.name = "token-bytes", .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4, .arg = "2|4",
-     .dflt = "2", .help = "size of a token in a .bin file"},
-
+static const struct pp_opt count_row = {
+    .name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1, .max = (double)PP_SAMPLER_MAX_N,
+    .arg = "N", .help = "no data at all: N samples, indexes only"};
+static const struct pp_opt own_rows[] = {
     {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
      .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
     {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
@@ -70,6 +65,21 @@ static const struct pp_opt plan_opt_table[] = {
     {.name = NULL},
 };
 /* clang-format on */
+
+static struct pp_opt plan_opt_table[97];
+
+/* Before main: --help, completion and the manual page read the table too. The first format is the one that
+ * makes its data; all rows fit one screen. */
+__attribute__((constructor)) static void make_table(void)
+{
+    struct pp_opt *end = pp_dataset_options_rows(plan_opt_table, 0, 0, 0, AT(formats));
+    plan_opt_table[0].help = "made-up images instead of DATASET: n=10000,size=500x375";
+    *end++ = count_row;
+    end = pp_dataset_options_rows(end, 1, SIZE_MAX, 0, AT(formats));
+    for (struct pp_opt *o = plan_opt_table; o < end; o++)
+        o->advanced = 0;
+    memcpy(end, own_rows, sizeof(own_rows));
+}
 
 /* What is printed: positions [at, end) of order, with paths where there is a dataset. */
 struct plan {
@@ -96,20 +106,17 @@ static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t
 static pp_status open_data(struct plan *p, const struct plan_opts *o, const char *path, struct pp_err *err)
 {
     struct pp_progress progress;
-    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path,
-                                .synthetic = o->synthetic != NULL,
-                                .window = (uint64_t)o->window,
-                                .token_bytes = (int)o->token_bytes,
-                                .index_dir = o->index_dir,
+    struct pp_dataset_opts d = {.spec = path,
+                                .options = &o->formats,
                                 .progress = on_open_progress,
                                 .progress_ctx = &progress};
-    const char *warning;
+    const char *warning, *synthetic = pp_synthetic_opts(&o->formats)->spec;
     pp_status st;
 
-    if ((path != NULL) + (o->synthetic != NULL) + (o->n > 0) != 1)
+    if ((path != NULL) + (synthetic != NULL) + (o->n > 0) != 1)
         return pp_fail(err, PP_E_USAGE,
                        "one of DATASET, --synthetic SPEC and --n N says what to plan for, %s",
-                       path || o->synthetic || o->n > 0 ? "not two" : "and none is given");
+                       path || synthetic || o->n > 0 ? "not two" : "and none is given");
     if (o->n > 0) {
         p->n = (uint64_t)o->n;
         return PP_OK;

@@ -73,22 +73,7 @@ static const struct pp_opt_choice color_choices[] = {
 #define STEP_MS_MOST 1e7
 
 /* clang-format off */
-const struct pp_opt run_opt_table[] = {
-    {.name = "synthetic", .type = PP_OPT_STRING, .offset = AT(synthetic), .arg = "SPEC", .group = "Data",
-     .help = "made-up images instead of DATASET: n=10000,size=500x375,read=2ms"},
-    {.name = "stream", .type = PP_OPT_FLAG, .offset = AT(stream), .dflt = "0",
-     .help = "tar shards: read in order, shuffle in a buffer"},
-    {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = AT(shuffle_buffer), .min = 0,
-     .max = 1e8, .arg = "N", .dflt = "1000",
-     .help = "samples held back for shuffling (--stream)"},
-    {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(shuffle_shards), .dflt = "1",
-     .help = "shuffle the shards' order too (--stream)"},
-    {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(index_dir), .arg = "DIR",
-     .help = "where shard indexes are kept (default: beside them)"},
-    {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = AT(window), .min = 2, .max = 1e9,
-     .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
-    {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = AT(token_bytes), .min = 2, .max = 4,
-     .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+static const struct pp_opt own_rows[] = {
     {.name = "exif-rotate", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(exif_rotate), .dflt = "0",
      .help = "apply EXIF orientation (PIL and torchvision do not)"},
 
@@ -220,6 +205,15 @@ const struct pp_opt run_opt_table[] = {
 };
 /* clang-format on */
 
+struct pp_opt run_opt_table[97];
+
+/* Before main: --help, completion and the manual page read the table too. */
+__attribute__((constructor)) static void make_table(void)
+{
+    struct pp_opt *end = pp_dataset_options_rows(run_opt_table, 0, SIZE_MAX, 1, AT(formats));
+    memcpy(end, own_rows, sizeof(own_rows));
+}
+
 enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name)
 {
     for (int i = 0; set->table[i].name; i++)
@@ -288,11 +282,11 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     pp_status st = take_step_length(o, set, err);
     if (st != PP_OK)
         return st;
-    if (!operands && !o->synthetic)
+    if (!operands && !run_synthetic(o))
         return pp_fail(
             err, PP_E_USAGE,
             "which DATASET? Give a directory of images, tar shards, a token file, or --synthetic SPEC");
-    if (operands && o->synthetic)
+    if (operands && run_synthetic(o))
         return pp_fail(err, PP_E_USAGE, "--synthetic takes the place of DATASET; leave out one of the two");
     if (operands > 1)
         return pp_fail(
@@ -311,8 +305,9 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(
             err, PP_E_USAGE,
             "--prove runs this rank alone, and --collective makes it wait for others; leave out one of the two");
-    if (o->token_bytes == 3)
-        return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
+    st = pp_dataset_options_check(&o->formats, err);
+    if (st != PP_OK)
+        return st;
     if (o->step != RUN_STEP_AUTO && o->step != RUN_STEP_NONE && !(o->step_ms > 0))
         return pp_fail(err, PP_E_USAGE, "--step %s needs its length: for example --step %s:20ms",
                        step_choices[o->step].name, step_choices[o->step].name);
@@ -322,11 +317,11 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(
             err, PP_E_USAGE,
             "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host");
-    if (o->stream && run_opt_given(set, "sampler"))
+    if (run_shards(o)->stream && run_opt_given(set, "sampler"))
         return pp_fail(
             err, PP_E_USAGE,
             "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
-    if (o->resume_cursor && !(o->stream && o->resume))
+    if (o->resume_cursor && !(run_shards(o)->stream && o->resume))
         return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");

@@ -3,6 +3,8 @@
 #define PP_TUI_CLI_RUN_RUN_OPTS_H
 
 #include "probe/base/opts.h"
+#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/dataset_synthetic.h"
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
 enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
@@ -10,9 +12,8 @@ enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
 
 struct run_opts {
     /* data */
-    const char *synthetic, *index_dir;
-    int stream, shuffle_shards, exif_rotate;
-    int64_t shuffle_buffer, window, token_bytes;
+    struct pp_dataset_options formats;
+    int exif_rotate;
     /* loader */
     int64_t workers, batch_size, prefetch; /* -1: choose */
     int out_of_order, drop_last, dtype, wire;
@@ -50,7 +51,18 @@ struct run_opts {
     int detail; /* enum pp_detail */
 };
 
-extern const struct pp_opt run_opt_table[];
+/* The rows of run and, before them, those of the data set formats. */
+extern struct pp_opt run_opt_table[];
+
+/* Options of formats that decide how the run goes. */
+static inline const char *run_synthetic(const struct run_opts *o)
+{
+    return pp_synthetic_opts(&o->formats)->spec;
+}
+static inline const struct pp_shards_opts *run_shards(const struct run_opts *o)
+{
+    return pp_shards_opts(&o->formats);
+}
 
 /* One command line, understood. Its owner frees operands and command_line. */
 struct run_request {

@@ -53,7 +53,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     struct pp_device_info dev;
     char text[512];
     pp_store_meta_text(s, "config", "dataset", data_path);
-    pp_store_meta_text(s, "config", "format", pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    pp_store_meta_text(s, "config", "format", pp_dataset_format_name(p->dataset));
     pp_dataset_describe(p->dataset, text, sizeof(text));
     pp_store_meta_text(s, "config", "dataset_description", text);
     pp_store_meta_num(s, "config", "dataset_samples", (double)pp_dataset_len(p->dataset), "samples");
@@ -144,7 +144,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
                            const struct run_parts *parts, struct pp_err *err)
 {
     const struct run_opts *o = &asked->o;
-    const char *data_path = o->synthetic ? o->synthetic : asked->operands[0];
+    const char *data_path = run_synthetic(o) ? run_synthetic(o) : asked->operands[0];
     struct pp_recording_opts opts = {
         .store = {.force = o->force,
                   .max_rows = o->max_rows,

@@ -37,20 +37,17 @@ static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t
 static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path,
                               struct opening *opening, struct pp_err *err)
 {
-    struct pp_dataset_opts d = {.spec = o->synthetic ? o->synthetic : path,
-                                .synthetic = o->synthetic != NULL,
-                                .window = (uint64_t)o->window,
-                                .token_bytes = (int)o->token_bytes,
-                                .index_dir = o->index_dir,
-                                .no_index = o->stream,
+    struct pp_dataset_opts d = {.spec = path,
+                                .options = &o->formats,
+                                .read_faults = pp_faults_reads(p->faults),
                                 .progress = on_open_progress,
                                 .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     p->open_ns = pp_now_ns() - t0;
-    if (st == PP_OK && o->stream && pp_dataset_kind(p->dataset) != PP_DATASET_SHARDS)
-        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out", d.spec,
-                       pp_dataset_kind_name(pp_dataset_kind(p->dataset)));
+    if (st == PP_OK && run_shards(o)->stream && !pp_dataset_streams(p->dataset))
+        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out",
+                       path ? path : run_synthetic(o), pp_dataset_format_name(p->dataset));
     return st;
 }
 
@@ -76,15 +73,15 @@ static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *
 static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o,
                                     const struct pp_loader_state *state, struct pp_err *err)
 {
-    if (state->streaming != o->stream)
+    if (state->streaming != run_shards(o)->stream)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume,
                        state->streaming ? "streaming (--stream)" : "not streaming");
-    if (!o->stream)
+    if (!run_shards(o)->stream)
         return PP_OK;
-    if (state->shuffle_buffer != (uint64_t)o->shuffle_buffer)
+    if (state->shuffle_buffer != (uint64_t)run_shards(o)->shuffle_buffer)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume,
                        (unsigned long long)state->shuffle_buffer);
-    if (!state->shuffle_shards != !o->shuffle_shards)
+    if (!state->shuffle_shards != !run_shards(o)->shuffle_shards)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
                        state->shuffle_shards ? "" : "no-");
     uint64_t shards = pp_shards_count(p->dataset);
@@ -127,16 +124,16 @@ static pp_status make_order(struct run_parts *p, const struct run_opts *o, struc
     struct pp_sampler_opts s;
     double *weights;
     pp_status st = sampler_opts(p, o, &s, &weights, err);
-    if (st == PP_OK && !o->stream)
+    if (st == PP_OK && !run_shards(o)->stream)
         st = pp_sampler_create(&s, &p->sampler, err);
     if (st == PP_OK && o->resume)
         st = apply_resume(p, o, &s, err);
     if (st == PP_OK)
         pp_state_init(&p->state, &s);
-    p->state.streaming = o->stream;
-    p->state.shuffle_buffer = (uint64_t)o->shuffle_buffer;
-    p->state.shuffle_shards = o->shuffle_shards != 0;
-    p->state.shards = o->stream ? pp_shards_count(p->dataset) : 0;
+    p->state.streaming = run_shards(o)->stream;
+    p->state.shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
+    p->state.shuffle_shards = run_shards(o)->shuffle_shards != 0;
+    p->state.shards = run_shards(o)->stream ? pp_shards_count(p->dataset) : 0;
     free(weights);
     return st;
 }
@@ -250,9 +247,9 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->collective = p->collective;
     l->cached_batches = o->cached_batches;
     l->ballast_cpus = o->cpu_ballast;
-    l->streaming = o->stream;
-    l->shuffle_shards = o->shuffle_shards;
-    l->shuffle_buffer = (uint64_t)o->shuffle_buffer;
+    l->streaming = run_shards(o)->stream;
+    l->shuffle_shards = run_shards(o)->shuffle_shards;
+    l->shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
     l->rank = (uint64_t)o->rank;
     l->world_size = (uint64_t)o->world_size;
 }
@@ -363,9 +360,9 @@ void run_parts_free(struct run_parts *p)
     pp_sampler_destroy(p->sampler);
     pp_transform_destroy(p->transform);
     pp_transform_destroy(p->delivered);
-    pp_faults_destroy(p->faults);
     pp_collective_leave(p->collective);
     if (p->device)
         pp_device_close(p->device);
     pp_dataset_close(p->dataset);
+    pp_faults_destroy(p->faults);
 }

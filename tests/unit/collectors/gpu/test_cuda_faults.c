@@ -180,8 +180,8 @@ static int set_up(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/run.sqlite", dir);
     snprintf(rings, sizeof(rings), "%s.rings", path);
-    return pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=16,size=40x40", .synthetic = 1}, &dataset,
-                           &err) != PP_OK ||
+    return pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=16,size=40x40", .format = "synthetic"},
+                           &dataset, &err) != PP_OK ||
            pp_sampler_create(&(struct pp_sampler_opts){.kind = PP_SAMPLER_SEQUENTIAL,
                                                        .n = 16,
                                                        .world_size = 1},

@@ -3,7 +3,16 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
+#include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/npy.h"
+
+/* The result lives until the next call. */
+static const struct pp_dataset_options *tokens_options(int64_t window, int64_t token_bytes)
+{
+    static struct pp_dataset_options o;
+    *pp_tokens_opts(&o) = (struct pp_tokens_opts){.window = window, .token_bytes = token_bytes};
+    return &o;
+}
 
 /* An .npy file of the given version whose header is the text, followed by items 16-bit numbers. */
 static void put_npy(const char *rel, int version, const char *text, size_t items)
@@ -40,8 +49,8 @@ static void windows_share_one_token(void **state)
             struct pp_sample s = {0};
             put_bin("t.bin", counts[k]);
             struct pp_dataset *d = tree_open(
-                &(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = window});
-            assert_int_equal(pp_dataset_kind(d), PP_DATASET_TOKENS);
+                &(struct pp_dataset_opts){.spec = tree_path("t.bin"), .options = tokens_options(window, 0)});
+            assert_string_equal(pp_dataset_format_name(d), "tokens");
             assert_int_equal(pp_dataset_content(d), PP_CONTENT_TOKENS);
             uint64_t n = pp_dataset_len(d), step = window - 1;
             assert_true((n - 1) * step + window <= counts[k]);
@@ -80,7 +89,8 @@ static void npy_of_every_kind_is_read(void **state)
         struct pp_sample s = {0};
         uint16_t token;
         put_npy("t.npy", cases[i].version, cases[i].text, 100);
-        struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("t.npy"), .window = 10});
+        struct pp_dataset *d = tree_open(
+            &(struct pp_dataset_opts){.spec = tree_path("t.npy"), .options = tokens_options(10, 0)});
         assert_int_equal(pp_dataset_len(d), 11);
         assert_int_equal(pp_dataset_read(d, 10, &s, NULL), PP_OK);
         memcpy(&token, s.data + 18, 2);
@@ -155,19 +165,20 @@ static void refusals_are_one_clear_sentence(void **state)
     assert_int_equal(truncate(tree_path("t.bin"), 5999), 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin")}, PP_E_CORRUPT, "5999 bytes", "1 more");
     assert_int_equal(truncate(tree_path("t.bin"), 5998), 0);
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 4}, PP_E_CORRUPT,
-                 "2 more", "4-byte");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .token_bytes = 3}, PP_E_USAGE,
-                 "3 bytes", "uint16");
-    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .window = UINT64_MAX}, PP_E_EMPTY,
-                 "fewer than one window", "t.bin");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .options = tokens_options(0, 4)},
+                 PP_E_CORRUPT, "2 more", "4-byte");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"), .options = tokens_options(0, 3)},
+                 PP_E_USAGE, "3 bytes", "uint16");
+    tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.bin"),
+                                           .options = tokens_options(INT64_MAX, 0)},
+                 PP_E_EMPTY, "fewer than one window", "t.bin");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none.bin")}, PP_E_NOT_FOUND, "none.bin",
                  "No such file");
     for (uint64_t n = 1; n <= 2; n++) {
         put_npy("t.npy", 1, "{'descr': '<u2', 'fortran_order': False, 'shape': (10,), }", 10);
         pp_io_fault(PP_IO_FAULT_OPEN | PP_IO_FAULT_READ, n, 5 /* EIO */, 0);
-        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy"), .window = 2}, PP_E_TRANSIENT,
-                     "t.npy", "error");
+        tree_refused(&(struct pp_dataset_opts){.spec = tree_path("t.npy"), .options = tokens_options(2, 0)},
+                     PP_E_TRANSIENT, "t.npy", "error");
     }
 }
 
@@ -225,12 +236,10 @@ static void synthetic_samples_follow_their_spec(void **state)
     struct pp_sample s = {0}, again = {0};
     char text[256];
     struct pp_dataset_opts opts = {.spec = "n=1k,size=64x48,unique=4,quality=80,classes=10,seed=7",
-                                   .synthetic = 1};
+                                   .format = "synthetic"};
     struct pp_dataset *d = tree_open(&opts), *twin = tree_open(&opts);
-    assert_int_equal(pp_dataset_kind(d), PP_DATASET_SYNTHETIC);
+    assert_string_equal(pp_dataset_format_name(d), "synthetic");
     assert_int_equal(pp_dataset_len(d), 1000);
-    assert_int_equal(pp_dataset_classes(d), 10);
-    assert_null(pp_dataset_class_name(d, 0));
     for (uint64_t i = 0; i < 1000; i += 37) {
         assert_int_equal(pp_dataset_read(d, i, &s, NULL), PP_OK);
         assert_int_equal(pp_dataset_read(twin, i % 4, &again, NULL), PP_OK);
@@ -306,7 +315,7 @@ static void synthetic_spec_errors_name_the_key(void **state)
         {"seed=-1", "seed wants", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        tree_refused(&(struct pp_dataset_opts){.spec = cases[i].spec, .synthetic = 1}, PP_E_USAGE,
+        tree_refused(&(struct pp_dataset_opts){.spec = cases[i].spec, .format = "synthetic"}, PP_E_USAGE,
                      cases[i].word, cases[i].other);
 }
 

@@ -71,12 +71,19 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
     return d->stop_after && p->batches >= d->stop_after;
 }
 
-static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sampler_kind kind)
+/* fault: one to inject, or NULL */
+static void make_faulty_rig(struct rig *r, const char *spec, int synthetic, enum pp_sampler_kind kind,
+                            const char *fault)
 {
     struct pp_err err = {0};
+    struct pp_faults *faults = NULL;
     memset(r, 0, sizeof(*r));
-    if (pp_dataset_open(&(struct pp_dataset_opts){.spec = spec, .synthetic = synthetic}, &r->dataset, &err) !=
-        PP_OK)
+    if (fault && pp_faults_parse(&fault, 1, 7, &faults, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    const struct pp_dataset_opts data = {.spec = spec,
+                                         .format = synthetic ? "synthetic" : NULL,
+                                         .read_faults = pp_faults_reads(faults)};
+    if (pp_dataset_open(&data, &r->dataset, &err) != PP_OK)
         fail_msg("%s", err.text);
     if (pp_sampler_create(&(struct pp_sampler_opts){.kind = kind, .n = pp_dataset_len(r->dataset), .seed = 7},
                           &r->sampler, &err) != PP_OK)
@@ -88,6 +95,7 @@ static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sam
                                       .sampler = r->sampler,
                                       .transform = r->transform,
                                       .device = r->device,
+                                      .faults = faults,
                                       .workers = 2,
                                       .prefetch = 2,
                                       .batch_size = 8,
@@ -96,6 +104,11 @@ static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sam
                                       .max_epochs = 1,
                                       .copy_buffers = 2,
                                       .world_size = 1};
+}
+
+static void make_rig(struct rig *r, const char *spec, int synthetic, enum pp_sampler_kind kind)
+{
+    make_faulty_rig(r, spec, synthetic, kind, NULL);
 }
 
 static void free_rig(struct rig *r)
@@ -158,9 +171,7 @@ static void cached_batches_are_delivered_without_reading_them_again(void **state
     struct rig r;
     struct pp_loader_result res;
     struct pp_err err = {0};
-    static const char *const slow[] = {"read-latency=20ms"};
-    make_rig(&r, "n=400,size=40x30,unique=4", 1, PP_SAMPLER_SEQUENTIAL);
-    assert_int_equal(pp_faults_parse(slow, 1, 7, &r.opts.faults, &err), PP_OK);
+    make_faulty_rig(&r, "n=400,size=40x30,unique=4", 1, PP_SAMPLER_SEQUENTIAL, "read-latency=20ms");
     r.opts.cached_batches = 1;
     r.opts.ballast_cpus = 0.1;
     uint64_t before = pp_now_ns();
@@ -328,9 +339,7 @@ static void retries_end_with_the_run(void **state)
     (void)state;
     struct rig r;
     struct pp_loader_result res;
-    static const char *const fault[] = {"read-errors=1,fails=100"};
-    make_rig(&r, "n=64,size=32x32,unique=2", 1, PP_SAMPLER_SEQUENTIAL);
-    assert_int_equal(pp_faults_parse(fault, 1, 7, &r.opts.faults, NULL), PP_OK);
+    make_faulty_rig(&r, "n=64,size=32x32,unique=2", 1, PP_SAMPLER_SEQUENTIAL, "read-errors=1,fails=100");
     r.opts.retries = 20;
     r.opts.retry_backoff_ns = 1000000000;
     r.opts.max_ns = 100000000;
@@ -372,8 +381,8 @@ static int make_folder(void **state)
         return -1;
     snprintf(sub, sizeof(sub), "%s/c", folder);
     if (mkdir(sub, 0700) != 0 ||
-        pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=12,size=48x48,unique=12", .synthetic = 1}, &syn,
-                        NULL) != PP_OK)
+        pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=12,size=48x48,unique=12", .format = "synthetic"},
+                        &syn, NULL) != PP_OK)
         return -1;
     for (uint64_t i = 0; i < 12; i++) {
         assert_int_equal(pp_dataset_read(syn, i, &s, NULL), PP_OK);
@@ -470,7 +479,7 @@ static void make_shards(void)
     snprintf(shards, sizeof(shards), "%s/shards", folder);
     assert_int_equal(mkdir(shards, 0700), 0);
     assert_int_equal(pp_dataset_open(&(struct pp_dataset_opts){.spec = "n=115,size=24x24,unique=8",
-                                                               .synthetic = 1},
+                                                               .format = "synthetic"},
                                      &syn, NULL),
                      PP_OK);
     for (uint64_t i = 0; i < 115; i++) {

@@ -1,0 +1,85 @@
+/* dataset/format.h: what a data set format is made of. A format is one file and one row in formats.c: it says
+ * which places are its own, which options it has, and how samples are read. Only the files of probe/dataset
+ * include this, and who registers a format.
+ *
+ * The opener (dataset.c) attaches the storage, looks at what lies at the place, asks each format's probe for
+ * a score, and opens with the best. A format's data set embeds struct pp_dataset as its first member, is
+ * allocated by open with calloc, and is released by pp_dataset_close, which calls ops->close (releases what
+ * the format holds, copes with a half-built object), detaches the storage and frees it.
+ *
+ * Adding one:
+ *
+ *   static int parquet_probe(struct pp_dataset_place *p, struct pp_err *why)   80 for *.parquet and
+ * directories of such static pp_status parquet_open(...)    read footers through p->storage, fill len and ops
+ *   static const struct pp_opt parquet_opts[] = {{.name = "column", .offset = offsetof(struct parquet_opts,
+ * column), ...}, ...}; const struct pp_dataset_format pp_format_parquet = {.name = "parquet", ...};   and its
+ * row in formats.c */
+#ifndef PP_DATASET_FORMAT_H
+#define PP_DATASET_FORMAT_H
+
+#include "probe/base/opts.h"
+#include "probe/dataset/dataset.h"
+#include "probe/dataset/warnings.h"
+#include "probe/storage/storage.h"
+
+/* What is to be opened. A format may take root and listing over (and leave them zeroed); the opener frees
+ * what is left. */
+struct pp_dataset_place {
+    const struct pp_dataset_opts *opts;
+    const char *spec;           /* as the user wrote it: a path, a range of shards, ... */
+    struct pp_storage *storage; /* NULL for a format with no_place */
+    struct pp_place_info info;  /* of spec taken literally; PP_PLACE_MISSING: nothing is called so */
+    struct pp_object root;      /* of a directory: open, and what lies directly in it */
+    struct pp_listing *listing;
+};
+
+struct pp_dataset_ops {
+    enum pp_content content;
+    /* index is below len; c is for the storage (NULL: read for no sample) */
+    pp_status (*read)(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
+                      struct pp_sample *s, struct pp_err *err);
+    void (*path)(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
+    void (*describe)(const struct pp_dataset *d, char *buf, size_t size);
+    uint64_t (*footprint)(const struct pp_dataset *d);
+    void (*close)(struct pp_dataset *d);
+};
+
+struct pp_dataset {
+    const struct pp_dataset_ops *ops;
+    const struct pp_dataset_format *format; /* the opener fills these two */
+    struct pp_storage *storage;
+    uint64_t len;
+    struct pp_warnings warnings;
+};
+
+struct pp_dataset_format {
+    const char *name; /* stored in recordings: "webdataset" */
+    const char *help; /* what a place of this format is: ".tar shards" */
+    const char *noun; /* what its options are for: "tar shards"; NULL: it has none */
+    int no_place;     /* the spec names nothing in a storage: probe is not asked */
+    int streams;      /* pp_stream_open works */
+
+    /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
+     * With 0 it may say in why what is wrong with a place that is nearly its own. */
+    int (*probe)(const struct pp_dataset_place *place, struct pp_err *why);
+    /* opts: its own option struct. On failure *out is NULL and nothing is left behind; PP_E_EMPTY: nothing of
+     * this format is here, and the format with the next lower score is tried. */
+    pp_status (*open)(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                      struct pp_err *err);
+
+    /* Its option struct, and the rows that fill it (offsets within it). Zeroed, it holds the defaults. */
+    size_t opts_size;
+    const struct pp_opt *opts;        /* which samples there are: for all commands; ends with name NULL */
+    const struct pp_opt *stream_opts; /* how they are streamed: for `run` alone; may be NULL */
+    pp_status (*check)(const void *opts, struct pp_err *err); /* what no single row can; may be NULL */
+    const char *(*made_spec)(const void *opts); /* no_place: the spec that an option gave, or NULL */
+};
+
+/* The i-th format, in the order of options; NULL behind the last. */
+const struct pp_dataset_format *pp_dataset_format_at(size_t i);
+
+/* Adds a format that is not in the table of formats.c (a plug-in, a test); f lives as long as the process.
+ * Before any thread opens a data set, and before option tables are made of its rows. -1: more than 8. */
+int pp_dataset_format_register(const struct pp_dataset_format *f);
+
+#endif
