@@ -33,7 +33,7 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
         st = pp_storage_wrap_faults(p->storage, p->opts->read_faults, &p->storage, err);
     if (st != PP_OK)
         return st;
-    if (pp_storage_stat(p->storage, NULL, p->spec, &p->info, missing) != PP_OK)
+    if (pp_storage_stat(p->storage, NULL, p->spec, "open the dataset", &p->info, missing) != PP_OK)
         p->info.kind = PP_PLACE_MISSING;
     return p->info.kind == PP_PLACE_DIRECTORY ? look_into(p, listing, err) : PP_OK;
 }

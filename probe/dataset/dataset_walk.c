@@ -98,7 +98,7 @@ static int is_directory(const struct pp_object *dir, const struct pp_entry *e)
         return e->kind == PP_ENTRY_DIRECTORY;
     if (pp_has_image_extension(e->name))
         return 0;
-    return pp_storage_stat(dir->storage, dir, e->name, &info, NULL) == PP_OK &&
+    return pp_storage_stat(dir->storage, dir, e->name, "stat", &info, NULL) == PP_OK &&
            info.kind == PP_PLACE_DIRECTORY;
 }
 

@@ -112,7 +112,7 @@ static pp_status add_pattern(struct pp_shard_names *out, const char *pattern, st
 static pp_status add_expanded(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
     struct pp_place_info info;
-    if (pp_storage_stat(out->storage, NULL, word, &info, NULL) == PP_OK)
+    if (pp_storage_stat(out->storage, NULL, word, "stat", &info, NULL) == PP_OK)
         return info.kind == PP_PLACE_DIRECTORY ? add_directory(out, word, err) : add_path(out, word, err);
     return strpbrk(word, "*?[") ? add_pattern(out, word, err) : add_path(out, word, err);
 }
@@ -231,7 +231,7 @@ pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, str
     struct pp_place_info info;
     pp_status st = PP_OK;
     *out = (struct pp_shard_names){.storage = storage};
-    if (pp_storage_stat(storage, NULL, spec, &info, NULL) == PP_OK)
+    if (pp_storage_stat(storage, NULL, spec, "stat", &info, NULL) == PP_OK)
         return add_expanded(out, spec, err);
     /* Commas outside braces separate; those inside belong to the braces. */
     int depth = 0;

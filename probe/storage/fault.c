@@ -30,10 +30,11 @@ static void faulty_detach(struct pp_storage *s)
 }
 
 static pp_status faulty_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                             struct pp_place_info *out, struct pp_err *err)
+                             const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
     struct pp_object in;
-    return pp_storage_stat(faulty_of(s)->inner, dir ? (in = inner_of(dir), &in) : NULL, name, out, err);
+    return pp_storage_stat(faulty_of(s)->inner, dir ? (in = inner_of(dir), &in) : NULL, name, attempt, out,
+                           err);
 }
 
 static pp_status faulty_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,

@@ -68,11 +68,11 @@ static void fill_info(const struct stat *st, struct pp_place_info *out)
 }
 
 static pp_status posix_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                            struct pp_place_info *out, struct pp_err *err)
+                            const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
     struct stat st;
     if (fstatat(fd_of(dir), name, &st, 0) != 0)
-        return pp_fail_errno(err, errno, "cannot stat %s", name);
+        return pp_fail_errno(err, errno, "cannot %s %s", attempt, name);
     fill_info(&st, out);
     return PP_OK;
 }

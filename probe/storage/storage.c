@@ -64,10 +64,10 @@ unsigned pp_storage_flags(const struct pp_storage *s)
 }
 
 pp_status pp_storage_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                          struct pp_place_info *out, struct pp_err *err)
+                          const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
     *out = (struct pp_place_info){.kind = PP_PLACE_MISSING};
-    return s->ops->stat(s, dir, name, out, err);
+    return s->ops->stat(s, dir, name, attempt, out, err);
 }
 
 pp_status pp_storage_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,

@@ -114,9 +114,10 @@ void pp_storage_detach(struct pp_storage *s);
 const char *pp_storage_name(const struct pp_storage *s);
 unsigned pp_storage_flags(const struct pp_storage *s);
 
-/* What lies at name. Nothing there is PP_E_NOT_FOUND with kind PP_PLACE_MISSING. */
+/* What lies at name. attempt: as in struct pp_open. Nothing there is PP_E_NOT_FOUND with kind
+ * PP_PLACE_MISSING. */
 pp_status pp_storage_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                          struct pp_place_info *out, struct pp_err *err);
+                          const char *attempt, struct pp_place_info *out, struct pp_err *err);
 /* *out is closed (storage NULL) on failure. */
 pp_status pp_storage_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                           struct pp_err *err);
@@ -159,7 +160,7 @@ struct pp_storage_ops {
     void (*detach)(struct pp_storage *s);
 
     pp_status (*stat)(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                      struct pp_place_info *out, struct pp_err *err);
+                      const char *attempt, struct pp_place_info *out, struct pp_err *err);
     pp_status (*open)(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                       struct pp_err *err);
     void (*close)(struct pp_object *o);

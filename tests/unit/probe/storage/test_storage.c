@@ -89,14 +89,14 @@ static int mem_find(const char *name, int *below)
 }
 
 static pp_status mem_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                          struct pp_place_info *out, struct pp_err *err)
+                          const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
     char full[128];
     int below;
     full_name(dir, name, full);
     int i = mem_find(full, &below);
     if (i < 0 && !below)
-        return pp_fail(err, PP_E_NOT_FOUND, "cannot find %s: no such object", name);
+        return pp_fail(err, PP_E_NOT_FOUND, "cannot %s %s: no such object", attempt, name);
     out->kind = i >= 0 ? PP_PLACE_OBJECT : PP_PLACE_DIRECTORY;
     out->size = i < 0 ? 0 : memory.sizes_unknown ? PP_SIZE_UNKNOWN : memory.object[i].size;
     out->version = 1;
@@ -127,7 +127,7 @@ static void mem_close(struct pp_object *o)
 static pp_status mem_info(const struct pp_object *o, const char *name, struct pp_place_info *out,
                           struct pp_err *err)
 {
-    return mem_stat(o->storage, NULL, o->state, out, err);
+    return mem_stat(o->storage, NULL, o->state, "stat", out, err);
 }
 
 static pp_status mem_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
@@ -220,8 +220,8 @@ static void an_image_folder_is_read(void **state)
         expect_sample(d, 2, "REX", 1);
         pp_dataset_close(d);
     }
-    tree_refused(&(struct pp_dataset_opts){.spec = "mem://nothing"}, PP_E_NOT_FOUND, "mem://nothing",
-                 "no such object");
+    tree_refused(&(struct pp_dataset_opts){.spec = "mem://nothing"}, PP_E_NOT_FOUND,
+                 "cannot open the dataset mem://nothing", "no such object");
 }
 
 /* Nothing can be borrowed here: the tokens are copied into the sample's buffer, which is then kept. */
@@ -408,12 +408,12 @@ static void local_files_are_told_apart_listed_and_read(void **state)
     tree_put_text("c/b.txt", "");
     assert_int_equal(pp_storage_attach(tree_root, &s, &err), PP_OK);
     assert_string_equal(pp_storage_name(s), "posix");
-    assert_int_equal(pp_storage_stat(s, NULL, tree_path("none"), &info, &err), PP_E_NOT_FOUND);
+    assert_int_equal(pp_storage_stat(s, NULL, tree_path("none"), "stat", &info, &err), PP_E_NOT_FOUND);
     assert_int_equal(info.kind, PP_PLACE_MISSING);
-    assert_int_equal(pp_storage_stat(s, NULL, tree_path("c"), &info, &err), PP_OK);
+    assert_int_equal(pp_storage_stat(s, NULL, tree_path("c"), "stat", &info, &err), PP_OK);
     assert_int_equal(info.kind, PP_PLACE_DIRECTORY);
     assert_int_equal(mkfifo(tree_path("c/pipe"), 0600), 0);
-    assert_int_equal(pp_storage_stat(s, NULL, tree_path("c/pipe"), &info, &err), PP_OK);
+    assert_int_equal(pp_storage_stat(s, NULL, tree_path("c/pipe"), "stat", &info, &err), PP_OK);
     assert_int_equal(info.kind, PP_PLACE_OTHER);
 
     assert_int_equal(pp_storage_open(s, &(struct pp_open){.name = tree_root, .how = PP_OPEN_DIRECTORY}, &dir,
@@ -430,7 +430,7 @@ static void local_files_are_told_apart_listed_and_read(void **state)
     const struct pp_open how = {.dir = &dir, .name = "a.txt", .how = PP_OPEN_BORROW, .attempt = "open"};
     assert_int_equal(pp_storage_open(s, &how, &o, &err), PP_OK);
     assert_int_equal(pp_object_info(&o, "a.txt", &info, &err), PP_OK);
-    assert_int_equal(pp_storage_stat(s, &dir, "a.txt", &same, &err), PP_OK);
+    assert_int_equal(pp_storage_stat(s, &dir, "a.txt", "stat", &same, &err), PP_OK);
     assert_memory_equal(&info, &same, sizeof(info));
     assert_int_equal(info.size, 10);
     struct pp_read r = {.name = "a.txt", .offset = 7, .size = 16, .buf = buf, .cap = 16};
