@@ -51,10 +51,12 @@ struct pp_opt {
 /* Where a value came from, for the stored configuration. */
 enum pp_opt_source { PP_OPT_DEFAULT, PP_OPT_CONFIG, PP_OPT_ENV, PP_OPT_GIVEN };
 
+enum { PP_OPTS_MAX = 96 }; /* rows of a table */
+
 struct pp_opt_set {
     const struct pp_opt *table; /* ends with name == NULL */
     void *fields;
-    unsigned char source[96]; /* enum pp_opt_source per row, filled by parse */
+    unsigned char source[PP_OPTS_MAX]; /* enum pp_opt_source per row, filled by parse */
 };
 
 /* Applies defaults, then the config file ($XDG_CONFIG_HOME/pipeprobe/config: "name = value" lines under
@@ -63,7 +65,7 @@ struct pp_opt_set {
  * + 1). PP_E_USAGE with a sentence naming the nearest option. Strings point into argv, the environment or
  * memory kept for the life of the process (a config file's values hang on one list: parse from one thread). A
  * FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST given by a stronger source
- * replaces what a weaker one gave. A table has at most 96 rows. */
+ * replaces what a weaker one gave. A table has at most PP_OPTS_MAX rows. */
 pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv,
                         const char **operands, int *n_operands, struct pp_err *err);
 

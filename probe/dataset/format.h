@@ -1,19 +1,12 @@
 /* dataset/format.h: what a data set format is made of. A format is one file and one row in formats.c: it says
- * which places are its own, which options it has, and how samples are read. Only the files of probe/dataset
- * include this, and who registers a format.
+ * which places are its own, which options it has, and how samples are read. Included by the files of
+ * probe/dataset and by code that registers a format or goes through the table.
  *
  * The opener (dataset.c) attaches the storage, looks at what lies at the place, asks each format's probe for
  * a score, and opens with the best. A format's data set embeds struct pp_dataset as its first member, is
  * allocated by open with calloc, and is released by pp_dataset_close, which calls ops->close (releases what
- * the format holds, copes with a half-built object), detaches the storage and frees it.
- *
- * Adding one:
- *
- *   static int parquet_probe(struct pp_dataset_place *p, struct pp_err *why)   80 for *.parquet and
- * directories of such static pp_status parquet_open(...)    read footers through p->storage, fill len and ops
- *   static const struct pp_opt parquet_opts[] = {{.name = "column", .offset = offsetof(struct parquet_opts,
- * column), ...}, ...}; const struct pp_dataset_format pp_format_parquet = {.name = "parquet", ...};   and its
- * row in formats.c */
+ * the format holds, copes with a half-built object), detaches the storage and frees it. See the skeleton at
+ * the end. */
 #ifndef PP_DATASET_FORMAT_H
 #define PP_DATASET_FORMAT_H
 
@@ -30,7 +23,7 @@ struct pp_dataset_place {
     struct pp_storage *storage; /* NULL for a format with no_place */
     struct pp_place_info info;  /* of spec taken literally; PP_PLACE_MISSING: nothing is called so */
     struct pp_object root;      /* of a directory: open, and what lies directly in it */
-    struct pp_listing *listing;
+    struct pp_listing *listing; /* dataset_walk.h */
 };
 
 struct pp_dataset_ops {
@@ -57,7 +50,7 @@ struct pp_dataset_format {
     const char *help; /* what a place of this format is: ".tar shards" */
     const char *noun; /* what its options are for: "tar shards"; NULL: it has none */
     int no_place;     /* the spec names nothing in a storage: probe is not asked */
-    int streams;      /* pp_stream_open works */
+    int streams;      /* pp_stream_open takes it: tar shards alone so far */
 
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */
@@ -67,13 +60,27 @@ struct pp_dataset_format {
     pp_status (*open)(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
                       struct pp_err *err);
 
-    /* Its option struct, and the rows that fill it (offsets within it). Zeroed, it holds the defaults. */
+    /* Its option struct, and the rows that fill it (offsets within it). open takes zeros for defaults. */
     size_t opts_size;
-    const struct pp_opt *opts;        /* which samples there are: for all commands; ends with name NULL */
-    const struct pp_opt *stream_opts; /* how they are streamed: for `run` alone; may be NULL */
+    const struct pp_opt *opts; /* which samples there are: for all commands; ends with name NULL */
+    /* How they are streamed: for `run` alone; NULL: not at all. The first row is the flag that asks for it,
+     * and the others mean nothing without it. */
+    const struct pp_opt *stream_opts;
     pp_status (*check)(const void *opts, struct pp_err *err); /* what no single row can; may be NULL */
     const char *(*made_spec)(const void *opts); /* no_place: the spec that an option gave, or NULL */
 };
+
+/* clang-format off */
+/* A new format is one file and one row in formats.c:
+ *
+ *   struct parquet_opts { const char *column; };
+ *   static const struct pp_opt parquet_rows[] = {{.name = "column", .offset = offsetof(struct parquet_opts, column), ...}, {.name = NULL}};
+ *   static int parquet_probe(...)        80 for *.parquet, and for a directory whose listing holds some
+ *   static pp_status parquet_open(...)   reads the footers through place->storage, fills ops and len
+ *   static pp_status parquet_read(...)   pp_sample_reserve, then pp_object_read_at with the context that was handed in
+ *   const struct pp_dataset_format pp_format_parquet = {.name = "parquet", .help = ".parquet files", .opts = parquet_rows, ...};
+ */
+/* clang-format on */
 
 /* The i-th format, in the order of options; NULL behind the last. */
 const struct pp_dataset_format *pp_dataset_format_at(size_t i);

@@ -187,16 +187,20 @@ pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err);
 /* "cannot read PART in NAME at byte OFFSET: why"; the status follows from errno_value. */
 pp_status pp_read_fail(const struct pp_read *r, int errno_value, struct pp_err *err);
 
+/* clang-format off */
 /* A new storage is one file and one row in storage.c:
  *
- *   static int accepts(const char *place) { return strncmp(place, "s3://", 5) == 0 ? 100 : 0; }
- *   static pp_status attach(...)    connect lazily; a place may be a pattern or a list, only its scheme and
- * host matter static pp_status stat(...)      HEAD; a prefix with anything below it is a directory static
- * pp_status open(...)      nothing may need to be asked: handle and state are this file's own static
- * pp_status info(...)      HEAD, or PP_SIZE_UNKNOWN where a server does not say static pp_status read_at(...)
- * a ranged GET into r->buf; 503 and a dropped connection are PP_E_TRANSIENT static pp_status read_whole(...)
- * one GET without HEAD: pp_read_reserve as the answer says its length static pp_status list(...)      by
- * prefix with a delimiter, page after page const struct pp_storage_ops pp_storage_s3 = {.name = "s3", .help =
- * "buckets: s3://BUCKET/PREFIX", ...};
- */
+ *   static int s3_accepts(place)         100 for s3://
+ *   static pp_status s3_attach(...)      connects lazily; place may be a pattern or a list: only scheme and host matter here
+ *   static pp_status s3_stat(...)        HEAD; a prefix with anything below it is a directory
+ *   static pp_status s3_open(...)        asks nothing; handle and state are this file's own
+ *   static pp_status s3_info(...)        HEAD, or PP_SIZE_UNKNOWN where the server does not say
+ *   static pp_status s3_read_at(...)     a ranged GET into r->buf; 503 and a dropped connection are PP_E_TRANSIENT
+ *   static pp_status s3_read_whole(...)  one GET without HEAD; pp_read_reserve once the answer says its length
+ *   static pp_status s3_list(...)        by prefix with a delimiter, page after page
+ *   const struct pp_storage_ops pp_storage_s3 = {.name = "s3", .help = "buckets: s3://BUCKET/PREFIX", ...};
+ *
+ * One that wraps another (fault.c is the example) gives its objects the inner handle and state, and forwards with the inner storage
+ * put in. A storage that is not in the table (one made by a format, a wrapper) needs neither accepts nor attach. */
+/* clang-format on */
 #endif

@@ -66,7 +66,7 @@ static const struct pp_opt own_rows[] = {
 };
 /* clang-format on */
 
-static struct pp_opt plan_opt_table[97];
+static struct pp_opt plan_opt_table[PP_OPTS_MAX + 1];
 
 /* Before main: --help, completion and the manual page read the table too. The first format is the one that
  * makes its data; all rows fit one screen. */

@@ -22,6 +22,7 @@ pp_status run_fits_dataset(const struct pp_opt_set *set, const struct pp_dataset
                            struct pp_err *err)
 {
     static const char *const of_images[] = {"transform", "dtype", "exif-rotate"};
+    const char *format = pp_dataset_format_name(d);
     const struct pp_dataset_format *f;
     size_t n = 0;
     for (size_t i = 0; i < sizeof(of_images) / sizeof(*of_images); i++)
@@ -31,9 +32,8 @@ pp_status run_fits_dataset(const struct pp_opt_set *set, const struct pp_dataset
         n++;
     while (n-- > 0) {
         f = pp_dataset_format_at(n);
-        for (const struct pp_opt *o = f->opts;
-             o && o->name && strcmp(f->name, pp_dataset_format_name(d)) != 0; o++)
-            if (typed(set, o->name))
+        for (const struct pp_opt *o = f->opts; o && o->name; o++)
+            if (strcmp(f->name, format) != 0 && typed(set, o->name))
                 return fail_unfit(o->name, f->noun, d, path, err);
     }
     return PP_OK;

@@ -1,8 +1,10 @@
 #include "tui/cli/run/run_opts.h"
 
 #include "probe/base/err.h"
+#include "probe/dataset/format.h"
 #include "tui/cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -205,12 +207,13 @@ static const struct pp_opt own_rows[] = {
 };
 /* clang-format on */
 
-struct pp_opt run_opt_table[97];
+struct pp_opt run_opt_table[PP_OPTS_MAX + 1];
 
 /* Before main: --help, completion and the manual page read the table too. */
 __attribute__((constructor)) static void make_table(void)
 {
     struct pp_opt *end = pp_dataset_options_rows(run_opt_table, 0, SIZE_MAX, 1, AT(formats));
+    assert((size_t)(end - run_opt_table) + sizeof(own_rows) / sizeof(*own_rows) <= PP_OPTS_MAX + 1);
     memcpy(end, own_rows, sizeof(own_rows));
 }
 
@@ -261,20 +264,29 @@ static pp_status take_step_length(struct run_opts *o, const struct pp_opt_set *s
     return PP_OK;
 }
 
+static pp_status check_pair(const struct pp_opt_set *set, const char *option, const char *needs,
+                            struct pp_err *err)
+{
+    if (run_opt_source(set, option) != PP_OPT_GIVEN || run_opt_given(set, needs))
+        return PP_OK;
+    return pp_fail(err, PP_E_USAGE, "--%s goes with --%s; give both, or leave it out", option, needs);
+}
+
 /* Options that need another one, such as --shuffle-buffer without --stream. */
 static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
 {
     static const struct {
         const char *option, *needs;
-    } rows[] = {{"shuffle-buffer", "stream"},
-                {"shuffle-shards", "stream"},
-                {"prove-rounds", "prove"},
-                {"keep-proof", "prove"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (run_opt_source(set, rows[i].option) == PP_OPT_GIVEN && !run_opt_given(set, rows[i].needs))
-            return pp_fail(err, PP_E_USAGE, "--%s goes with --%s; give both, or leave it out", rows[i].option,
-                           rows[i].needs);
-    return PP_OK;
+    } rows[] = {{"prove-rounds", "prove"}, {"keep-proof", "prove"}};
+    const struct pp_dataset_format *f;
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
+        for (const struct pp_opt *o = f->stream_opts; st == PP_OK && o && o->name; o++)
+            if (o != f->stream_opts)
+                st = check_pair(set, o->name, f->stream_opts->name, err);
+    for (size_t i = 0; st == PP_OK && i < sizeof(rows) / sizeof(*rows); i++)
+        st = check_pair(set, rows[i].option, rows[i].needs, err);
+    return st;
 }
 
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)

@@ -194,7 +194,7 @@ static void options_are_composed_into_a_commands_table(void **state)
         int64_t own;
         struct pp_dataset_options formats;
     } c = {0};
-    struct pp_opt table[97] = {
+    struct pp_opt table[PP_OPTS_MAX + 1] = {
         {.name = "own", .type = PP_OPT_INT, .offset = offsetof(struct command, own), .max = 9}};
     struct pp_opt *end = pp_dataset_options_rows(table + 1, 0, SIZE_MAX, 0,
                                                  offsetof(struct command, formats));
