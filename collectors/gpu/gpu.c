@@ -1,145 +1,79 @@
-#include "collectors/gpu/gpu.h"
-
+/* The two collectors of the GPU, CUPTI's records and NVML's counters, as rows of the table
+ * (collectors/collector.h). Both only for a recording whose loader copies to a CUDA device. */
+#include "collectors/collector.h"
 #include "collectors/gpu/cupti.h"
+#include "collectors/gpu/cupti_abi.h"
 #include "collectors/gpu/nvml.h"
 #include "probe/base/clock.h"
-#include "probe/base/cond.h"
 #include "probe/base/err.h"
+#include "probe/device/cuda_driver.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define PERIOD_NS 1000000000u
+/* ---- CUPTI ---- */
 
-struct pp_gpu {
-    struct pp_gpu_opts opts;
-    struct pp_cupti *cupti; /* NULL: not recorded */
-    struct pp_nvml *nvml;   /* NULL: no counters */
-    char activity[520];
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    int stop;        /* guarded by lock */
-    uint64_t cpu_ns; /* the thread's own cost; read after it has ended */
+struct cupti {
+    struct pp_collect_opts opts;
+    struct pp_cupti *records;
 };
 
-static void put_counter(void *ctx, const char *name, double value)
+static int cupti_available(char *text, size_t size)
 {
-    struct pp_gpu *g = ctx;
-    pp_store_counter(g->opts.store, pp_now_ns(), name, value);
-}
-
-static void look(struct pp_gpu *g)
-{
-    if (g->nvml)
-        pp_nvml_sample(g->nvml, put_counter, g);
-    if (g->cupti)
-        pp_cupti_poll(g->cupti);
-}
-
-static void *gpu_main(void *arg)
-{
-    struct pp_gpu *g = arg;
-    uint64_t next = pp_now_ns();
-    pthread_setname_np(pthread_self(), "pp-gpu");
-    pthread_mutex_lock(&g->lock);
-    while (!g->stop) {
-        if (pp_now_ns() < next) {
-            pp_cond_wait_until(&g->wake, &g->lock, next);
-            continue;
-        }
-        pthread_mutex_unlock(&g->lock);
-        look(g);
-        next = pp_now_ns() + g->opts.period_ns;
-        pthread_mutex_lock(&g->lock);
-    }
-    pthread_mutex_unlock(&g->lock);
-    g->cpu_ns = pp_thread_cpu_ns();
-    return NULL;
-}
-
-static void open_cupti(struct pp_gpu *g, const struct pp_device_info *dev)
-{
-    struct pp_err err = {.text = "asked not to"};
-    struct pp_cupti_opts opts = {.store = g->opts.store, .driver_version = dev->driver_version};
-    if (g->opts.activity && pp_cupti_open(&opts, &g->cupti, &err) == PP_OK) {
-        struct pp_device_watch watch = pp_cupti_watch(g->cupti);
-        pp_device_watch(g->opts.device, &watch);
-        snprintf(g->activity, sizeof(g->activity), "%s", pp_cupti_name(g->cupti));
-    } else {
-        snprintf(g->activity, sizeof(g->activity), "not recorded: %s", err.text);
-    }
-    pp_store_meta_text(g->opts.store, "gpu", "activity", g->activity);
-}
-
-static void open_nvml(struct pp_gpu *g, const struct pp_device_info *dev)
-{
+    struct pp_cuda_driver cu;
+    struct pp_cupti_api_table cupti;
     struct pp_err err;
-    char text[520];
-    unsigned generation, width;
-    if (pp_nvml_open(dev->pci_bus_id, &g->nvml, &err) != PP_OK) {
-        snprintf(text, sizeof(text), "not recorded: %s", err.text);
-        pp_store_meta_text(g->opts.store, "gpu", "counters", text);
-        return;
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK) {
+        snprintf(text, size, "no driver for it");
+        return 0;
     }
-    const char *lacks = pp_nvml_lacks(g->nvml);
-    snprintf(text, sizeof(text),
-             lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
-    pp_store_meta_text(g->opts.store, "gpu", "counters", text);
-    pp_store_meta_text(g->opts.store, "environment", "gpu_driver", pp_nvml_driver(g->nvml));
-    pp_nvml_link(g->nvml, &generation, &width);
-    if (generation && width) {
-        snprintf(text, sizeof(text), "PCIe %u x%u", generation, width);
-        pp_store_meta_text(g->opts.store, "environment", "gpu_link", text);
+    if (pp_cupti_load(&cupti, NULL, cu.version, &err) != PP_OK) {
+        snprintf(text, size, "%s", err.text);
+        return 0;
     }
+    snprintf(text, size, "%s, interface %u", cupti.library, cupti.version);
+    return 1;
 }
 
-pp_status pp_gpu_start(const struct pp_gpu_opts *opts, struct pp_gpu **out, struct pp_err *err)
+static pp_status cupti_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
 {
     struct pp_device_info dev;
-    *out = NULL;
+    if (!opts->gpu_activity)
+        return pp_fail(err, PP_E_USAGE, "asked not to");
     pp_device_info(opts->device, &dev);
-    if (strcmp(dev.kind, "cuda") != 0)
-        return PP_OK;
-    struct pp_gpu *g = calloc(1, sizeof(*g));
-    if (!g)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the GPU");
-    g->opts = *opts;
-    g->opts.period_ns = opts->period_ns ? opts->period_ns : PERIOD_NS;
-    pthread_mutex_init(&g->lock, NULL);
-    pp_cond_init(&g->wake);
-    pp_store_meta_text(opts->store, "environment", "gpu", dev.name);
-    open_cupti(g, &dev);
-    open_nvml(g, &dev);
-    int rc = pthread_create(&g->thread, NULL, gpu_main, g);
-    if (rc) {
-        pp_device_watch(opts->device, &(struct pp_device_watch){0});
-        pp_cupti_close(g->cupti, NULL);
-        pp_nvml_close(g->nvml);
-        pthread_cond_destroy(&g->wake);
-        pthread_mutex_destroy(&g->lock);
-        free(g);
-        return pp_fail_errno(err, rc, "cannot start the thread that looks at the GPU");
+    struct cupti *c = calloc(1, sizeof(*c));
+    if (!c)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read CUPTI");
+    c->opts = *opts;
+    struct pp_cupti_opts co = {.store = opts->store, .driver_version = dev.driver_version};
+    pp_status st = pp_cupti_open(&co, &c->records, err);
+    if (st != PP_OK) {
+        free(c);
+        return st;
     }
-    *out = g;
+    struct pp_device_watch watch = pp_cupti_watch(c->records);
+    pp_device_watch(opts->device, &watch);
+    *state = c;
     return PP_OK;
 }
 
-const char *pp_gpu_activity(const struct pp_gpu *g)
+static void cupti_poll(void *state)
 {
-    return g->activity;
+    pp_cupti_poll(((struct cupti *)state)->records);
 }
 
-static void close_cupti(struct pp_gpu *g)
+static const char *cupti_describe(const void *state)
 {
-    struct pp_store *s = g->opts.store;
+    return pp_cupti_name(((const struct cupti *)state)->records);
+}
+
+static void cupti_stop(void *state)
+{
+    struct cupti *c = state;
+    struct pp_store *s = c->opts.store;
     struct pp_cupti_stats stats = {0};
-    if (!g->cupti)
-        return;
-    pp_device_watch(g->opts.device, &(struct pp_device_watch){0});
-    pp_cupti_close(g->cupti, &stats);
+    pp_device_watch(c->opts.device, &(struct pp_device_watch){0});
+    pp_cupti_close(c->records, &stats);
     pp_store_meta_num(s, "gpu", "records", (double)stats.rows, "records");
     pp_store_meta_num(s, "gpu", "records_dropped", (double)stats.dropped, "records");
     pp_store_meta_num(s, "gpu", "clock_error_ns", (double)stats.clock_error_ns, "ns");
@@ -148,24 +82,115 @@ static void close_cupti(struct pp_gpu *g)
     if (stats.dropped)
         pp_store_loss(s, "gpu records", stats.dropped,
                       "CUPTI had no free buffer: they came faster than they were stored");
+    free(c);
 }
 
-void pp_gpu_stop(struct pp_gpu *g)
+const struct pp_collector pp_collector_cupti = {
+    .name = "CUPTI",
+    .with = "what the GPU does is recorded",
+    .without = "what the GPU does is not measured: its idle time has no causes",
+    .available = cupti_available,
+    .device = "cuda",
+    .blocks = 1,
+    .section = "gpu",
+    .key = "activity",
+    .start = cupti_start,
+    .poll = cupti_poll,
+    .describe = cupti_describe,
+    .stop = cupti_stop,
+};
+
+/* ---- NVML ---- */
+
+struct nvml {
+    struct pp_store *store;
+    struct pp_nvml *counters;
+    char text[520];
+};
+
+static int nvml_available(char *text, size_t size)
 {
-    if (!g)
-        return;
-    pthread_mutex_lock(&g->lock);
-    g->stop = 1;
-    pthread_cond_signal(&g->wake);
-    pthread_mutex_unlock(&g->lock);
-    pthread_join(g->thread, NULL);
-    uint64_t cpu_ns = pp_thread_cpu_ns();
-    look(g);
-    close_cupti(g);
-    pp_store_meta_num(g->opts.store, "gpu", "monitor_cpu_ns",
-                      (double)(g->cpu_ns + pp_thread_cpu_ns() - cpu_ns), "ns");
-    pp_nvml_close(g->nvml);
-    pthread_cond_destroy(&g->wake);
-    pthread_mutex_destroy(&g->lock);
-    free(g);
+    struct pp_nvml *n;
+    struct pp_err err;
+    unsigned generation, width;
+    if (pp_nvml_open(NULL, &n, &err) != PP_OK) {
+        snprintf(text, size, "%s", err.text);
+        return 0;
+    }
+    pp_nvml_link(n, &generation, &width);
+    snprintf(text, size, "driver %s, PCIe generation %u, %u lanes", pp_nvml_driver(n), generation, width);
+    pp_nvml_close(n);
+    return 1;
 }
+
+static void store_facts(const struct nvml *n)
+{
+    unsigned generation, width;
+    char text[64];
+    pp_store_meta_text(n->store, "environment", "gpu_driver", pp_nvml_driver(n->counters));
+    pp_nvml_link(n->counters, &generation, &width);
+    if (!generation || !width)
+        return;
+    snprintf(text, sizeof(text), "PCIe %u x%u", generation, width);
+    pp_store_meta_text(n->store, "environment", "gpu_link", text);
+}
+
+static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
+{
+    struct pp_device_info dev;
+    pp_device_info(opts->device, &dev);
+    pp_store_meta_text(opts->store, "environment", "gpu", dev.name); /* known, whatever NVML says */
+    struct nvml *n = calloc(1, sizeof(*n));
+    if (!n)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read NVML");
+    n->store = opts->store;
+    pp_status st = pp_nvml_open(dev.pci_bus_id, &n->counters, err);
+    if (st != PP_OK) {
+        free(n);
+        return st;
+    }
+    const char *lacks = pp_nvml_lacks(n->counters);
+    snprintf(n->text, sizeof(n->text),
+             lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
+    store_facts(n);
+    *state = n;
+    return PP_OK;
+}
+
+static void put_counter(void *ctx, const char *name, double value)
+{
+    pp_store_counter(ctx, pp_now_ns(), name, value);
+}
+
+static void nvml_poll(void *state)
+{
+    const struct nvml *n = state;
+    pp_nvml_sample(n->counters, put_counter, n->store);
+}
+
+static const char *nvml_describe(const void *state)
+{
+    return ((const struct nvml *)state)->text;
+}
+
+static void nvml_stop(void *state)
+{
+    struct nvml *n = state;
+    pp_nvml_close(n->counters);
+    free(n);
+}
+
+const struct pp_collector pp_collector_nvml = {
+    .name = "NVML",
+    .with = "GPU utilisation, memory and PCIe traffic are recorded",
+    .without = "GPU utilisation, memory and PCIe traffic are not recorded",
+    .available = nvml_available,
+    .device = "cuda",
+    .blocks = 1,
+    .section = "gpu",
+    .key = "counters",
+    .start = nvml_start,
+    .poll = nvml_poll,
+    .describe = nvml_describe,
+    .stop = nvml_stop,
+};

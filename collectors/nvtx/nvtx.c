@@ -1,5 +1,9 @@
 #include "collectors/nvtx/nvtx.h"
 
+#include "collectors/collector.h"
+
+#include <stdio.h>
+
 #if defined(PP_HAVE_NVTX) && PP_HAVE_NVTX
 
 #include "probe/trace/observe.h"
@@ -64,10 +68,7 @@ static void begin(pp_phase phase, uint32_t batch)
     is_open = 1;
 }
 
-int pp_nvtx_built(void)
-{
-    return 1;
-}
+enum { BUILT = 1 };
 
 int pp_nvtx_start(void)
 {
@@ -91,10 +92,7 @@ int pp_nvtx_start(void)
 
 #else
 
-int pp_nvtx_built(void)
-{
-    return 0;
-}
+enum { BUILT = 0 };
 
 int pp_nvtx_start(void)
 {
@@ -102,3 +100,18 @@ int pp_nvtx_start(void)
 }
 
 #endif
+
+static int available(char *text, size_t size)
+{
+    snprintf(text, size, "%s", BUILT ? "found when this was compiled" : "not there when this was compiled");
+    return BUILT;
+}
+
+/* Ranges go to the tool that is attached, with or without a recording: pp_nvtx_start is called by the
+ * command. */
+const struct pp_collector pp_collector_nvtx = {
+    .name = "NVTX headers",
+    .with = "nsys profile --trace=nvtx pipeprobe run ... shows every phase",
+    .without = "phases are not announced through NVTX",
+    .available = available,
+};

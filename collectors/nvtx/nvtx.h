@@ -4,9 +4,6 @@
 #ifndef PP_COLLECTORS_NVTX_H
 #define PP_COLLECTORS_NVTX_H
 
-/* Whether this build has NVTX: it needs the v3 headers when it is compiled. */
-int pp_nvtx_built(void);
-
 /* Becomes the observer of phases (trace/observe.h) when a tool is attached, and returns 1; else 0, and
  * recording costs nothing more. Once, before the threads that record are started. */
 int pp_nvtx_start(void);

@@ -1,6 +1,5 @@
 #include "collectors/record/drain.h"
 
-#include "collectors/system/counters.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/heap.h"
@@ -33,7 +32,7 @@ struct pp_drain {
     struct pp_drain_opts opts;
     pthread_t thread;
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
-    struct pp_counters *counters;
+    struct pp_collectors *collectors;
     uint32_t named;                   /* names 1..named are stored */
     uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
     uint64_t lowered_ns;              /* when detail was last turned down */
@@ -172,16 +171,10 @@ static void put_open_phases(struct pp_drain *d, uint64_t now)
         }
 }
 
-static void put_counter(void *ctx, const char *name, double value)
-{
-    struct pp_drain *d = ctx;
-    pp_store_counter(d->opts.store, pp_now_ns(), name, value);
-}
-
 /* Once a second: whatever is measured beside the rings. */
 static void poll_collectors(struct pp_drain *d, uint64_t now)
 {
-    pp_counters_sample(d->counters, put_counter, d);
+    pp_collectors_poll(d->collectors);
     put_open_phases(d, now);
 }
 
@@ -209,8 +202,7 @@ static void *drain_main(void *arg)
     pthread_setname_np(pthread_self(), "pp-drain");
     pp_heap_warm(WARM_BYTES);
     uint64_t faults = thread_faults();
-    pp_counters_sample(d->counters, put_counter,
-                       d); /* the shortest run has two readings: a beginning and an end */
+    pp_collectors_poll(d->collectors); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
         int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
         if (!behind)
@@ -226,7 +218,7 @@ static void *drain_main(void *arg)
             commit_at = now + d->opts.commit_ns;
         }
     }
-    pp_counters_sample(d->counters, put_counter, d);
+    pp_collectors_poll(d->collectors);
     drain_and_commit(d);
     d->stats.cpu_ns = pp_thread_cpu_ns();
     d->stats.faults = thread_faults() - faults;
@@ -243,21 +235,22 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     d->opts = *opts;
     d->opts.poll_ns = opts->poll_ns ? opts->poll_ns : POLL_NS;
     d->opts.commit_ns = opts->commit_ns ? opts->commit_ns : COMMIT_NS;
-    d->counters = pp_counters_open();
-    pp_status status = d->counters ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the drain thread");
-    if (!status) {
-        /* Committed before the first span: recovery must be able to tell whose ring files it found. */
-        snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
-        pp_store_meta_text(d->opts.store, "run", "session_id", id);
-        status = pp_store_commit(d->opts.store, err);
-    }
+    /* Committed before the first span: recovery must be able to tell whose ring files it found. */
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
+    pp_store_meta_text(d->opts.store, "run", "session_id", id);
+    pp_status status = pp_store_commit(d->opts.store, err);
+    if (!status)
+        status = pp_collectors_start(&(struct pp_collect_opts){.store = opts->store,
+                                                               .device = opts->device,
+                                                               .gpu_activity = opts->gpu_activity},
+                                     &d->collectors, err);
     if (!status) {
         int e = pthread_create(&d->thread, NULL, drain_main, d);
         if (e)
             status = pp_fail_errno(err, e, "cannot start the drain thread");
     }
     if (status) {
-        pp_counters_close(d->counters);
+        pp_collectors_stop(d->collectors);
         free(d);
         return status;
     }
@@ -305,6 +298,11 @@ static void put_totals(struct pp_drain *d)
     note_failure(d, pp_store_commit(d->opts.store, &err), &err);
 }
 
+const char *pp_drain_describe(const struct pp_drain *d, const struct pp_collector *row)
+{
+    return d ? pp_collectors_describe(d->collectors, row) : NULL;
+}
+
 void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats)
 {
     if (!d)
@@ -312,9 +310,9 @@ void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats)
     __atomic_store_n(&d->stop, 1, __ATOMIC_RELEASE); /* pairs with the acquire in drain_main */
     pp_session_wake(d->opts.session);
     pthread_join(d->thread, NULL);
+    pp_collectors_stop(d->collectors); /* before the last commit, which is put_totals' */
     put_totals(d);
     if (stats)
         *stats = d->stats;
-    pp_counters_close(d->counters);
     free(d);
 }

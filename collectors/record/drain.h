@@ -1,11 +1,12 @@
 /* collectors/record/drain.h: the one thread that carries spans from the rings of a session into the store.
  *
  * Polls slowly (its wake-ups, not the hot path, are what recording costs a saturated machine), wakes early
- * when a ring is half full, releases ring space only after COMMIT, and samples the process's own counters
- * (CPU, RSS, I/O) once a second. */
+ * when a ring is half full, releases ring space only after COMMIT, and polls the collectors
+ * (collectors/collector.h) once a second, from its start until it is stopped. */
 #ifndef PP_COLLECTORS_RECORD_DRAIN_H
 #define PP_COLLECTORS_RECORD_DRAIN_H
 
+#include "collectors/collector.h"
 #include "collectors/store/writer.h"
 #include "probe/trace/drain_side.h"
 
@@ -20,6 +21,8 @@ struct pp_drain_opts {
      * drain. Returns 0 when there is none. NULL: samples have no names. */
     int (*sample_path)(void *ctx, uint64_t sample, char *buf, size_t size);
     void *sample_ctx;
+    struct pp_device *device; /* as in pp_collect_opts (collectors/collector.h) */
+    int gpu_activity;
 };
 
 struct pp_drain_stats {
@@ -32,6 +35,8 @@ struct pp_drain_stats {
 };
 
 pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out, struct pp_err *err);
+/* What pp_collectors_describe says of the drain's collectors. */
+const char *pp_drain_describe(const struct pp_drain *d, const struct pp_collector *row);
 /* Empties the rings a last time, writes thread rows, losses and the drain's own cost, joins, frees. The store
  * stays open. */
 void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats);

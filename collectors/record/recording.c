@@ -99,9 +99,16 @@ pp_status pp_recording_start(struct pp_recording *r, const char *command_line, s
         st = pp_drain_start(&(struct pp_drain_opts){.session = r->session,
                                                     .store = r->store,
                                                     .sample_path = r->opts.sample_path,
-                                                    .sample_ctx = r->opts.sample_ctx},
+                                                    .sample_ctx = r->opts.sample_ctx,
+                                                    .device = r->opts.device,
+                                                    .gpu_activity = r->opts.gpu_activity},
                             &r->drain, err);
     return st;
+}
+
+const char *pp_recording_describe(const struct pp_recording *r, const struct pp_collector *row)
+{
+    return r->drain ? pp_drain_describe(r->drain, row) : NULL;
 }
 
 /* ---- the end ---- */

@@ -10,10 +10,8 @@
  *   finish   run.ended_mono_ns, run.outcome, the plain rows: one ordinary file
  *   free     and what could not be stored stays in the ring files for recovery (store/recover.h)
  *
- * What is recorded beside the rings goes through one door: the table of collectors starts in
- * pp_recording_start, is polled by the drain (drain.c, poll_collectors) and stops in pp_recording_stop. A
- * collector that needs parts of one recorder alone (the GPU's, which needs the device of `run`) is started
- * after start and stopped before stop.
+ * The collectors (collectors/collector.h) start with the drain in pp_recording_start, are polled by it once a
+ * second, and stop with it in pp_recording_stop.
  *
  * The calls are for one thread; the store may be written to by any (store/writer.h). */
 #ifndef PP_COLLECTORS_RECORD_RECORDING_H
@@ -45,6 +43,8 @@ struct pp_recording_opts {
     int (*sample_path)(void *ctx, uint64_t sample, char *buf,
                        size_t size); /* as in pp_drain_opts; may be NULL */
     void *sample_ctx;
+    struct pp_device *device; /* as in pp_collect_opts (collectors/collector.h); NULL: none */
+    int gpu_activity;
 };
 
 /* Makes the file and, beside it, the rings. PP_E_EXISTS, PP_E_NO_SPACE, ... as pp_store_create and
@@ -72,6 +72,8 @@ void pp_recording_free(struct pp_recording *r);
 struct pp_store *pp_recording_store(struct pp_recording *r);     /* until it is freed */
 struct pp_session *pp_recording_session(struct pp_recording *r); /* likewise; NULL without rings */
 const char *pp_recording_rings_dir(const struct pp_recording *r);
+/* What pp_collectors_describe says of the recording's collectors; NULL when it has not started. */
+const char *pp_recording_describe(const struct pp_recording *r, const struct pp_collector *row);
 /* 1: the file was deleted, moved or replaced meanwhile: under its name there is nothing to be read. */
 int pp_recording_lost(const struct pp_recording *r);
 

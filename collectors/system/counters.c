@@ -1,9 +1,13 @@
 #include "collectors/system/counters.h"
 
+#include "collectors/collector.h"
+#include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
 #include "probe/base/clock.h"
+#include "probe/base/err.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* In the order of the collectors that read them: process, machine, pressure, cgroup. */
 enum source {
     SRC_IO,
     SRC_STATM,
@@ -68,33 +73,45 @@ static const struct counter {
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-struct pp_counters {
-    int fd[SRC_COUNT];
+/* The sources of one collector: those in [first, end). */
+struct group {
+    enum source first, end;
+    struct pp_store *store;
+    int fd[SRC_COUNT]; /* -1: absent, or of another group */
 };
 
-struct pp_counters *pp_counters_open(void)
+static const char *path_of(enum source source, char *buf, size_t size)
 {
-    char path[PATH_MAX];
-    struct pp_counters *c = malloc(sizeof(*c));
-    if (!c)
-        return NULL;
-    for (int i = 0; i < SRC_COUNT; i++) {
-        const char *p = source_path[i];
-        if (i == SRC_CGROUP_CPU)
-            p = pp_cgroup_file("cpu", "cpu.stat", path, sizeof(path)) ? path : NULL;
-        c->fd[i] = p ? open(p, O_RDONLY | O_CLOEXEC) : -1;
-    }
-    return c;
+    if (source != SRC_CGROUP_CPU)
+        return source_path[source];
+    return pp_cgroup_file("cpu", "cpu.stat", buf, size) ? buf : NULL;
 }
 
-void pp_counters_close(struct pp_counters *c)
+/* Each source is opened once and read with pread. One that is absent has no counters, and that is no failure.
+ */
+static pp_status group_start(enum source first, enum source end, const struct pp_collect_opts *opts,
+                             void **out, struct pp_err *err)
 {
-    if (!c)
-        return;
+    char buf[PATH_MAX];
+    struct group *g = malloc(sizeof(*g));
+    if (!g)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read counters");
+    *g = (struct group){.first = first, .end = end, .store = opts->store};
+    for (int i = 0; i < SRC_COUNT; i++) {
+        const char *path = i >= (int)first && i < (int)end ? path_of((enum source)i, buf, sizeof(buf)) : NULL;
+        g->fd[i] = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    }
+    *out = g;
+    return PP_OK;
+}
+
+static void group_stop(void *state)
+{
+    struct group *g = state;
     for (int i = 0; i < SRC_COUNT; i++)
-        if (c->fd[i] >= 0)
-            close(c->fd[i]);
-    free(c);
+        if (g->fd[i] >= 0)
+            close(g->fd[i]);
+    free(g);
 }
 
 static const char *next_line(const char *p)
@@ -153,22 +170,104 @@ static double scale(enum unit unit)
     return 1;
 }
 
-void pp_counters_sample(struct pp_counters *c, pp_counters_fn *fn, void *ctx)
+static void put(const struct group *g, const char *name, double value)
 {
+    pp_store_counter(g->store, pp_now_ns(), name, value);
+}
+
+static void group_poll(void *state)
+{
+    const struct group *g = state;
     char text[SRC_COUNT][1024]; /* of /proc/stat the first line is wanted, the others are shorter */
-    for (int i = 0; i < SRC_COUNT; i++) {
-        ssize_t n = c->fd[i] < 0 ? -1 : pread(c->fd[i], text[i], sizeof(text[i]) - 1, 0);
+    for (int i = (int)g->first; i < (int)g->end; i++) {
+        ssize_t n = g->fd[i] < 0 ? -1 : pread(g->fd[i], text[i], sizeof(text[i]) - 1, 0);
         text[i][n > 0 ? n : 0] = '\0';
     }
-    struct rusage self;
-    fn(ctx, "process_cpu_ns_total", (double)pp_process_cpu_ns());
-    if (getrusage(RUSAGE_SELF, &self) == 0)
-        fn(ctx, "process_major_faults_total", (double)self.ru_majflt);
     for (size_t i = 0; i < COUNTERS; i++) {
         const struct counter *k = &counters[i];
         double v;
+        if (k->source < g->first || k->source >= g->end)
+            continue;
         if (k->key ? pp_counters_find(text[k->source], k->line, k->key, &v)
                    : nth_word(text[k->source], k->line, k->word, &v))
-            fn(ctx, k->name, v * scale(k->unit));
+            put(g, k->name, v * scale(k->unit));
     }
 }
+
+static void process_poll(void *state)
+{
+    struct rusage self;
+    put(state, "process_cpu_ns_total", (double)pp_process_cpu_ns());
+    if (getrusage(RUSAGE_SELF, &self) == 0)
+        put(state, "process_major_faults_total", (double)self.ru_majflt);
+    group_poll(state);
+}
+
+/* "PATH is readable", or why its first line is not. */
+static int readable(enum source source, char *text, size_t size)
+{
+    char buf[PATH_MAX], line[8];
+    const char *path = path_of(source, buf, sizeof(buf));
+    FILE *in = path ? fopen(path, "re") : NULL;
+    int ok = in && fgets(line, sizeof(line), in);
+    if (ok)
+        snprintf(text, size, "%s is readable", path);
+    else
+        snprintf(text, size, "%s: %s", path ? path : "cpu.stat of the cgroup",
+                 in     ? "empty"
+                 : path ? strerror(errno)
+                        : "not found");
+    if (in)
+        fclose(in);
+    return ok;
+}
+
+/* ---- the rows ---- */
+
+#define GROUP(name, first, end) \
+    static pp_status name##_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err) \
+    { \
+        return group_start(first, end, opts, state, err); \
+    } \
+    static int name##_available(char *text, size_t size) \
+    { \
+        return readable(first, text, size); \
+    }
+GROUP(process, SRC_IO, SRC_STAT)
+GROUP(machine, SRC_STAT, SRC_PSI_CPU)
+GROUP(pressure, SRC_PSI_CPU, SRC_CGROUP_CPU)
+GROUP(cgroup, SRC_CGROUP_CPU, SRC_COUNT)
+
+const struct pp_collector pp_collector_process = {
+    .name = "process counters",
+    .available = process_available,
+    .start = process_start,
+    .poll = process_poll,
+    .stop = group_stop,
+};
+
+const struct pp_collector pp_collector_machine = {
+    .name = "machine counters",
+    .available = machine_available,
+    .start = machine_start,
+    .poll = group_poll,
+    .stop = group_stop,
+};
+
+const struct pp_collector pp_collector_pressure = {
+    .name = "pressure (PSI)",
+    .with = "CPU, I/O and memory pressure are recorded",
+    .without = "pressure of the whole machine is not recorded",
+    .available = pressure_available,
+    .start = pressure_start,
+    .poll = group_poll,
+    .stop = group_stop,
+};
+
+const struct pp_collector pp_collector_cgroup = {
+    .name = "cgroup throttling",
+    .available = cgroup_available,
+    .start = cgroup_start,
+    .poll = group_poll,
+    .stop = group_stop,
+};

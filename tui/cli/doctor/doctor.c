@@ -30,11 +30,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static const char *meaning(const struct pp_check *c, const struct pp_finding *f)
-{
-    return f->answer == PP_YES ? c->with : f->answer == PP_NO ? c->without : "so it may or may not work";
-}
-
 /* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has
  * said why. */
 static void put_bandwidth(FILE *out)
@@ -67,11 +62,11 @@ static void put_text(const struct options *o)
                            .columns = pp_cli_columns(stdout),
                            .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
     for (size_t i = 0; i < pp_checks_n; i++) {
-        struct pp_finding f = {0};
+        struct pp_finding f;
         char lead[40], text[400];
-        pp_checks[i].look(&f);
-        int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], pp_checks[i].name);
-        snprintf(text, sizeof(text), "%s: %s", f.value, meaning(&pp_checks[i], &f));
+        pp_check_run(&pp_checks[i], &f);
+        int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], f.name);
+        snprintf(text, sizeof(text), "%s: %s", f.value, f.meaning);
         pp_page_text(&page, tone[f.answer], lead, n, 0, text);
     }
     put_bandwidth(stdout);
@@ -114,11 +109,11 @@ static int put_json(void)
     pp_json_key(&j, "checks");
     pp_json_array(&j);
     for (size_t i = 0; i < pp_checks_n; i++) {
-        struct pp_finding f = {0};
-        pp_checks[i].look(&f);
+        struct pp_finding f;
+        pp_check_run(&pp_checks[i], &f);
         pp_json_object(&j);
         pp_json_key(&j, "name");
-        pp_json_str(&j, pp_checks[i].name);
+        pp_json_str(&j, f.name);
         pp_json_key(&j, "ok");
         if (f.answer == PP_CANNOT_TELL)
             pp_json_null(&j);
@@ -127,7 +122,7 @@ static int put_json(void)
         pp_json_key(&j, "value");
         pp_json_str(&j, f.value);
         pp_json_key(&j, "meaning");
-        pp_json_str(&j, meaning(&pp_checks[i], &f));
+        pp_json_str(&j, f.meaning);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);

@@ -1,9 +1,7 @@
 #include "tui/cli/doctor/doctor_checks.h"
 
-#include "collectors/gpu/cupti_abi.h"
+#include "collectors/collector.h"
 #include "collectors/system/environment.h"
-#include "collectors/gpu/nvml.h"
-#include "collectors/nvtx/nvtx.h"
 #include "probe/base/text.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
@@ -54,12 +52,6 @@ static void look_jpeg(struct pp_finding *f)
 static void look_sqlite(struct pp_finding *f)
 {
     found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
-}
-
-static void look_nvtx(struct pp_finding *f)
-{
-    found(f, pp_nvtx_built() ? PP_YES : PP_NO,
-          pp_nvtx_built() ? "found when this was compiled" : "not there when this was compiled");
 }
 
 /* ---- CPUs and memory ---- */
@@ -144,21 +136,12 @@ static void look_tsc(struct pp_finding *f)
 
 /* ---- what the kernel tells ---- */
 
-static void look_file(struct pp_finding *f, const char *path)
+static void look_schedstat(struct pp_finding *f)
 {
+    const char *path = "/proc/thread-self/schedstat";
     char line[128];
     int ok = first_line(path, line, sizeof(line));
     found(f, ok ? PP_YES : PP_NO, "%s%s%s", path, ok ? " is readable" : ": ", ok ? "" : line);
-}
-
-static void look_schedstat(struct pp_finding *f)
-{
-    look_file(f, "/proc/thread-self/schedstat");
-}
-
-static void look_psi(struct pp_finding *f)
-{
-    look_file(f, "/proc/pressure/cpu");
 }
 
 /* Reads back a page just written, which the cache must hold, in an unnamed file of the current directory. */
@@ -233,62 +216,44 @@ static void look_kernels(struct pp_finding *f)
         found(f, PP_YES, "f32 and f16 as on the CPU%s%s", note[0] ? "; " : "", note);
 }
 
-static void look_cupti(struct pp_finding *f)
-{
-    struct pp_cuda_driver cu;
-    struct pp_cupti_api_table cupti;
-    struct pp_err err;
-    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK)
-        found(f, PP_NO, "no driver for it");
-    else if (pp_cupti_load(&cupti, NULL, cu.version, &err) != PP_OK)
-        found(f, PP_NO, "%s", err.text);
-    else
-        found(f, PP_YES, "%s, interface %u", cupti.library, cupti.version);
-}
-
-static void look_nvml(struct pp_finding *f)
-{
-    struct pp_nvml *n;
-    struct pp_err err;
-    unsigned generation, width;
-    if (pp_nvml_open(NULL, &n, &err) != PP_OK) {
-        found(f, PP_NO, "%s", err.text);
-        return;
-    }
-    pp_nvml_link(n, &generation, &width);
-    found(f, PP_YES, "driver %s, PCIe generation %u, %u lanes", pp_nvml_driver(n), generation, width);
-    pp_nvml_close(n);
-}
-
 const struct pp_check pp_checks[] = {
-    {"JPEG decoding", look_jpeg, "decoding runs at full speed",
+    {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed",
      "decoding is several times slower than it could be"},
-    {"recordings", look_sqlite, "recordings are read and written",
+    {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
-    {"AVX2", look_avx2, "resize and normalise use it",
+    {NULL, "AVX2", look_avx2, "resize and normalise use it",
      "resize and normalise take the portable path: same bits, slower"},
-    {"all CPUs usable", look_cpus, "workers can use every CPU of the machine",
+    {NULL, "all CPUs usable", look_cpus, "workers can use every CPU of the machine",
      "--workers auto goes by the usable ones"},
-    {"memory", look_memory, "batch slots are kept within it",
+    {NULL, "memory", look_memory, "batch slots are kept within it",
      "batch slots cannot be checked against what is free"},
-    {"page-locked batches", look_memlock, "batch slots can be locked in memory",
+    {NULL, "page-locked batches", look_memlock, "batch slots can be locked in memory",
      "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
-    {"run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking",
+    {NULL, "run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking",
      "oversubscription cannot be told from slow work: causes stay open"},
-    {"page-cache hits", look_nowait, "each read says how much came from the page cache",
+    {NULL, "page-cache hits", look_nowait, "each read says how much came from the page cache",
      "whether storage was read or the cache cannot be told here"},
-    {"pressure (PSI)", look_psi, "CPU, I/O and memory pressure are recorded",
-     "pressure of the whole machine is not recorded"},
-    {"time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
-    {"CUDA driver", look_cuda, "batches are copied to it",
+    {.collector = &pp_collector_pressure},
+    {NULL, "time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
+    {NULL, "CUDA driver", look_cuda, "batches are copied to it",
      "copies go over the host stand-in: a link of stated bandwidth"},
-    {"CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
+    {NULL, "CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
      "neither --wire u8 nor --step cuda can be used on a device"},
-    {"CUPTI", look_cupti, "what the GPU does is recorded",
-     "what the GPU does is not measured: its idle time has no causes"},
-    {"NVML", look_nvml, "GPU utilisation, memory and PCIe traffic are recorded",
-     "GPU utilisation, memory and PCIe traffic are not recorded"},
-    {"NVTX headers", look_nvtx, "nsys profile --trace=nvtx pipeprobe run ... shows every phase",
-     "phases are not announced through NVTX"},
+    {.collector = &pp_collector_cupti},
+    {.collector = &pp_collector_nvml},
+    {.collector = &pp_collector_nvtx},
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);
+
+void pp_check_run(const struct pp_check *c, struct pp_finding *f)
+{
+    const struct pp_collector *row = c->collector;
+    *f = (struct pp_finding){.name = row ? row->name : c->name};
+    if (row)
+        f->answer = row->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
+    else
+        c->look(f);
+    f->meaning = f->answer == PP_YES  ? row ? row->with : c->with
+                 : f->answer == PP_NO ? row ? row->without : c->without
+                                      : "so it may or may not work";
+}

@@ -5,19 +5,28 @@
 
 #include <stddef.h>
 
+struct pp_collector;
+
 enum pp_answer { PP_NO, PP_YES, PP_CANNOT_TELL };
 
 struct pp_finding {
+    const char *name;
     enum pp_answer answer;
-    char value[240]; /* what was found: a version, a limit, why not */
+    char value[240];     /* what was found: a version, a limit, why not */
+    const char *meaning; /* of this answer */
 };
 
+/* A capability: a check of its own, or that of a collector (collectors/collector.h), which then names itself.
+ */
 struct pp_check {
+    const struct pp_collector *collector; /* NULL: the other fields hold */
     const char *name;
     void (*look)(struct pp_finding *f);
     const char *with, *without; /* what it means to have it, or not */
 };
 extern const struct pp_check pp_checks[];
 extern const size_t pp_checks_n;
+
+void pp_check_run(const struct pp_check *c, struct pp_finding *f);
 
 #endif

@@ -131,8 +131,9 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
     fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
     if (dev.passed_over)
         fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
-    if (rec && rec->gpu)
-        fprintf(stderr, "GPU        activity %s\n", pp_gpu_activity(rec->gpu));
+    const char *activity = rec ? pp_recording_describe(rec->recording, &pp_collector_cupti) : NULL;
+    if (activity)
+        fprintf(stderr, "GPU        activity %s\n", activity);
     if (l->step == PP_STEP_NONE)
         fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
     else

@@ -157,6 +157,8 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
         .data_path = asked->operands[0],
         .sample_path = sample_path,
         .sample_ctx = r,
+        .device = parts->device,
+        .gpu_activity = o->gpu_activity,
     };
     pthread_mutex_init(&r->naming, NULL);
     pp_status st = check_room(r, parts->loader.workers, err);
@@ -171,11 +173,6 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
     put_startup(session, asked->started_ns);
     st = pp_recording_start(r->recording, asked->command_line, err);
-    if (st == PP_OK)
-        st = pp_gpu_start(&(struct pp_gpu_opts){.store = store,
-                                                .device = parts->device,
-                                                .activity = o->gpu_activity},
-                          &r->gpu, err);
     return st;
 }
 
@@ -226,8 +223,6 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res)
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
                          struct pp_err *err)
 {
-    pp_gpu_stop(r->gpu);
-    r->gpu = NULL;
     pp_recording_stop(r->recording);
     store_result(pp_recording_store(r->recording), result);
     return pp_recording_finish(r->recording, outcome, 0, err);
@@ -240,6 +235,5 @@ int run_record_lost(const struct run_record *r)
 
 void run_record_free(struct run_record *r)
 {
-    pp_gpu_stop(r->gpu);
     pp_recording_free(r->recording);
 }

@@ -3,7 +3,6 @@
 #ifndef PP_TUI_CLI_RUN_RUN_RECORD_H
 #define PP_TUI_CLI_RUN_RUN_RECORD_H
 
-#include "collectors/gpu/gpu.h"
 #include "collectors/record/recording.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_setup.h"
@@ -13,7 +12,6 @@
 struct run_record {
     char path[4096];
     struct pp_recording *recording; /* NULL: off, or not made */
-    struct pp_gpu *gpu;             /* NULL: no GPU to look at */
     pthread_mutex_t naming;         /* guards loader: the drain asks it for names while it lives */
     struct pp_loader *loader;
 };

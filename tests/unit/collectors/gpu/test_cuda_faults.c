@@ -2,9 +2,9 @@
  * after it, as when a device is lost. Each time one sentence with the driver's words comes back, and the
  * recording that was begun is whole and can be read. */
 #include "collectors/record/drain.h"
-#include "collectors/gpu/gpu.h"
 #include "collectors/store/reader.h"
 #include "probe/base/err.h"
+#include "probe/device/device.h"
 #include "probe/loader/loader.h"
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"
@@ -34,7 +34,6 @@ struct recording {
     struct pp_store *store;
     struct pp_session *session;
     struct pp_drain *drain;
-    struct pp_gpu *gpu;
 };
 
 /* Nothing of the recording calls the driver: it always begins. */
@@ -46,19 +45,18 @@ static void begin_recording(struct recording *r, struct pp_device *device)
         pp_session_open(&(struct pp_session_opts){.dir = rings, .ring_spans = 1024, .resources = 1},
                         &r->session, NULL),
         PP_OK);
-    assert_int_equal(
-        pp_drain_start(&(struct pp_drain_opts){.session = r->session, .store = r->store, .poll_ns = 1000000},
-                       &r->drain, NULL),
-        PP_OK);
-    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = r->store, .device = device, .activity = 1},
-                                  &r->gpu, NULL),
+    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = r->session,
+                                                            .store = r->store,
+                                                            .poll_ns = 1000000,
+                                                            .device = device,
+                                                            .gpu_activity = 1},
+                                    &r->drain, NULL),
                      PP_OK);
 }
 
 static void end_recording(struct recording *r, pp_status st)
 {
     struct pp_drain_stats stats;
-    pp_gpu_stop(r->gpu);
     pp_drain_stop(r->drain, &stats);
     assert_int_equal(stats.first_failure, PP_OK);
     pp_store_meta_text(r->store, "run", "outcome", st == PP_OK ? "finished" : "failed");

@@ -2,7 +2,7 @@
  * with what was lost counted; and every way in which CUPTI can refuse, after which the run goes on. */
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_records.h"
-#include "collectors/gpu/gpu.h"
+#include "collectors/collector.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -114,7 +114,7 @@ static void record(const char *cuda, const char *cupti, int pageable, int activi
     char dir[] = "/tmp/pp-cupti-XXXXXX", path[64];
     struct pp_device *d;
     struct pp_store *store;
-    struct pp_gpu *gpu;
+    struct pp_collectors *gpu;
     struct pp_err err;
     void *p;
     uint64_t ticket;
@@ -126,13 +126,13 @@ static void record(const char *cuda, const char *cupti, int pageable, int activi
     assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda", .pageable = pageable}, &d, &err),
                      PP_OK);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err), PP_OK);
-    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.store = store,
-                                                        .device = d,
-                                                        .activity = activity,
-                                                        .period_ns = 5000000},
-                                  &gpu, &err),
+    assert_int_equal(pp_collectors_start(&(struct pp_collect_opts){.store = store,
+                                                                   .device = d,
+                                                                   .gpu_activity = activity,
+                                                                   .period_ns = 5000000},
+                                         &gpu, &err),
                      PP_OK);
-    assert_non_null(gpu);
+    assert_non_null(pp_collectors_describe(gpu, &pp_collector_cupti));
     assert_int_equal(pp_device_alloc(d, BYTES, &p, &err), PP_OK);
     for (unsigned i = 0; i < BATCHES; i++) {
         span_of[i].from = pp_now_ns();
@@ -144,7 +144,7 @@ static void record(const char *cuda, const char *cupti, int pageable, int activi
         pp_device_end(d);
         span_of[i].to = pp_now_ns();
     }
-    pp_gpu_stop(gpu);
+    pp_collectors_stop(gpu);
     assert_int_equal(kinds_on(), 0);
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
@@ -359,12 +359,15 @@ static void counters_a_device_does_not_tell_are_absent(void **state)
 static void nothing_is_looked_at_on_the_host(void **state)
 {
     struct pp_device *d;
-    struct pp_gpu *gpu;
+    struct pp_collectors *gpu;
     struct pp_err err;
     assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "host"}, &d, &err), PP_OK);
-    assert_int_equal(pp_gpu_start(&(struct pp_gpu_opts){.device = d, .activity = 1}, &gpu, &err), PP_OK);
-    assert_null(gpu);
-    pp_gpu_stop(gpu);
+    assert_int_equal(pp_collectors_start(&(struct pp_collect_opts){.device = d, .gpu_activity = 1}, &gpu,
+                                         &err),
+                     PP_OK);
+    assert_null(pp_collectors_describe(gpu, &pp_collector_cupti));
+    assert_null(pp_collectors_describe(gpu, &pp_collector_nvml));
+    pp_collectors_stop(gpu);
     pp_device_close(d);
 }
 
