@@ -49,12 +49,12 @@ static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
 }
 
 pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
-                           void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err)
+                           const struct pp_slot_memory *memory, struct pp_err *err)
 {
     *d = (struct pp_dispatch){.opts = opts,
                               .ready = ready,
-                              .n_slots = n_slots,
-                              .row_bytes = row_bytes,
+                              .n_slots = memory->n_slots,
+                              .row_bytes = memory->row_bytes,
                               .max_steps = opts->max_steps,
                               .epoch = opts->start_epoch,
                               .position = opts->start_position};
@@ -62,11 +62,11 @@ pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *o
     pp_cond_init(&d->slot_free);
     pp_cond_init(&d->item_ready);
     pp_cond_init(&d->item_free);
-    pp_status st = init_slots(d, slot_data, err);
+    pp_status st = init_slots(d, memory->data, err);
     if (st == PP_OK && opts->streaming)
         st = init_items(d, err);
     uint64_t now = pp_now_ns();
-    pp_meter_init(&d->slot_meter, n_slots, n_slots, now);
+    pp_meter_init(&d->slot_meter, d->n_slots, d->n_slots, now);
     pp_meter_init(&d->item_meter, d->n_items, 0, now);
     return st;
 }

@@ -88,10 +88,15 @@ struct pp_dispatch {
     struct pp_err failure_err;
 };
 
-/* opts, ready and the memory behind slot_data (n_slots x batch_size x row_bytes) stay the caller's and must
- * outlive the dispatcher. */
+/* The memory of all slots: n_slots x batch_size x row_bytes. */
+struct pp_slot_memory {
+    void *data;
+    size_t n_slots, row_bytes;
+};
+
+/* opts, ready and the memory stay the caller's and must outlive the dispatcher. */
 pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
-                           void *slot_data, size_t n_slots, size_t row_bytes, struct pp_err *err);
+                           const struct pp_slot_memory *memory, struct pp_err *err);
 void pp_dispatch_free(struct pp_dispatch *d);
 
 /* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or

@@ -117,8 +117,10 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
         (st = pp_queue_init(&l->arrived, (size_t)opts->copy_buffers, err)) != PP_OK ||
         (st = pp_queue_init(&l->buffers, (size_t)opts->copy_buffers, err)) != PP_OK ||
         (st = make_device_batches(l, err)) != PP_OK ||
-        (st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, l->slot_data, l->n_slots, l->row_bytes,
-                               err)) != PP_OK ||
+        (st = pp_dispatch_init(
+             &l->dispatch, &l->opts, &l->ready,
+             &(struct pp_slot_memory){.data = l->slot_data, .n_slots = l->n_slots, .row_bytes = l->row_bytes},
+             err)) != PP_OK ||
         (st = make_workers(l, err)) != PP_OK) {
         pp_loader_destroy(l);
         return st;

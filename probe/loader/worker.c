@@ -89,7 +89,8 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, in, &info, err);
     if (st == PP_OK) {
-        pp_transform_draw(o->transform, info.width, info.height, o->seed, c->slot->epoch, in->index, &plan);
+        pp_transform_draw(o->transform, info.width, info.height,
+                          (struct pp_sample_key){o->seed, c->slot->epoch, in->index}, &plan);
         st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);
     }
     pp_fault_decode_end(o->faults, &at, token);

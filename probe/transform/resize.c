@@ -39,11 +39,11 @@ static int end_of(const struct filter *f, double centre)
     return end > f->in ? f->in : end;
 }
 
-void pp_axis_span(int in, int out, int first, int count, int *begin, int *end)
+void pp_axis_span(const struct pp_resize_part *part, int *begin, int *end)
 {
-    struct filter f = filter_of(in, out);
-    *begin = begin_of(&f, centre_of(&f, first));
-    *end = end_of(&f, centre_of(&f, first + count - 1));
+    struct filter f = filter_of(part->in, part->out);
+    *begin = begin_of(&f, centre_of(&f, part->first));
+    *end = end_of(&f, centre_of(&f, part->first + part->count - 1));
 }
 
 int pp_axis_max_taps(int in, int out)
@@ -100,23 +100,22 @@ static void split(struct pp_axis *a)
     }
 }
 
-void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length,
-                  void *memory)
+void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begin, int length, void *memory)
 {
-    struct filter f = filter_of(in, out);
-    int taps = count_taps(&f, first, count);
+    struct filter f = filter_of(part->in, part->out);
+    int count = part->count, taps = count_taps(&f, part->first, count);
     if (taps % 2 && taps < length)
         taps++;
 
     double *share = memory;
     a->count = count;
     a->taps = taps;
-    a->pair = (struct pp_weight_pair *)(share + pp_axis_max_taps(in, out));
+    a->pair = (struct pp_weight_pair *)(share + pp_axis_max_taps(part->in, part->out));
     a->weight = (int32_t *)(a->pair + (size_t)count * (size_t)(taps / 2));
     a->start = a->weight + (size_t)count * (size_t)taps;
     memset(a->weight, 0, (size_t)count * (size_t)taps * sizeof(*a->weight));
     for (int i = 0; i < count; i++) {
-        double centre = centre_of(&f, first + i);
+        double centre = centre_of(&f, part->first + i);
         int source = begin_of(&f, centre), start = source - begin;
         /* At the region's end the padding goes in front, so that no tap lies outside. */
         if (start > length - taps)

@@ -20,7 +20,7 @@ struct pp_weight_pair {
     int16_t high[2], low[2];
 };
 
-/* How outputs first..first+count-1 of an axis resized from in to out samples are made of a region of it. */
+/* How the outputs of a part are made of a region of the source. */
 struct pp_axis {
     int count;
     int taps;   /* per output; padded with zero weights to an even number where the region is long enough */
@@ -29,15 +29,19 @@ struct pp_axis {
     struct pp_weight_pair *pair; /* [count][taps / 2], only when taps is even */
 };
 
-/* The source samples [*begin, *end) that outputs first..first+count-1 depend on. */
-void pp_axis_span(int in, int out, int first, int count, int *begin, int *end);
+/* Outputs first..first+count-1 of an axis resized from in to out samples. */
+struct pp_resize_part {
+    int in, out, first, count;
+};
+
+/* The source samples [*begin, *end) that the part depends on. */
+void pp_axis_span(const struct pp_resize_part *part, int *begin, int *end);
 /* An upper bound of taps, and the bytes pp_axis_fill needs for its tables. */
 int pp_axis_max_taps(int in, int out);
 size_t pp_axis_bytes(int in, int out, int count);
 /* Fills the axis for a region [begin, begin + length) that covers the span; its tables lie in memory (aligned
  * to 8, borrowed). */
-void pp_axis_fill(struct pp_axis *a, int in, int out, int first, int count, int begin, int length,
-                  void *memory);
+void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begin, int length, void *memory);
 
 /* Resamples rows of RGBX into rows of axis->count RGB pixels. Four rows at a time; row pointers may repeat.
  * With SIMD writes one byte more than the pixels. */

@@ -175,9 +175,10 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
     if (pp_buffer_reserve(&scratch->buffer, size) != 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
     uint8_t *at = scratch->buffer.data;
-    pp_axis_fill(&w->x, in_x, plan->out_w, x.first, x.count, (int)-plan->x0, w->pixels->width, at);
-    pp_axis_fill(&w->y, in_y, plan->out_h, y.first, y.count, (int)-plan->y0, w->pixels->height,
-                 at += x_bytes);
+    struct pp_resize_part part_x = {.in = in_x, .out = plan->out_w, .first = x.first, .count = x.count},
+                          part_y = {.in = in_y, .out = plan->out_h, .first = y.first, .count = y.count};
+    pp_axis_fill(&w->x, &part_x, (int)-plan->x0, w->pixels->width, at);
+    pp_axis_fill(&w->y, &part_y, (int)-plan->y0, w->pixels->height, at += x_bytes);
     w->taps = (const uint8_t **)(void *)(at += y_bytes);
     w->ring = at += taps_bytes;
     w->row = at + ring_bytes;

@@ -57,9 +57,13 @@ struct pp_transform_plan {
     int off_x, off_y;    /* where the output window starts in the resized picture; negative: padding */
     int flip;
 };
+/* What the random choices for a sample depend on, and nothing else. */
+struct pp_sample_key {
+    uint64_t seed, epoch, sample;
+};
 /* width and height at most PP_IMAGE_MAX_SIDE. Any thread. */
-void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch,
-                       uint64_t sample, struct pp_transform_plan *plan);
+void pp_transform_draw(const struct pp_transform *t, int width, int height, struct pp_sample_key key,
+                       struct pp_transform_plan *plan);
 
 struct pp_scratch; /* one per worker: coefficient tables and row buffers, reused */
 pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err);

@@ -75,23 +75,26 @@ static int center_offset(int have, int want)
     return want > have ? -((want - have) / 2) : round_half_even((have - want) / 2.0);
 }
 
-/* The part of the box (box_at, box_size) that the visible outputs of one axis depend on. */
-static void needed(int box_at, int box_size, int out, int offset, int window, int *at, int *size,
-                   double *origin)
+struct needed {
+    int begin, size; /* relative to the box */
+};
+
+/* The part of one axis of the box that its visible outputs depend on. */
+static struct needed needed(int box_size, int out, int offset, int window)
 {
-    int first = offset > 0 ? offset : 0, last = offset + window < out ? offset + window : out;
+    struct pp_resize_part part = {.in = box_size, .out = out, .first = offset > 0 ? offset : 0};
+    int last = offset + window < out ? offset + window : out;
     int begin, end;
-    pp_axis_span(box_size, out, first, last - first, &begin, &end);
-    *at = box_at + begin;
-    *size = end - begin;
-    *origin = -begin;
+    part.count = last - part.first;
+    pp_axis_span(&part, &begin, &end);
+    return (struct needed){.begin = begin, .size = end - begin};
 }
 
-void pp_transform_draw(const struct pp_transform *t, int width, int height, uint64_t seed, uint64_t epoch,
-                       uint64_t sample, struct pp_transform_plan *plan)
+void pp_transform_draw(const struct pp_transform *t, int width, int height, struct pp_sample_key key,
+                       struct pp_transform_plan *plan)
 {
-    struct pp_rng crop_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_CROP),
-                  flip_rng = pp_rng_key(seed, epoch, sample, PP_STREAM_FLIP);
+    struct pp_rng crop_rng = pp_rng_key(key.seed, key.epoch, key.sample, PP_STREAM_CROP),
+                  flip_rng = pp_rng_key(key.seed, key.epoch, key.sample, PP_STREAM_FLIP);
     struct pp_rect box = {.width = width, .height = height};
     if (t->resize == PP_RESIZE_RANDOM_CROP)
         box = random_crop(t, width, height, &crop_rng);
@@ -106,7 +109,12 @@ void pp_transform_draw(const struct pp_transform *t, int width, int height, uint
         if (plan->flip && t->flip_before_center)
             plan->off_x = plan->out_w - plan->off_x - t->width;
     }
-    needed(box.x, box.width, plan->out_w, plan->off_x, t->width, &plan->crop.x, &plan->crop.width, &plan->x0);
-    needed(box.y, box.height, plan->out_h, plan->off_y, t->height, &plan->crop.y, &plan->crop.height,
-           &plan->y0);
+    struct needed x = needed(box.width, plan->out_w, plan->off_x, t->width),
+                  y = needed(box.height, plan->out_h, plan->off_y, t->height);
+    plan->crop = (struct pp_rect){.x = box.x + x.begin,
+                                  .y = box.y + y.begin,
+                                  .width = x.size,
+                                  .height = y.size};
+    plan->x0 = -x.begin;
+    plan->y0 = -y.begin;
 }

@@ -62,7 +62,8 @@ static void crop(struct bench *b, int file, uint64_t round, int whole, int trans
     struct pp_transform_plan plan;
     if (open_file(b, file, &info) != PP_OK)
         return;
-    pp_transform_draw(b->transform, info.width, info.height, 1, round, (uint64_t)file, &plan);
+    pp_transform_draw(b->transform, info.width, info.height, (struct pp_sample_key){1, round, (uint64_t)file},
+                      &plan);
     struct pp_rect region = whole ? (struct pp_rect){0, 0, info.width, info.height} : plan.crop;
     if (pp_decoder_region(b->decoder, region, &pixels, NULL) != PP_OK)
         return;

@@ -68,7 +68,8 @@ static pp_status one(const struct bench *b, uint64_t at, struct pp_decoder *deco
                                   &info, err);
     if (s)
         return s;
-    pp_transform_draw(b->transform, info.width, info.height, 0, at / b->n, at % b->n, &plan);
+    pp_transform_draw(b->transform, info.width, info.height, (struct pp_sample_key){0, at / b->n, at % b->n},
+                      &plan);
     s = pp_decoder_region(decoder, plan.crop, &pixels, err);
     return s ? s : pp_transform_apply(b->transform, &plan, &pixels, scratch, out, err);
 }

@@ -55,7 +55,7 @@ static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, u
         return status;
     write_rgb(out, &pixels);
     void *result = malloc(pp_transform_bytes(t->transform));
-    pp_transform_draw(t->transform, info.width, info.height, seed, 0, sample, &plan);
+    pp_transform_draw(t->transform, info.width, info.height, (struct pp_sample_key){seed, 0, sample}, &plan);
     if ((status = pp_decoder_region(t->decoder, plan.crop, &pixels, err)) == PP_OK)
         status = pp_transform_apply(t->transform, &plan, &pixels, t->scratch, result, err);
     if (status == PP_OK) {

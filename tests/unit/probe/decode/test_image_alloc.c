@@ -86,7 +86,7 @@ static void load(const struct fixture *f, struct bytes file, uint64_t sample)
     assert_int_equal(pp_decoder_open(f->decoder, &(struct pp_encoded){.data = file.data, .size = file.size},
                                      &info, NULL),
                      PP_OK);
-    pp_transform_draw(f->transform, info.width, info.height, 1, 0, sample, &plan);
+    pp_transform_draw(f->transform, info.width, info.height, (struct pp_sample_key){1, 0, sample}, &plan);
     assert_int_equal(pp_decoder_region(f->decoder, plan.crop, &pixels, NULL), PP_OK);
     assert_int_equal(pp_transform_apply(f->transform, &plan, &pixels, f->scratch, f->out, NULL), PP_OK);
 }
@@ -188,7 +188,7 @@ static pp_status whole_life(struct bytes file, uint8_t *out, struct pp_err *err)
     if ((status = pp_decoder_open(f.decoder, &(struct pp_encoded){.data = file.data, .size = file.size},
                                   &info, err)) != PP_OK)
         goto out;
-    pp_transform_draw(f.transform, info.width, info.height, 1, 0, 0, &plan);
+    pp_transform_draw(f.transform, info.width, info.height, (struct pp_sample_key){1, 0, 0}, &plan);
     if ((status = pp_decoder_region(f.decoder, plan.crop, &pixels, err)) == PP_OK)
         status = pp_transform_apply(f.transform, &plan, &pixels, f.scratch, out, err);
 out:

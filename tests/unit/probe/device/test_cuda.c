@@ -179,7 +179,7 @@ static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype 
     for (size_t k = 0; k < PICTURES; k++) {
         for (size_t i = 0; i < sizeof(pixels); i++)
             pixels[i] = (uint8_t)(i * (k + 3) * 2654435761u >> 13);
-        pp_transform_draw(b->whole, 64, 64, 1, 0, k, &plan);
+        pp_transform_draw(b->whole, 64, 64, (struct pp_sample_key){1, 0, k}, &plan);
         const struct pp_pixels p = {.data = pixels + ((size_t)plan.crop.y * 64 + (size_t)plan.crop.x) * 3,
                                     .width = plan.crop.width,
                                     .height = plan.crop.height,

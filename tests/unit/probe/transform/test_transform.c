@@ -121,7 +121,7 @@ static void random_crop_distribution(void **state)
         height = 2500;
     for (int i = 0; i < N; i++) {
         struct pp_transform_plan p;
-        pp_transform_draw(t, width, height, 1, 2, (uint64_t)i, &p);
+        pp_transform_draw(t, width, height, (struct pp_sample_key){1, 2, (uint64_t)i}, &p);
         double share = p.w * p.h / ((double)width * height), r = p.w / p.h;
         assert_true(share > 0.0995 && share < 0.3005 && r > 0.748 && r < 1.336);
         assert_true(p.crop.x >= 0 && p.crop.y >= 0 && p.crop.x + p.w <= width && p.crop.y + p.h <= height);
@@ -152,7 +152,7 @@ static void boxes_lie_inside_small_images(void **state)
         for (int height = 1; height < 40; height += 1 + height / 8) {
             for (uint64_t i = 0; i < 30; i++) {
                 struct pp_transform_plan p;
-                pp_transform_draw(t, width, height, 3, 0, i, &p);
+                pp_transform_draw(t, width, height, (struct pp_sample_key){3, 0, i}, &p);
                 assert_true(p.w >= 1 && p.h >= 1 && p.crop.x >= 0 && p.crop.y >= 0);
                 assert_true(p.crop.width == p.w && p.crop.height == p.h && p.x0 == 0 && p.y0 == 0);
                 assert_true(p.crop.x + p.crop.width <= width && p.crop.y + p.crop.height <= height);
@@ -160,7 +160,7 @@ static void boxes_lie_inside_small_images(void **state)
         }
     }
     struct pp_transform_plan p;
-    pp_transform_draw(t, 1000, 10, 3, 0, 0, &p); /* 4:3 of the height, centred */
+    pp_transform_draw(t, 1000, 10, (struct pp_sample_key){3, 0, 0}, &p); /* 4:3 of the height, centred */
     assert_int_equal(p.crop.width, 13);
     assert_int_equal(p.crop.x, 493);
     assert_int_equal(p.crop.height, 10);
@@ -171,14 +171,14 @@ static void draw_depends_on_seed_epoch_sample_alone(void **state)
 {
     struct pp_transform *t = parse("rrc:224,hflip", PP_DTYPE_U8);
     struct pp_transform_plan a, b;
-    pp_transform_draw(t, 500, 375, 7, 3, 11, &a);
+    pp_transform_draw(t, 500, 375, (struct pp_sample_key){7, 3, 11}, &a);
     for (uint64_t other = 0; other < 50; other++)
-        pp_transform_draw(t, 400, 300, other, other, other, &b);
-    pp_transform_draw(t, 500, 375, 7, 3, 11, &b);
+        pp_transform_draw(t, 400, 300, (struct pp_sample_key){other, other, other}, &b);
+    pp_transform_draw(t, 500, 375, (struct pp_sample_key){7, 3, 11}, &b);
     assert_memory_equal(&a, &b, sizeof(a));
     static const uint64_t keys[3][3] = {{8, 3, 11}, {7, 4, 11}, {7, 3, 12}};
     for (int i = 0; i < 3; i++) {
-        pp_transform_draw(t, 500, 375, keys[i][0], keys[i][1], keys[i][2], &b);
+        pp_transform_draw(t, 500, 375, (struct pp_sample_key){keys[i][0], keys[i][1], keys[i][2]}, &b);
         assert_true(a.crop.x != b.crop.x || a.crop.y != b.crop.y || a.w != b.w);
     }
     pp_transform_destroy(t);
@@ -204,7 +204,7 @@ static void eval_geometry(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_transform *t = parse(rows[i].spec, PP_DTYPE_U8);
         struct pp_transform_plan p;
-        pp_transform_draw(t, rows[i].width, rows[i].height, 0, 0, 0, &p);
+        pp_transform_draw(t, rows[i].width, rows[i].height, (struct pp_sample_key){0, 0, 0}, &p);
         if (p.out_w != rows[i].out_w || p.out_h != rows[i].out_h || p.off_x != rows[i].off_x ||
             p.off_y != rows[i].off_y)
             fail_msg("%s on %dx%d: %dx%d at (%d, %d)", rows[i].spec, rows[i].width, rows[i].height, p.out_w,
@@ -320,7 +320,7 @@ static void equals_plain_transcription_of_pil(void **state)
         struct picture p = random_picture(&r);
         struct pp_transform *t = parse(spec, PP_DTYPE_U8);
         struct pp_transform_plan plan;
-        pp_transform_draw(t, p.width, p.height, 5, 0, (uint64_t)round, &plan);
+        pp_transform_draw(t, p.width, p.height, (struct pp_sample_key){5, 0, (uint64_t)round}, &plan);
         uint8_t *want = reference_resize(&p, &plan), *got = apply(t, &plan, &p, s);
         int width = pp_transform_width(t);
         for (int y = 0; y < pp_transform_height(t); y++) {
@@ -372,7 +372,7 @@ static void avx2_equals_portable(void **state)
             random_normalize(spec, sizeof(spec), &r);
         struct pp_transform *t = parse(spec, dtype);
         struct pp_transform_plan plan;
-        pp_transform_draw(t, p.width, p.height, 6, 0, (uint64_t)round, &plan);
+        pp_transform_draw(t, p.width, p.height, (struct pp_sample_key){6, 0, (uint64_t)round}, &plan);
         void *simd = apply(t, &plan, &p, s);
         pp_transform_force_portable(1);
         assert_string_equal(pp_transform_simd(), "portable");
@@ -412,7 +412,7 @@ static void values_and_layouts(void **state)
     struct pp_transform *t32 = parse("center:16,normalize=imagenet", PP_DTYPE_F32),
                         *t16 = parse("center:16,normalize=imagenet", PP_DTYPE_F16),
                         *t8 = parse("center:16", PP_DTYPE_U8);
-    pp_transform_draw(t32, 16, 16, 0, 0, 0, &plan);
+    pp_transform_draw(t32, 16, 16, (struct pp_sample_key){0, 0, 0}, &plan);
     float *f32 = apply(t32, &plan, &p, s);
     uint16_t *f16 = apply(t16, &plan, &p, s);
     uint8_t *u8 = apply(t8, &plan, &p, s);
@@ -451,7 +451,7 @@ static void wrong_region_is_refused(void **state)
     uint8_t out[9 * 9 * 3];
     struct pp_pixels pixels = {p.rgbx, 19, 20, 80};
     assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
-    pp_transform_draw(t, 20, 20, 0, 0, 0, &plan);
+    pp_transform_draw(t, 20, 20, (struct pp_sample_key){0, 0, 0}, &plan);
     assert_int_equal(pp_transform_apply(t, &plan, &pixels, s, out, NULL), PP_E_USAGE);
     free(p.rgbx);
     pp_scratch_destroy(s);
