@@ -102,11 +102,11 @@ void pp_dispatch_free(struct pp_dispatch *d)
 static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp_thread *t, pp_phase phase,
                           uint64_t *wait_ns)
 {
-    pp_lap_open(t, phase, (uint32_t)d->next_batch);
+    pp_phase_begin(t, phase, (uint32_t)d->next_batch);
     uint64_t t0 = pp_now_ns();
     pthread_cond_wait(cond, &d->lock);
     *wait_ns += pp_now_ns() - t0;
-    pp_lap_close(t, phase,
+    pp_phase_end(t, phase,
                  &(struct pp_lap){.sample = PP_NO_SAMPLE,
                                   .batch = (uint32_t)d->next_batch,
                                   .epoch = (uint16_t)d->epoch,
@@ -174,10 +174,10 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
     if (d->opts->max_epochs && d->epoch >= d->opts->max_epochs)
         return PP_END;
     if (!d->order) {
-        pp_lap_drop(t);
-        pp_lap_open(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
+        pp_phase_skip(t);
+        pp_phase_begin(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
         st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
-        pp_lap_close(t, PP_PHASE_SAMPLER,
+        pp_phase_end(t, PP_PHASE_SAMPLER,
                      &(struct pp_lap){.sample = PP_NO_SAMPLE,
                                       .batch = PP_NO_BATCH,
                                       .epoch = (uint16_t)d->epoch});

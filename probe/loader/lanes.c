@@ -33,13 +33,13 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     const struct pp_loader_opts *o = &r->l->opts;
     struct pp_lap lap = reader_lap(r);
     lap.flags = PP_SPAN_ERROR;
-    pp_lap_close(r->trace, PP_PHASE_READ, &lap);
+    pp_phase_end(r->trace, PP_PHASE_READ, &lap);
     if (st == PP_E_TRANSIENT) {
         atomic_fetch_add_explicit(&r->l->stream_retries, 1, memory_order_relaxed);
-        pp_lap_open(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
+        pp_phase_begin(r->trace, PP_PHASE_RETRY, PP_NO_BATCH);
         pp_stop_sleep(&r->l->stop, o->retry_backoff_ns);
         lap.flags = PP_SPAN_RETRY;
-        pp_lap_close(r->trace, PP_PHASE_RETRY, &lap);
+        pp_phase_end(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;
     }
     atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
@@ -66,12 +66,12 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
     for (;;) {
         struct pp_item *item;
         struct pp_lap lap = reader_lap(r);
-        pp_lap_open(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
+        pp_phase_begin(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
         if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
-        pp_lap_close(r->trace, PP_PHASE_PUT_WAIT, &lap);
+        pp_phase_end(r->trace, PP_PHASE_PUT_WAIT, &lap);
         item->path[0] = '\0';
-        pp_lap_open(r->trace, PP_PHASE_READ, PP_NO_BATCH);
+        pp_phase_begin(r->trace, PP_PHASE_READ, PP_NO_BATCH);
         pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
         if (st != PP_OK) {
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
@@ -86,7 +86,7 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
             lap.flags |= PP_SPAN_HAS_CACHE;
             lap.cache_hit_kib = (uint32_t)((item->sample.cache_hit_bytes + 512) >> 10);
         }
-        pp_lap_close(r->trace, PP_PHASE_READ, &lap);
+        pp_phase_end(r->trace, PP_PHASE_READ, &lap);
         item->epoch = r->epoch;
         pp_stream_cursor(r->stream, &item->cursor);
         pp_dispatch_item_put(d, item);
@@ -127,7 +127,7 @@ void *pp_reader_main(void *arg)
         r.samples = 0;
         pp_err_clear(&r.first_error);
         struct pp_lap lap = reader_lap(&r);
-        pp_lap_close(r.trace, PP_PHASE_SAMPLER, &lap); /* the order of the shards */
+        pp_phase_end(r.trace, PP_PHASE_SAMPLER, &lap); /* the order of the shards */
         if (st == PP_OK)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
@@ -181,20 +181,20 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     struct pp_device_batch *b;
     void *item;
     size_t bytes = s->valid * l->row_bytes;
-    pp_lap_open(t, PP_PHASE_PUT_WAIT, lap.batch);
+    pp_phase_begin(t, PP_PHASE_PUT_WAIT, lap.batch);
     pp_status st = pp_queue_get(&l->buffers, &item, UINT64_MAX);
-    pp_lap_close(t, PP_PHASE_PUT_WAIT, &lap);
+    pp_phase_end(t, PP_PHASE_PUT_WAIT, &lap);
     if (st != PP_OK)
         return st;
     b = item;
-    pp_lap_open(t, PP_PHASE_H2D, lap.batch);
+    pp_phase_begin(t, PP_PHASE_H2D, lap.batch);
     if (!(l->opts.cached_batches && s->copied)) {
         st = copy_slot(l, s, bytes, err);
         lap.bytes = bytes;
     }
     s->copied = 1;
     lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
-    pp_lap_close(t, PP_PHASE_H2D, &lap);
+    pp_phase_end(t, PP_PHASE_H2D, &lap);
     if (st != PP_OK)
         return st;
     if (ev->deliver)
@@ -232,12 +232,12 @@ void *pp_copy_main(void *arg)
     pp_err_clear(&err);
     pp_lap_start(t);
     while (st == PP_OK) {
-        pp_lap_open(t, PP_PHASE_GET_WAIT, PP_NO_BATCH);
+        pp_phase_begin(t, PP_PHASE_GET_WAIT, PP_NO_BATCH);
         if (pp_queue_get(&l->ready, &item, UINT64_MAX) != PP_OK)
             break;
         struct pp_slot *s = item;
         struct pp_lap lap = batch_lap(l, s);
-        pp_lap_close(t, PP_PHASE_GET_WAIT, &lap);
+        pp_phase_end(t, PP_PHASE_GET_WAIT, &lap);
         if (s->valid && !s->discard) {
             st = copy_batch(l, t, s, &err);
             useless = 0;

@@ -102,9 +102,9 @@ static int look(void *ctx)
 static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
 {
     struct waiting w = {.loader = l, .result = r, .deadline_ns = UINT64_MAX};
-    pp_lap_open(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
+    pp_phase_begin(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
     pp_status st = pp_collective_gather(l->opts.collective, look, &w);
-    pp_lap_close(t, PP_PHASE_COLLECTIVE,
+    pp_phase_end(t, PP_PHASE_COLLECTIVE,
                  &(struct pp_lap){.sample = PP_NO_SAMPLE,
                                   .batch = PP_NO_BATCH,
                                   .epoch = (uint16_t)r->epoch,
@@ -119,9 +119,9 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
     struct pp_meeting met;
     if (!c || pp_collective_is_alone(c))
         return;
-    pp_lap_open(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
+    pp_phase_begin(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
     pp_status st = pp_collective_meet(c, look, w, &met);
-    pp_lap_close(t, PP_PHASE_COLLECTIVE,
+    pp_phase_end(t, PP_PHASE_COLLECTIVE,
                  &(struct pp_lap){.sample = b->samples,
                                   .batch = (uint32_t)b->batch,
                                   .epoch = (uint16_t)b->epoch,
@@ -173,20 +173,20 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
         struct pp_lap stepped = lap;
-        pp_lap_open(t, PP_PHASE_STEP, lap.batch);
+        pp_phase_begin(t, PP_PHASE_STEP, lap.batch);
         pp_status st = step(l, b->batch, &err);
         if (st != PP_OK) {
             pp_stop_fail(&l->stop, st, &err);
             stepped.flags |= PP_SPAN_ERROR;
         }
-        pp_lap_close(t, PP_PHASE_STEP, &stepped);
+        pp_phase_end(t, PP_PHASE_STEP, &stepped);
     }
     if (l->opts.sync_every_step) {
-        pp_lap_open(t, PP_PHASE_DEVICE_SYNC, lap.batch);
+        pp_phase_begin(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(l->opts.device, &err) != PP_OK)
             pp_stop_fail(&l->stop, err.code, &err);
         pp_fault_sync(l->opts.faults);
-        pp_lap_close(t, PP_PHASE_DEVICE_SYNC, &lap);
+        pp_phase_end(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }
 
@@ -212,10 +212,10 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
         struct pp_device_batch *b;
         int first_of_epoch;
         tell_news(l);
-        pp_lap_open(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
+        pp_phase_begin(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
         if (st != PP_OK) {
-            pp_lap_close(t, PP_PHASE_DATA_WAIT,
+            pp_phase_end(t, PP_PHASE_DATA_WAIT,
                          &(struct pp_lap){.sample = PP_NO_SAMPLE,
                                           .batch = PP_NO_BATCH,
                                           .epoch = (uint16_t)r->epoch,
@@ -224,7 +224,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
                 break;
         } else {
             first_of_epoch = r->batches && b->epoch != r->epoch;
-            pp_lap_close(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
+            pp_phase_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
                          &(struct pp_lap){.sample = b->samples,
                                           .bytes = b->bytes,
                                           .batch = (uint32_t)b->batch,

@@ -35,7 +35,7 @@ static void lap(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status
 {
     struct pp_lap copy = *l;
     copy.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
-    pp_lap_close(w->trace, phase, &copy);
+    pp_phase_end(w->trace, phase, &copy);
 }
 
 static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -50,7 +50,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     uint64_t backoff = o->retry_backoff_ns;
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
-        pp_lap_open_sample(w->trace, PP_PHASE_READ, l.batch, index);
+        pp_phase_begin_sample(w->trace, PP_PHASE_READ, l.batch, index);
         const struct pp_read_context context = {.epoch = slot->epoch,
                                                 .sample = index,
                                                 .worker = w->number,
@@ -66,7 +66,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         if (st != PP_E_TRANSIENT || attempt >= o->retries || pp_stop_is_requested(&w->loader->stop))
             return st;
         w->retries++;
-        pp_lap_open_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
+        pp_phase_begin_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
         pp_stop_sleep(&w->loader->stop, backoff);
         backoff *= 2;
         l = lap_of(w, slot, index);
@@ -85,7 +85,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
     struct pp_fault_at at = fault_at(w, c->slot, in->index);
-    pp_lap_open_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
+    pp_phase_begin_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, in, &info, err);
     if (st == PP_OK) {
@@ -98,7 +98,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     lap(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK)
         return st;
-    pp_lap_open_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
+    pp_phase_begin_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, out, err);
     pp_fault_transform(o->faults, &at);
     l.bytes = w->loader->row_bytes;
@@ -111,7 +111,7 @@ static pp_status fill_by_decoder(struct pp_worker *w, const struct pp_claim *c, 
                                  const struct pp_encoded *in, void *out, struct pp_err *err)
 {
     struct pp_lap l = lap_of(w, c->slot, in->index);
-    pp_lap_open_sample(w->trace, phase, l.batch, in->index);
+    pp_phase_begin_sample(w->trace, phase, l.batch, in->index);
     pp_status st = pp_decoder_row(w->decoder, in, out, w->loader->row_bytes, err);
     l.bytes = st == PP_OK ? in->size : 0;
     lap(w, phase, &l, st);
@@ -193,7 +193,7 @@ static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_lap_open(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
+    pp_phase_begin(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
     for (uint32_t from = 0; from < s->rows; from++) {
         if (!s->usable[from])
             continue;
@@ -243,7 +243,7 @@ void *pp_worker_main(void *arg)
     pp_lap_start(w->trace);
     if (l->opts.faults) { /* a worker that is slow to start, as a spawned process is */
         pp_fault_start(l->opts.faults);
-        pp_lap_close(w->trace, PP_PHASE_STARTUP, NULL);
+        pp_phase_end(w->trace, PP_PHASE_STARTUP, NULL);
     }
     while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {

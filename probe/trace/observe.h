@@ -1,10 +1,11 @@
-/* trace/observe.h: somebody who watches phases begin and end as they happen (our own NVTX ranges), beside
- * their being recorded.
+/* trace/observe.h: phases that are recorded and can be observed while they happen: by our own NVTX ranges.
  *
- * A lap is known when it ends; an observer must hear of it when it begins. So whoever may be observed says
- * pp_lap_open where a phase begins and pp_lap_close or pp_lap_drop, instead of pp_lap_end and pp_lap_skip,
- * where it ends. A phase that is opened when another is still open closes that one. Recording may be off (a
- * NULL pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
+ * pp_lap_end (pipeprobe.h) says what a phase was when it ends; an observer must hear of it when it begins. So
+ * a phase of the loader has two calls: pp_phase_begin where it begins, which tells the observer and announces
+ * it to the ring (pp_lap_expect), and pp_phase_end or pp_phase_skip where it ends, which are pp_lap_end and
+ * pp_lap_skip, observed. The phase that counts is the one that the end names: what was waited for may only be
+ * known then. A phase that begins while another is open closes that one. Recording may be off (a NULL
+ * pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
 #ifndef PP_TRACE_OBSERVE_H
 #define PP_TRACE_OBSERVE_H
 
@@ -29,7 +30,7 @@ static inline const struct pp_observer *pp_observer_get(void)
 
 /* Also announces the phase to the ring, so that a kill leaves it there as unfinished. t is the thread that
  * records the phase; NULL is fine. */
-static inline void pp_lap_open_sample(struct pp_thread *t, pp_phase phase, uint32_t batch, uint64_t sample)
+static inline void pp_phase_begin_sample(struct pp_thread *t, pp_phase phase, uint32_t batch, uint64_t sample)
 {
     const struct pp_observer *o = pp_observer_get();
     pp_lap_expect(t, phase, &(struct pp_lap){.sample = sample, .batch = batch});
@@ -37,12 +38,12 @@ static inline void pp_lap_open_sample(struct pp_thread *t, pp_phase phase, uint3
         o->begin(phase, batch);
 }
 
-static inline void pp_lap_open(struct pp_thread *t, pp_phase phase, uint32_t batch)
+static inline void pp_phase_begin(struct pp_thread *t, pp_phase phase, uint32_t batch)
 {
-    pp_lap_open_sample(t, phase, batch, PP_NO_SAMPLE);
+    pp_phase_begin_sample(t, phase, batch, PP_NO_SAMPLE);
 }
 
-static inline void pp_lap_tell_end(void)
+static inline void pp_observer_end(void)
 {
     const struct pp_observer *o = pp_observer_get();
     if (__builtin_expect(o != NULL, 0))
@@ -50,15 +51,15 @@ static inline void pp_lap_tell_end(void)
 }
 
 /* pp_lap_end and pp_lap_skip, observed. */
-static inline void pp_lap_close(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+static inline void pp_phase_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
 {
-    pp_lap_tell_end();
+    pp_observer_end();
     pp_lap_end(t, phase, lap);
 }
 
-static inline void pp_lap_drop(struct pp_thread *t)
+static inline void pp_phase_skip(struct pp_thread *t)
 {
-    pp_lap_tell_end();
+    pp_observer_end();
     pp_lap_skip(t);
 }
 

@@ -234,10 +234,10 @@ static void test_open_phases(void **state)
                      PP_OK);
     struct pp_thread *t = pp_thread_register(run.session, PP_LANE_WORKER, "w");
     pp_lap_start(t);
-    pp_lap_open_sample(t, PP_PHASE_READ, 7, 41);
+    pp_phase_begin_sample(t, PP_PHASE_READ, 7, 41);
     pp_lap_end(t, PP_PHASE_READ, &(struct pp_lap){.sample = 41, .batch = 7});
     uint64_t began = pp_now_ns();
-    pp_lap_open_sample(t, PP_PHASE_READ, 7, 42);
+    pp_phase_begin_sample(t, PP_PHASE_READ, 7, 42);
     for (int i = 0; i < 50 && hang.rows == 0; i++) {
         usleep(100000);
         assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
