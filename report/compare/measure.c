@@ -51,7 +51,8 @@ static pp_status noise_floor(const struct pp_compare *c, const double *base, con
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
     for (size_t i = 0; i < n; i++)
         pool[i] = i < c->n_base ? base[i] / of_base : head[i - c->n_base] / of_head;
-    pp_status st = pp_bootstrap_noise_floor(pool, n, c->n_base, c->n_head, &o, floor, err);
+    pp_status st = pp_bootstrap_noise_floor((struct pp_values){pool, n}, c->n_base, c->n_head, &o, floor,
+                                            err);
     free(pool);
     return st;
 }
@@ -71,7 +72,8 @@ static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric 
                                   .seed = c->opts.seed};
     struct pp_mann_whitney mw;
     struct pp_ratio r;
-    pp_status st = pp_bootstrap_median_ratio(head, c->n_head, base, c->n_base, &o, &r, err);
+    pp_status st = pp_bootstrap_median_ratio((struct pp_values){head, c->n_head},
+                                             (struct pp_values){base, c->n_base}, &o, &r, err);
     if (st == PP_OK)
         st = pp_mann_whitney(head, c->n_head, base, c->n_base, &mw, err);
     if (st == PP_OK && has_spread(c))

@@ -108,10 +108,12 @@ static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t
     }
 }
 
+/* One more replay of these samples under the knobs, against the replay as recorded that stands at `which`:
+ * widens the interval of *out to its rate. */
 static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int which,
-                       const struct pp_cost_sample *s, size_t n, double *low, double *high,
-                       struct pp_err *err)
+                       const struct pp_cost_sample *s, struct pp_prediction *out, struct pp_err *err)
 {
+    size_t n = replay_length(c);
     struct pp_replay_result r;
     double base;
     pp_status st = base_rate(c, which, s, n, &base, err);
@@ -120,8 +122,8 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
     if (st != PP_OK)
         return st;
     double rate = calibrated(c, k, r.samples_per_s, base);
-    *low = fmin(*low, rate);
-    *high = fmax(*high, rate);
+    out->low = fmin(out->low, rate);
+    out->high = fmax(out->high, rate);
     return PP_OK;
 }
 
@@ -141,7 +143,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     out->low = out->high = out->samples_per_s;
     for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
         resample(c, s, n, b);
-        st = widen(c, k, BASE_COPY + (int)b - 1, s, n, &out->low, &out->high, err);
+        st = widen(c, k, BASE_COPY + (int)b - 1, s, out, err);
     }
     const double competition[][2] = {{c->others_range.low, 0},
                                      {c->others_range.high, 0},
@@ -155,14 +157,14 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         other.others = competition[i][0];
         other.groups = competition[i][1];
         other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
-        st = widen(&other, k, BASE_OTHERS + i, c->samples, n, &out->low, &out->high, err);
+        st = widen(&other, k, BASE_OTHERS + i, c->samples, out, err);
     }
     if (st == PP_OK && k->batch > 0 && !k->step_stated &&
         !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in
                                 proportion */
         struct pp_knobs fixed = *k;
         fixed.step_stated = 1;
-        st = widen(c, &fixed, BASE, c->samples, n, &out->low, &out->high, err);
+        st = widen(c, &fixed, BASE, c->samples, out, err);
     }
     if (st == PP_OK) {
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here

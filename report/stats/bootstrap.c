@@ -21,21 +21,21 @@ static void urn_free(struct urn *u)
     free(u->drawn);
 }
 
-static pp_status urn_fill(struct urn *u, const double *x, size_t n, struct pp_err *err)
+static pp_status urn_fill(struct urn *u, struct pp_values x, struct pp_err *err)
 {
-    if (n == 0)
+    if (x.n == 0)
         return pp_fail(err, PP_E_USAGE, "a bootstrap interval needs at least one value on each side");
-    for (size_t i = 0; i < n; i++)
-        if (!(x[i] > 0) || !isfinite(x[i]))
+    for (size_t i = 0; i < x.n; i++)
+        if (!(x.at[i] > 0) || !isfinite(x.at[i]))
             return pp_fail(err, PP_E_USAGE, "a ratio of medians needs values above zero, but one is %g",
-                           x[i]);
-    u->n = n;
-    u->value = malloc(n * sizeof(*u->value));
-    u->drawn = malloc(n * sizeof(*u->drawn));
+                           x.at[i]);
+    u->n = x.n;
+    u->value = malloc(x.n * sizeof(*u->value));
+    u->drawn = malloc(x.n * sizeof(*u->drawn));
     if (!u->value || !u->drawn)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a sample of %zu values", n);
-    memcpy(u->value, x, n * sizeof(*x));
-    pp_stats_sort(u->value, n);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a sample of %zu values", x.n);
+    memcpy(u->value, x.at, x.n * sizeof(*x.at));
+    pp_stats_sort(u->value, x.n);
     return PP_OK;
 }
 
@@ -68,7 +68,7 @@ static pp_status check(const struct pp_bootstrap_opts *o, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny,
+pp_status pp_bootstrap_median_ratio(struct pp_values x, struct pp_values y,
                                     const struct pp_bootstrap_opts *opts, struct pp_ratio *out,
                                     struct pp_err *err)
 {
@@ -76,9 +76,9 @@ pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y,
     double *ratio = NULL, tail = (1 - opts->confidence) / 2;
     pp_status st = check(opts, err);
     if (st == PP_OK)
-        st = urn_fill(&ux, x, nx, err);
+        st = urn_fill(&ux, x, err);
     if (st == PP_OK)
-        st = urn_fill(&uy, y, ny, err);
+        st = urn_fill(&uy, y, err);
     if (st != PP_OK)
         goto out;
     if (!(ratio = malloc(opts->resamples * sizeof(*ratio)))) {
@@ -87,10 +87,10 @@ pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y,
     }
     for (uint32_t i = 0; i < opts->resamples; i++) {
         struct pp_rng of_x = pp_rng_key(opts->seed, 0, i, 0), of_y = pp_rng_key(opts->seed, 0, i, 1);
-        ratio[i] = median_of_draws(&ux, nx, &of_x) / median_of_draws(&uy, ny, &of_y);
+        ratio[i] = median_of_draws(&ux, x.n, &of_x) / median_of_draws(&uy, y.n, &of_y);
     }
     pp_stats_sort(ratio, opts->resamples);
-    out->ratio = pp_stats_median_sorted(ux.value, nx) / pp_stats_median_sorted(uy.value, ny);
+    out->ratio = pp_stats_median_sorted(ux.value, x.n) / pp_stats_median_sorted(uy.value, y.n);
     out->low = pp_stats_quantile_sorted(ratio, opts->resamples, tail);
     out->high = pp_stats_quantile_sorted(ratio, opts->resamples, 1 - tail);
 out:
@@ -100,7 +100,7 @@ out:
     return st;
 }
 
-pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny,
+pp_status pp_bootstrap_noise_floor(struct pp_values values, size_t nx, size_t ny,
                                    const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err)
 {
     struct urn u = {0};
@@ -108,7 +108,7 @@ pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, si
     pp_status st = nx && ny ? check(opts, err)
                             : pp_fail(err, PP_E_USAGE, "a noise floor is of two samples, but one is empty");
     if (st == PP_OK)
-        st = urn_fill(&u, values, n, err);
+        st = urn_fill(&u, values, err);
     if (st != PP_OK)
         goto out;
     if (!(stray = malloc(opts->resamples * sizeof(*stray)))) {

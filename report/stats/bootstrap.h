@@ -20,21 +20,27 @@ struct pp_bootstrap_opts {
     uint64_t seed;
 };
 
+/* A sample: borrowed values, in any order. */
+struct pp_values {
+    const double *at;
+    size_t n;
+};
+
 struct pp_ratio {
     double ratio;     /* median(x) / median(y) of the samples as they are */
     double low, high; /* of the interval */
 };
 
-/* x, y: values > 0 in any order, nx, ny >= 1. PP_E_USAGE for anything else, PP_E_NO_MEMORY. Cost: O(resamples
- * x (nx + ny)). */
-pp_status pp_bootstrap_median_ratio(const double *x, size_t nx, const double *y, size_t ny,
+/* x, y: values > 0 in any order, at least one of each. PP_E_USAGE for anything else, PP_E_NO_MEMORY. Cost:
+ * O(resamples x (x.n + y.n)). */
+pp_status pp_bootstrap_median_ratio(struct pp_values x, struct pp_values y,
                                     const struct pp_bootstrap_opts *opts, struct pp_ratio *out,
                                     struct pp_err *err);
 
 /* The A/A noise floor: the quantile opts->confidence of |log ratio of medians|, as a ratio - 1, among pairs
- * of samples of sizes nx and ny both drawn with replacement from the n values of one and the same thing: what
- * a comparison of nothing shows. */
-pp_status pp_bootstrap_noise_floor(const double *values, size_t n, size_t nx, size_t ny,
+ * of samples of sizes nx and ny both drawn with replacement from the values of one and the same thing: what a
+ * comparison of nothing shows. */
+pp_status pp_bootstrap_noise_floor(struct pp_values values, size_t nx, size_t ny,
                                    const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err);
 
 #endif

@@ -50,12 +50,17 @@ static double rms_of(const double *d, size_t n)
     return sqrt(squares / (double)n);
 }
 
+static uint64_t ways_of(size_t n)
+{
+    return (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
+}
+
 /* Ways whose r, and whose largest r, is at least the one seen, way 0 among them. */
-static void count_ways(const double *d, size_t questions, size_t n, uint64_t ways, double *room,
-                       double *at_least, double *max_at_least)
+static void count_ways(const double *d, size_t questions, size_t n, double *room, double *at_least,
+                       double *max_at_least)
 {
     double *sign = room, *rms = sign + n, *seen = rms + questions;
-    for (uint64_t way = 0; way < ways; way++) {
+    for (uint64_t way = 0; way < ways_of(n); way++) {
         double largest = -INFINITY;
         signs_of_way(way, n, sign);
         for (size_t q = 0; q < questions; q++) {
@@ -73,7 +78,7 @@ static void count_ways(const double *d, size_t questions, size_t n, uint64_t way
 pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all,
                        struct pp_err *err)
 {
-    uint64_t ways = (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
+    double ways = (double)ways_of(n);
     double *room = NULL;
     pp_status st = PP_OK;
     for (size_t q = 0; q < questions && st == PP_OK; q++) {
@@ -84,10 +89,10 @@ pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_on
         return st;
     if (!(room = malloc((n + 2 * questions) * sizeof(*room))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a test of %zu pairs", n);
-    count_ways(d, questions, n, ways, room, p_one, p_all);
+    count_ways(d, questions, n, room, p_one, p_all);
     for (size_t q = 0; q < questions; q++) {
-        p_one[q] /= (double)ways;
-        p_all[q] /= (double)ways;
+        p_one[q] /= ways;
+        p_all[q] /= ways;
     }
     free(room);
     return PP_OK;

@@ -181,6 +181,8 @@ static void holm_is_by_the_book(void **state)
     }
 }
 
+#define VALUES(v, count) ((struct pp_values){(v), (count)})
+
 static const struct pp_bootstrap_opts quick = {.confidence = 0.95, .resamples = 2000, .seed = 1};
 
 static void bootstrap_is_deterministic_and_scales(void **state)
@@ -188,14 +190,14 @@ static void bootstrap_is_deterministic_and_scales(void **state)
     double x[] = {5, 4, 6, 5.5, 4.5, 5.2, 4.9}, y[] = {2, 2.2, 1.9, 2.1, 2.05, 1.95, 2}, twice[7];
     struct pp_ratio a, b, c;
     struct pp_err err;
-    assert_int_equal(pp_bootstrap_median_ratio(x, 7, y, 7, &quick, &a, &err), PP_OK);
-    assert_int_equal(pp_bootstrap_median_ratio(x, 7, y, 7, &quick, &b, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(x, 7), VALUES(y, 7), &quick, &a, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(x, 7), VALUES(y, 7), &quick, &b, &err), PP_OK);
     assert_memory_equal(&a, &b, sizeof(a));
     near("ratio", 0, a.ratio, 2.5, 1e-14);
     assert_true(a.low < 2.5 && a.high > 2.5);
     for (int i = 0; i < 7; i++)
         twice[i] = 2 * x[6 - i]; /* order must not matter */
-    assert_int_equal(pp_bootstrap_median_ratio(twice, 7, y, 7, &quick, &c, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(twice, 7), VALUES(y, 7), &quick, &c, &err), PP_OK);
     near("low of twice", 0, c.low, 2 * a.low, 1e-12);
     near("high of twice", 0, c.high, 2 * a.high, 1e-12);
 }
@@ -222,7 +224,7 @@ static void bootstrap_agrees_with_its_exact_distribution(void **state)
                 low = k;
         }
         struct pp_ratio r;
-        assert_int_equal(pp_bootstrap_median_ratio(x, 7, one, 1, &o, &r, &err), PP_OK);
+        assert_int_equal(pp_bootstrap_median_ratio(VALUES(x, 7), VALUES(one, 1), &o, &r, &err), PP_OK);
         if (low > 0) {
             near("low", (size_t)(confidence * 100), r.low, low, 1e-12);
             near("high", (size_t)(confidence * 100), r.high, 8 - low, 1e-12);
@@ -238,12 +240,12 @@ static void bootstrap_refuses(void **state)
     struct pp_ratio r;
     struct pp_err err;
     double floor;
-    assert_int_equal(pp_bootstrap_median_ratio(ok, 3, zero, 3, &quick, &r, &err), PP_E_USAGE);
-    assert_int_equal(pp_bootstrap_median_ratio(nan, 3, ok, 3, &quick, &r, &err), PP_E_USAGE);
-    assert_int_equal(pp_bootstrap_median_ratio(ok, 3, ok, 0, &quick, &r, &err), PP_E_USAGE);
-    assert_int_equal(pp_bootstrap_median_ratio(ok, 3, ok, 3, &few, &r, &err), PP_E_USAGE);
-    assert_int_equal(pp_bootstrap_median_ratio(ok, 3, ok, 3, &sure, &r, &err), PP_E_USAGE);
-    assert_int_equal(pp_bootstrap_noise_floor(ok, 3, 0, 3, &quick, &floor, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(ok, 3), VALUES(zero, 3), &quick, &r, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(nan, 3), VALUES(ok, 3), &quick, &r, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(ok, 3), VALUES(ok, 0), &quick, &r, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(ok, 3), VALUES(ok, 3), &few, &r, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_median_ratio(VALUES(ok, 3), VALUES(ok, 3), &sure, &r, &err), PP_E_USAGE);
+    assert_int_equal(pp_bootstrap_noise_floor(VALUES(ok, 3), 0, 3, &quick, &floor, &err), PP_E_USAGE);
 }
 
 /* Coverage of the 95 % interval with n = 7, skewed and normal noise. 1,500 trials: standard error 0.6 %. */
@@ -262,7 +264,7 @@ static void bootstrap_covers(void **state)
                 x[i] = skewed ? 1.1 * exp(0.2 * normal(&r)) : 1.1 * (1 + 0.03 * normal(&r));
                 y[i] = skewed ? exp(0.2 * normal(&r)) : 1 + 0.03 * normal(&r);
             }
-            assert_int_equal(pp_bootstrap_median_ratio(x, 7, y, 7, &o, &got, &err), PP_OK);
+            assert_int_equal(pp_bootstrap_median_ratio(VALUES(x, 7), VALUES(y, 7), &o, &got, &err), PP_OK);
             covered += got.low <= 1.1 && got.high >= 1.1;
         }
         print_message("# coverage of the 95 %% interval, n = 7, %s noise: %.1f %%\n",
@@ -301,9 +303,9 @@ static void noise_floor_is_the_noise(void **state)
         narrow[i] = exp(0.02 * z);
         wide[i] = exp(0.08 * z);
     }
-    assert_int_equal(pp_bootstrap_noise_floor(narrow, 40, 7, 7, &quick, &at7, &err), PP_OK);
-    assert_int_equal(pp_bootstrap_noise_floor(narrow, 40, 14, 14, &quick, &at14, &err), PP_OK);
-    assert_int_equal(pp_bootstrap_noise_floor(wide, 40, 7, 7, &quick, &of_wide, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_noise_floor(VALUES(narrow, 40), 7, 7, &quick, &at7, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_noise_floor(VALUES(narrow, 40), 14, 14, &quick, &at14, &err), PP_OK);
+    assert_int_equal(pp_bootstrap_noise_floor(VALUES(wide, 40), 7, 7, &quick, &of_wide, &err), PP_OK);
     assert_true(at14 < at7);
     near("four times the spread", 0, log1p(of_wide), 4 * log1p(at7), 1e-9);
     for (int t = 0; t < 2000; t++) {
