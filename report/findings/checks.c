@@ -2,8 +2,65 @@
 
 #include "probe/base/err.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- ranks: which one came last to the collective steps, and how often ---- */
+
+enum { RANKS = 1024 };
+
+struct ranks_pass {
+    const struct pp_source *source;
+    const struct pp_timeline *tl;
+    struct pp_counter_id last_rank;
+    uint64_t last[RANKS]; /* meetings to which each rank came last */
+};
+
+static struct ranks_pass *ranks_begin(const struct pp_source *source, const struct pp_timeline *tl)
+{
+    struct ranks_pass *p = calloc(1, sizeof(*p));
+    if (p) {
+        p->source = source;
+        p->tl = tl;
+        p->last_rank.text = "collective_last_rank";
+    }
+    return p;
+}
+
+static void ranks_chunk(struct ranks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    if (!p->tl->has_trainer || thread != p->tl->trainer || !p->tl->has_steady_state)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->start_ns >= p->tl->start_ns && s->start_ns < p->tl->end_ns &&
+            pp_counter_is(&p->last_rank, p->source, s) && s->bytes < RANKS)
+            p->last[s->bytes]++;
+    }
+}
+
+static void ranks_end(struct ranks_pass *p, struct pp_ranks *out)
+{
+    *out = (struct pp_ranks){.last_share = NAN, .own_share = NAN, .rank = NAN, .world_size = NAN};
+    if (!p)
+        return;
+    out->rank = pp_source_number(p->source, "config", "rank", NAN);
+    out->world_size = pp_source_number(p->source, "config", "world_size", NAN);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        out->meetings += p->last[r];
+        out->last_rank = p->last[r] > p->last[out->last_rank] ? r : out->last_rank;
+    }
+    if (out->meetings) {
+        out->last_share = (double)p->last[out->last_rank] / (double)out->meetings;
+        out->own_share = out->rank >= 0 && out->rank < RANKS
+                             ? (double)p->last[(int)out->rank] / (double)out->meetings
+                             : NAN;
+    }
+    free(p);
+}
+
+/* ---- all checks ---- */
 
 struct pp_checks_pass {
     const struct pp_source *source;
@@ -11,7 +68,7 @@ struct pp_checks_pass {
     struct pp_laws_pass *laws;
     struct pp_periodic_pass *periodic;
     struct pp_visits_pass *visits;
-    struct pp_ranks_pass *ranks;
+    struct ranks_pass *ranks;
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -24,7 +81,7 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_laws_begin(source, timeline),
                                  pp_periodic_begin(source, timeline),
                                  pp_visits_begin(source, timeline),
-                                 pp_ranks_begin(source, timeline)};
+                                 ranks_begin(source, timeline)};
     return p;
 }
 
@@ -35,9 +92,11 @@ static int is_whole(const struct pp_checks_pass *p)
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    return !is_whole(p) || pp_laws_chunk(p->laws, thread, spans, n) ||
-           pp_periodic_chunk(p->periodic, thread, spans, n) || pp_visits_chunk(p->visits, thread, spans, n) ||
-           pp_ranks_chunk(p->ranks, thread, spans, n);
+    if (!is_whole(p))
+        return 1;
+    ranks_chunk(p->ranks, thread, spans, n);
+    return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
+           pp_visits_chunk(p->visits, thread, spans, n);
 }
 
 /* Whether spans are missing from the recording. */
@@ -62,7 +121,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
         return status;
     pp_laws_end(p->laws, tally, r, arena, &out->laws);
     pp_visits_end(p->visits, is_lossy(p->source, p->timeline, r), &out->visits);
-    pp_ranks_end(p->ranks, &out->ranks);
+    ranks_end(p->ranks, &out->ranks);
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
     free(p);
     return status == PP_OK ? ended : status;

@@ -1,14 +1,25 @@
-/* report/findings/checks.h: what is looked at besides the wait: whether the recording obeys the operational
- * laws (laws.h), what comes again at a fixed interval (periodic.h), which samples came in which order
- * (visits.h), and which rank came last (ranks.h). */
+/* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.h),
+ * periodicity (periodic.h), sample order (visits.h), and ranks. */
 #ifndef PP_REPORT_FINDINGS_CHECKS_H
 #define PP_REPORT_FINDINGS_CHECKS_H
 
 #include "report/findings/laws.h"
 #include "report/findings/periodic.h"
-#include "report/findings/ranks.h"
 #include "report/findings/visits.h"
 #include "report/model/model.h"
+
+/* The ranks of a data-parallel run, as one rank's recording has them. The trainer records two counters after
+ * each collective step (loader/trainer.c): collective_last_rank, and collective_others_ns, what the step took
+ * the other ranks. */
+struct pp_ranks {
+    uint64_t
+        meetings; /* of the steady state; 0: no collective step was recorded, or not who came last to it */
+    uint32_t last_rank; /* who came last most often */
+    double last_share;  /* in this part of the meetings */
+    double own_share;   /* this rank came last in that part; NAN: which rank this is was not recorded */
+    double rank;        /* this one, and how many there are; NAN: not recorded */
+    double world_size;
+};
 
 struct pp_checks {
     struct pp_laws laws;
