@@ -166,7 +166,7 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
             f->metric[m] = out->signals.metric[m];
 }
 
-/* ---- what exposes the trainer beside its wait ---- */
+/* ---- what else exposes the trainer ---- */
 
 /* A step that is stretched for want of a CPU is exposed time too. But where the trainer hardly waits,
  * something has to be able to mend it: a step that sleeps wakes up late on any machine with other load, and
@@ -218,7 +218,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     expose_gpu(f);
 }
 
-/* ---- what the replay says beside the facts ---- */
+/* ---- fixes and causes that the replay rules out ---- */
 
 static void show_ruled_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
 {

@@ -1,6 +1,6 @@
 /* report/build/facts.h: the facts of a run, from which the verdict is judged (report/verdict/verdict.h),
- * computed in one place and in one order; and what the replay knows beside them: ranked fixes, and what it
- * rules out. */
+ * computed in one place and in one order; and the rest of what a replay gives: ranked fixes, and causes that
+ * it rules out. */
 #ifndef PP_REPORT_BUILD_FACTS_H
 #define PP_REPORT_BUILD_FACTS_H
 

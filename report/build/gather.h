@@ -1,6 +1,6 @@
 /* report/build/gather.h: the second pass over the spans, after the timeline: everything that needs no more
  * than the steady-state window is gathered in one walk, for reading and decoding the spans costs as much as
- * looking at them. What every lane did (tally.h), what is looked at besides the wait (checks.h), what samples
+ * looking at them. What every lane did (tally.h), the secondary checks (checks.h), what samples
  * and batches cost (costs.h), and the pictures (series.h). */
 #ifndef PP_REPORT_BUILD_GATHER_H
 #define PP_REPORT_BUILD_GATHER_H

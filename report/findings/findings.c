@@ -13,8 +13,8 @@ enum { CELL = 40 };
 #define LEAST_WINDOW_S 1.0  /* as the verdict asks for: several scheduler and cgroup quota periods */
 #define BOUNDARY_SHARE 0.05 /* the smallest share that counts */
 
-static struct pp_report_finding *add(struct pp_report *r, struct pp_arena *arena, const char *kind,
-                                     enum pp_finding_state state, const char *sentence)
+static struct pp_report_finding *add_finding(struct pp_report *r, struct pp_arena *arena, const char *kind,
+                                             enum pp_finding_state state, const char *sentence)
 {
     static const char *const names[] = {"found", "not-found", "not-measured"};
     static struct pp_report_finding nowhere; /* without memory: the arena remembers */
@@ -85,16 +85,16 @@ static void add_periodic(const struct pp_timeline *tl, const struct pp_periodic 
     char every[CELL], long_[CELL], share[CELL], batches[CELL];
     static const char kind[] = "periodic-stalls";
     if (!p->measured) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "fewer than 20 batches in steady state");
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED, "fewer than 20 batches in steady state");
         return;
     }
     if (!p->found) {
-        add(r, arena, kind, PP_FINDING_NOT_FOUND,
-            pp_arena_printf(arena, "no interval at which stalls come again, among %s batches",
-                            pp_text_count(batches, CELL, (double)tl->n_cycles)));
+        add_finding(r, arena, kind, PP_FINDING_NOT_FOUND,
+                    pp_arena_printf(arena, "no interval at which stalls come again, among %s batches",
+                                    pp_text_count(batches, CELL, (double)tl->n_cycles)));
         return;
     }
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, PP_FINDING_FOUND,
         pp_arena_printf(arena, "every %s (%s batches) a stall of %s, %zu times, %s of the time: %s",
                         pp_text_duration(every, CELL, p->period_ns),
@@ -120,7 +120,8 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
     static const char kind[] = "first-batch";
     char first[CELL], share_text[CELL], part_text[CELL];
     if (isnan(r->first_batch_s)) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, "the trainer's wait for a batch was not recorded");
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED,
+                    "the trainer's wait for a batch was not recorded");
         return;
     }
     double opening = (double)(tl->startup_ns[PP_LANE_MAIN] + tl->startup_ns[PP_LANE_TRAINER]) / 1e9,
@@ -143,7 +144,7 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
         most = parts[i].s > parts[most].s ? i : most;
     int found = (given_length && r->window_s >= LEAST_WINDOW_S && share >= PP_WORTH_A_FIX) ||
                 r->first_batch_s >= LONG_START_S;
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena, "the first batch came after %s, %s of the run; %s of it %s",
                         pp_text_duration(first, CELL, r->first_batch_s * 1e9),
@@ -164,8 +165,9 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena,
     static const char kind[] = "epoch-boundaries";
     char each[CELL], usual[CELL], count[CELL], share_text[CELL];
     if (!tl->boundaries || !(r->window_s >= LEAST_WINDOW_S)) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED,
-            tl->boundaries ? "the steady state was shorter than 1 s" : "no epoch began in the steady state");
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED,
+                    tl->boundaries ? "the steady state was shorter than 1 s"
+                                   : "no epoch began in the steady state");
         return;
     }
     double n = (double)tl->boundaries,
@@ -174,7 +176,7 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena,
     double beyond = fmax(mean - wait, 0), share = beyond * n / (r->window_s * 1e9),
            restart = tl->restarts ? (double)tl->restart_ns / (double)tl->restarts : 0;
     int found = share >= BOUNDARY_SHARE, restarts = restart > beyond / 2;
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena, "%s at each of %s, where other batches wait %s: %s of the time%s",
                         pp_text_duration(each, CELL, mean),
@@ -198,14 +200,14 @@ static void add_order(const struct pp_visits *v, struct pp_arena *arena, struct 
     static const char kind[] = "epoch-order";
     char pairs[CELL], same[CELL];
     if (v->order_unknown) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->order_unknown);
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED, v->order_unknown);
         return;
     }
     pp_text_counted(pairs, CELL, (double)v->pairs, "pair of neighbouring epochs",
                     "pairs of neighbouring epochs");
     struct pp_report_finding *f;
     if (v->repeated) {
-        f = add(
+        f = add_finding(
             r, arena, kind, PP_FINDING_FOUND,
             pp_arena_printf(
                 arena,
@@ -215,13 +217,14 @@ static void add_order(const struct pp_visits *v, struct pp_arena *arena, struct 
                 (unsigned long long)v->repeated, pairs));
         f->next_step = pp_remedies[PP_REMEDY_SET_EPOCH].sentence;
     } else {
-        f = add(r, arena, kind, PP_FINDING_NOT_FOUND,
-                pp_arena_printf(
-                    arena,
-                    v->by_number
-                        ? "samples are read in order of their numbers: there is no shuffle to repeat (%s)"
-                        : "%s, each with an order of its own",
-                    pairs));
+        f = add_finding(
+            r, arena, kind, PP_FINDING_NOT_FOUND,
+            pp_arena_printf(
+                arena,
+                v->by_number
+                    ? "samples are read in order of their numbers: there is no shuffle to repeat (%s)"
+                    : "%s, each with an order of its own",
+                pairs));
     }
     add_number(f, "compared_epochs", (double)v->pairs);
     add_number(f, "repeated_epochs", (double)v->repeated);
@@ -243,12 +246,12 @@ static void add_repeats(const struct pp_visits *v, struct pp_arena *arena, struc
     static const char kind[] = "samples-repeated";
     char count[CELL], of[CELL], epochs[CELL];
     if (v->repeats_unknown) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->repeats_unknown);
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED, v->repeats_unknown);
         return;
     }
     pp_text_counted(of, CELL, v->visits, "visit", "visits");
     int found = v->repeats > 0;
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         !found ? pp_arena_printf(arena, "%s, no sample twice in an epoch%s", of,
                                  v->scale > 1 ? " (of the samples that were watched)" : "")
@@ -268,13 +271,13 @@ static void add_skips(const struct pp_visits *v, struct pp_arena *arena, struct 
     static const char kind[] = "samples-skipped";
     char count[CELL], of[CELL], epochs[CELL], whole[CELL];
     if (v->skips_unknown) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED, v->skips_unknown);
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED, v->skips_unknown);
         return;
     }
     int found = v->skip_epochs > 0;
     pp_text_counted(whole, CELL, (double)v->whole_epochs, "whole epoch", "whole epochs");
     pp_text_counted(of, CELL, v->expected, "sample", "samples");
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         !found ? pp_arena_printf(arena, "%s of %s%s, none left out", whole, v->scale > 1 ? "about " : "", of)
                : pp_arena_printf(arena, "%s%s left out of %s, of %s of %s%s", v->scale > 1 ? "about " : "",
@@ -298,13 +301,13 @@ static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k
     char steps[CELL], last[CELL], wait[CELL];
     double share = pp_timeline_collective_share(tl);
     if (!k->meetings) {
-        add(r, arena, kind, PP_FINDING_NOT_MEASURED,
-            tl->collective_ns ? "which rank came last to the collective steps was not recorded"
-                              : "the run met no other ranks (--collective)");
+        add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED,
+                    tl->collective_ns ? "which rank came last to the collective steps was not recorded"
+                                      : "the run met no other ranks (--collective)");
         return;
     }
     int own = k->rank == k->last_rank, found = k->last_share >= PP_MOST_MEETINGS;
-    struct pp_report_finding *f = add(
+    struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena,
                         "%srank %u came last to %s of %s%s; this one waited %s of its step time for others",

@@ -1,5 +1,5 @@
-/* report/findings/findings.h: what is looked for in every run beside the wait of its steady state, as rows of
- * the model: each found, not found, or not measured.
+/* report/findings/findings.h: what every run is checked for, apart from the wait of its steady state, as rows
+ * of the model: each found, not found, or not measured.
  *
  *   periodic-stalls    stalls at a fixed interval (periodic.h)
  *   first-batch        15 % or more of a run of given length passes before its first batch, or 10 s of any

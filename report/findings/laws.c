@@ -152,7 +152,7 @@ int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span 
 
 /* ---- utilisation ---- */
 
-static void say(struct pp_laws *out, enum pp_law law, double off, const char *where)
+static void keep_worst(struct pp_laws *out, enum pp_law law, double off, const char *where)
 {
     if (isnan(out->off[law]) || off > out->off[law]) {
         out->off[law] = fmax(off, 0);
@@ -172,15 +172,16 @@ static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, 
         if (a->lane == PP_LANE_MAIN || a->merged || a->rolled_up || !a->last_end_ns)
             continue;
         seen = 1;
-        say(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
-            pp_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
-        say(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
-            pp_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time", a->name));
+        keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
+                   pp_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
+        keep_worst(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
+                   pp_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time",
+                                   a->name));
     }
     if (seen && !nested && usable_cpus > 0)
-        say(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
-            pp_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable", cpu_ns / window_ns,
-                            usable_cpus));
+        keep_worst(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
+                   pp_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable",
+                                   cpu_ns / window_ns, usable_cpus));
 }
 
 /* ---- service rate ---- */
@@ -241,15 +242,16 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
                               : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;
-    say(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
+    keep_worst(
+        out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
         pp_arena_printf(arena,
                         "the workers made %.0f samples and the trainer got %.0f, with %.0f at most in flight",
                         made, got, in_flight));
-    say(out, PP_LAW_SERVICE,
-        (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
-        pp_arena_printf(arena,
-                        "the trainer got more samples than %zu workers can make at the cost they recorded",
-                        t->lane_threads[PP_LANE_WORKER]));
+    keep_worst(out, PP_LAW_SERVICE,
+               (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
+               pp_arena_printf(
+                   arena, "the trainer got more samples than %zu workers can make at the cost they recorded",
+                   t->lane_threads[PP_LANE_WORKER]));
 }
 
 /* ---- Little ---- */
@@ -281,9 +283,10 @@ static void check_queue(const struct pp_laws_pass *p, const struct pp_report_que
     double depth = (q->out_sum - q->in_sum + left * (double)p->ended_ns) / time_ns;
     /* of fewer than one batch, hand-over times are what is seen: they are taken as parts of one */
     double off = fabs(depth - measured->mean_depth) / fmax(fmax(depth, measured->mean_depth), 1);
-    say(out, PP_LAW_LITTLE, off,
-        pp_arena_printf(arena, "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g",
-                        measured->name, measured->mean_depth, depth));
+    keep_worst(out, PP_LAW_LITTLE, off,
+               pp_arena_printf(arena,
+                               "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g",
+                               measured->name, measured->mean_depth, depth));
 }
 
 static void check_little(const struct pp_laws_pass *p, const struct pp_report *r, struct pp_arena *arena,

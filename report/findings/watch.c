@@ -36,7 +36,7 @@ void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
 
 /* Into a table of that room, without what the level leaves out: those that stay are taken out first, so that
  * there are never two tables. */
-static int move(struct pp_watch *w, size_t room)
+static int resize_table(struct pp_watch *w, size_t room)
 {
     struct pp_watch_entry *stay = malloc((w->n + 1) * sizeof(*stay));
     size_t n = 0;
@@ -67,9 +67,9 @@ static int make_room(struct pp_watch *w)
     if (w->n < w->room / 2)
         return 1;
     if (w->n < PP_WATCH_MOST)
-        return move(w, w->room ? 2 * w->room : FIRST_ROOM);
+        return resize_table(w, w->room ? 2 * w->room : FIRST_ROOM);
     w->level++;
-    return move(w, w->room);
+    return resize_table(w, w->room);
 }
 
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch)

@@ -82,7 +82,7 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     } else if (tl->sync_ns > tl->wait_ns) {
         own_trainer(out, tl, t, PP_PHASE_DEVICE_SYNC, tl->sync_ns);
     } else if (isnan(out->worker_idle)) {
-        return; /* nothing stalled, or nobody to ask */
+        return; /* nothing stalled, or no worker spans */
     } else if (!mostly(out->worker_idle)) {
         own(out, tl, t, PP_LANE_WORKER, largest_of_workers(t));
         out->known = out->phase != PP_PHASE_NONE; /* without spans of work there is nothing to judge */

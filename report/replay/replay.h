@@ -31,7 +31,7 @@ struct pp_replay_sample {
     uint32_t bytes;   /* asked of storage; 0: it is not asked, the sample is at hand */
 };
 
-/* Storage answers nobody from start to end, in ns from the beginning of the run. */
+/* No read completes from start to end, in ns from the beginning of the run. */
 struct pp_outage {
     double start, end;
 };

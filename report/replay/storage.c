@@ -192,9 +192,9 @@ static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sampl
 
 /* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed
  * pace: how long a read is blocked then says how many were before it. Reads that are slow by themselves take
- * their time whoever else reads; they, too, may end at a fixed pace, when what paces them is the CPU that
- * decodes them. So both are tried on every read: it is a line if that explains the times blocked twice as
- * well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
+ * their time whatever the other workers read; they, too, may end at a fixed pace, when what paces them is the
+ * CPU that decodes them. So both are tried on every read: it is a line if that explains the times blocked
+ * twice as well, and to a quarter of the pace. 0: it is none. v: room for c->n. */
 static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
     size_t n = 0;

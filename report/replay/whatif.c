@@ -153,7 +153,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
          i++) { /* who the scheduler is fair to, and to how many, is not known for sure */
         struct pp_costs other = *c;
         if (competition[i][0] + competition[i][1] < 0.02 && i % 2)
-            continue; /* nobody competes */
+            continue; /* there is no competition */
         other.others = competition[i][0];
         other.groups = competition[i][1];
         other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
@@ -229,8 +229,8 @@ static double recorded_rate(const struct pp_costs *c)
 
 /* The competition there can have been. While CPUs were idle the others had what they wanted: processor
  * sharing at utilisation rho holds others' load / (1 - rho) of their threads on average (Kleinrock, Queueing
- * Systems 2, 1976, 4.4). Without this bound a single worker, which waits the same hardly at all for anything
- * from nobody to all CPUs but its own being taken, would be told that a second one finds no CPU. */
+ * Systems 2, 1976, 4.4). Without this bound a single worker, which hardly waits for a CPU whether
+ * none or all but one of the others are taken, would be predicted to leave none for a second worker. */
 static double most_competition(const struct pp_costs *c)
 {
     double most = 4 * (c->cpus + c->workers), idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
@@ -239,7 +239,7 @@ static double most_competition(const struct pp_costs *c)
 
 /* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too
  * slow with that, some of the delays were beside the critical path (a thread that wakes up for a lock another
- * has taken meanwhile) and held nobody up: then it is what makes the throughput come out, if that does come
+ * has taken meanwhile) and held no batch up: then it is what makes the throughput come out, if that does come
  * out. The two are the ends of what it may be. */
 static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_range *range, struct pp_err *err)
 {

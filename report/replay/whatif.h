@@ -15,7 +15,7 @@ struct pp_knobs {
     int order;                           /* 0: as recorded, 1: in order, 2: as finished */
     double batch;                        /* samples; 0: as recorded */
     double cpus;                         /* 0: as recorded */
-    int alone;                           /* 1: nobody else wants the CPUs */
+    int alone;                           /* 1: the run has the CPUs to itself */
     double read, bandwidth; /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit
                                beyond what was recorded */
     double cached;          /* share of the reads that storage does not see, 0..1 */

@@ -14,7 +14,7 @@ void pp_stats_sort(double *x, size_t n);
 double pp_stats_median_sorted(const double *x, size_t n);
 double pp_stats_quantile_sorted(const double *x, size_t n, double q);
 
-/* Of a sample in any order, which is left alone. NAN when n is 0 or memory ran out. */
+/* Of a sample in any order, which is not changed. NAN when n is 0 or memory ran out. */
 double pp_stats_median(const double *x, size_t n);
 
 /* Tukey's fences (Exploratory Data Analysis, 1977): mild beyond 1.5, severe beyond 3 interquartile ranges

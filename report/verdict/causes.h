@@ -10,8 +10,8 @@ const struct pp_cause_rule *pp_cause_first(const struct pp_facts *f, const struc
                                            size_t n);
 
 /* The first row that names a want of CPU, which the facts meet and whose remedy gains: what may be said of a
- * trainer that hardly waits for data but whose own step does not get a CPU. NULL: none, and then nobody can
- * mend it. */
+ * trainer that hardly waits for data but whose own step does not get a CPU. NULL: there
+ * is none, and no change mends it. */
 const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f);
 
 /* Every cause of the table but the verdict's own, with the first condition that it misses, into v->rejected.

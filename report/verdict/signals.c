@@ -32,7 +32,7 @@ static float occupancy(const struct pp_cost_sample *x)
            x->transform_cpu + x->transform_blocked;
 }
 
-/* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds nobody up. */
+/* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds no batch up. */
 static double work_tail_of(const struct pp_costs *c, float *v)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -153,7 +153,7 @@ static int others_compete(const struct pp_costs *c)
     return c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02;
 }
 
-static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
+static struct pp_knobs exclusive_cpus(const struct pp_costs *c)
 {
     struct pp_knobs k = pp_knobs_none();
     k.alone = 1;
@@ -165,7 +165,7 @@ static struct pp_knobs cpus_to_ourselves(const struct pp_costs *c)
  * them. Unknown where there are as many workers, or no others. */
 static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
-    struct pp_knobs k = cpus_to_ourselves(c);
+    struct pp_knobs k = exclusive_cpus(c);
     double rate = NAN;
     k.workers = (int)ceil(k.cpus);
     pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
@@ -268,7 +268,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     }
     if (others_compete(c)) {
         f = offer(s, PP_REMEDY_OTHER_LOAD, 1);
-        f->knobs = cpus_to_ourselves(c);
+        f->knobs = exclusive_cpus(c);
         snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
     }
     if (c->n_others) {

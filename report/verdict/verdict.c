@@ -105,31 +105,26 @@ static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
 
 /* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
  * not help. */
-static void say_why(const struct judge *j, const struct pp_guard_rule *g)
+static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
 {
     const struct pp_facts *f = j->facts;
-    j->out->reason = fill(j, g->reason);
-    j->out->next_step = g->remedy;
+    struct pp_report_verdict *v = j->out;
+    char limit[48];
+    v->l0 = "inconclusive";
+    v->reason = fill(j, g->reason);
+    v->next_step = g->remedy;
     if (!f->has_steady_state && f->failed) {
-        j->out->reason = "the run failed before a steady state was reached";
-        j->out->next_step =
+        v->reason = "the run failed before a steady state was reached";
+        v->next_step =
             "Put right what made it fail: its message says what, and errors that are listed name the files.";
     } else if (!f->has_steady_state) {
-        j->out->reason = "the recording ends before a steady state was reached";
+        v->reason = "the recording ends before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
-        j->out->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
-        j->out->next_step = "Use more data, or a smaller --batch-size.";
+        v->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
+        v->next_step = "Use more data, or a smaller --batch-size.";
     }
-}
-
-static void say_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
-{
-    char limit[48];
-    enum pp_unit unit = pp_metric_infos[g->metric].unit;
-    pp_unit_text(unit, g->limit, limit, sizeof(limit));
-    j->out->l0 = "inconclusive";
-    say_why(j, g);
-    j->out->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", j->out->reason);
+    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
+    pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit));
     add_evidence(j, g->metric,
                  pp_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit,
                                  g->source),
@@ -186,7 +181,7 @@ static void show_laws(const struct judge *j)
             }
 }
 
-/* What is known beside what decided, without a threshold. */
+/* Metrics that did not decide, without a threshold. */
 static void show_context(const struct judge *j)
 {
     static const enum pp_metric context[] = {PP_METRIC_COLLECTIVE,  PP_METRIC_OWNER_CPU,
@@ -371,7 +366,7 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
     out->confidence = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
     if (guard)
-        say_inconclusive(&j, guard);
+        judge_inconclusive(&j, guard);
     else if (!facts->has_step)
         judge_ceiling(&j);
     else
