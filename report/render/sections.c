@@ -252,8 +252,8 @@ SECTION(legs, OPEN, HTML("The same as a table"));
 
 /* ---- rows and cells ---- */
 
-struct pp_section_rows pp_section_rows_in(const struct pp_section *s, const struct pp_report *r,
-                                          const struct pp_field *rows, const void *in, const char *path)
+static struct pp_section_rows rows_in(const struct pp_section *s, const struct pp_report *r,
+                                      const struct pp_field *rows, const void *in, const char *path)
 {
     struct pp_section_rows out = {.section = s, .report = r, .path = path, .fields = rows->fields};
     out.n = pp_field_rows(rows, in, r, &out.first);
@@ -266,7 +266,15 @@ struct pp_section_rows pp_section_rows(const struct pp_section *s, const struct 
 {
     const void *in = r;
     const struct pp_field *rows = pp_fields_find(pp_report_fields, path, &in);
-    return pp_section_rows_in(s, r, rows, in, path);
+    return rows_in(s, r, rows, in, path);
+}
+
+struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const struct pp_report *r,
+                                             const char *path, size_t k, const char *key, char buf[64])
+{
+    struct pp_section_rows above = pp_section_rows(s, r, path);
+    snprintf(buf, 64, "%s.%zu.%s", path, k, key);
+    return rows_in(s, r, pp_fields_key(above.fields, key), above.first + k * above.stride, buf);
 }
 
 int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,
@@ -292,19 +300,19 @@ static int is_shown(const struct pp_report_gpu *g, const struct pp_field *f)
     return f->name && (strncmp(f->key, "nvml_", 5) == 0 ? !g->counters_missing : !g->not_measured);
 }
 
-static size_t add_lines(const struct pp_report_gpu *g, const struct pp_field *fields, const char *path,
-                        struct pp_gpu_line *line)
+static void add_lines(const struct pp_report_gpu *g, const struct pp_field *fields, const char *path,
+                      struct pp_gpu_line line[PP_GPU_LINES], size_t *n)
 {
-    size_t n = 0;
     for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
         if (f->type == PP_FIELD_OBJECT)
-            n += add_lines(g, f->fields, "gpu.idle.", line + n);
-        else if (is_shown(g, f) && n < PP_GPU_LINES)
-            line[n++] = (struct pp_gpu_line){f, path, pp_field_value(f, g, NULL)};
-    return n;
+            add_lines(g, f->fields, "gpu.idle.", line, n);
+        else if (is_shown(g, f) && *n < PP_GPU_LINES)
+            line[(*n)++] = (struct pp_gpu_line){f, path, pp_field_value(f, g, NULL)};
 }
 
 size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GPU_LINES])
 {
-    return add_lines(g, pp_fields_key(pp_report_fields, "gpu")->fields, "gpu.", line);
+    size_t n = 0;
+    add_lines(g, pp_fields_key(pp_report_fields, "gpu")->fields, "gpu.", line, &n);
+    return n;
 }

@@ -53,9 +53,9 @@ struct pp_section_rows {
 /* path as of pp_fields_find: "verdict.fixes". */
 struct pp_section_rows pp_section_rows(const struct pp_section *s, const struct pp_report *r,
                                        const char *path);
-/* Those of one row of another table: rows is its field, in the row, path where it is in the document. */
-struct pp_section_rows pp_section_rows_in(const struct pp_section *s, const struct pp_report *r,
-                                          const struct pp_field *rows, const void *in, const char *path);
+/* Those that lie in row k of another field's: "series.curves", 2, "points". buf holds their path. */
+struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const struct pp_report *r,
+                                             const char *path, size_t k, const char *key, char buf[64]);
 
 /* The next part of a column's form from *at on, which it moves: a field, or words in buf and *field NULL. 0:
  * there is none. */

@@ -123,7 +123,7 @@ static void put_curve(FILE *out, const struct pp_report_curve *c, double low_x, 
 static void put_whatif(FILE *out, const struct pp_report *r, size_t k)
 {
     const struct pp_report_curve *c = &r->curves[k];
-    char a[32], title[96], path[48];
+    char a[32], title[96], path[64];
     double top = 0, low_x = c->points[0].value, high_x = c->points[c->n_points - 1].value;
     for (size_t i = 0; i < c->n_points; i++)
         top = fmax(top, fmax(c->points[i].high, c->points[i].samples_per_s));
@@ -146,9 +146,8 @@ static void put_whatif(FILE *out, const struct pp_report *r, size_t k)
     pp_html_key(out, "band", "interval");
     pp_html_key(out, "mark", "as recorded");
     fputs("</p>\n", out);
-    snprintf(path, sizeof(path), "series.curves.%zu.points", k);
-    const struct pp_field *points = pp_fields_key(pp_section_rows(NULL, r, "series.curves").fields, "points");
-    struct pp_section_rows rows = pp_section_rows_in(&pp_section_curve, r, points, c, path);
+    struct pp_section_rows rows = pp_section_rows_below(&pp_section_curve, r, "series.curves", k, "points",
+                                                        path);
     pp_html_section(out, &rows);
 }
 

@@ -95,10 +95,9 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
 
 static void put_legs(FILE *out, const struct pp_report *r, size_t k)
 {
-    char path[48];
-    snprintf(path, sizeof(path), "series.waterfalls.%zu.legs", k);
-    const struct pp_field *legs = pp_fields_key(pp_section_rows(NULL, r, "series.waterfalls").fields, "legs");
-    struct pp_section_rows rows = pp_section_rows_in(&pp_section_legs, r, legs, &r->waterfalls[k], path);
+    char path[64];
+    struct pp_section_rows rows = pp_section_rows_below(&pp_section_legs, r, "series.waterfalls", k, "legs",
+                                                        path);
     pp_html_section(out, &rows);
 }
 

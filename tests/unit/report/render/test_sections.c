@@ -114,6 +114,23 @@ static void a_number_carries_its_path(void **state)
     free(text);
 }
 
+/* In the order for people, idle parts behind busy; what was not measured as a whole is no line. */
+static void what_was_measured_of_the_gpu_is_a_line(void **state)
+{
+    struct pp_report_gpu g = {.busy_share = 0.5};
+    struct pp_gpu_line line[PP_GPU_LINES];
+    size_t all_lines = pp_gpu_lines(&g, line);
+    assert_in_range(all_lines, 1, PP_GPU_LINES - 1); /* none was left out for want of room */
+    assert_string_equal(line[0].field->key, "busy_share");
+    assert_string_equal(line[1].path, "gpu.idle.");
+    g.counters_missing = "no NVML";
+    assert_int_equal(pp_gpu_lines(&g, line), all_lines - 4);
+    g.not_measured = "no CUPTI";
+    assert_int_equal(pp_gpu_lines(&g, line), 0);
+    g.counters_missing = NULL;
+    assert_int_equal(pp_gpu_lines(&g, line), 4);
+}
+
 static void no_rows_no_table(void **state)
 {
     struct pp_report r = {.n_queues = 0};
@@ -131,6 +148,7 @@ int main(void)
         cmocka_unit_test(columns_name_fields_and_mark_numbers),
         cmocka_unit_test(words_between_fields_need_both),
         cmocka_unit_test(a_number_carries_its_path),
+        cmocka_unit_test(what_was_measured_of_the_gpu_is_a_line),
         cmocka_unit_test(no_rows_no_table),
     };
     return cmocka_run_group_tests_name("sections", tests, NULL, NULL);
