@@ -40,8 +40,9 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(shell find tests/unit -name 'test_*.c')))
-# What tests share, in a library of its own.
-SUPPORT := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
+# What tests share, in a library of its own: fixtures, and the parts of the lab.
+LAB := $(B)/tests/lab/lab
+SUPPORT := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c) $(filter-out tests/lab/main.c,$(wildcard tests/lab/*.c)))
 BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
 HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib% tests/tools/slow_fs.c,$(wildcard tests/tools/*.c)))
 PRELOADS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%.so,$(wildcard tests/tools/lib*.c))
@@ -79,6 +80,10 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libtest-support.a $(B)/libpipeprob
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(LAB): $(B)/tests/lab/main.o $(B)/libtest-support.a $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(B)/tests/tools/%: $(B)/tests/tools/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -89,7 +94,7 @@ $(B)/tests/tools/%.so: tests/tools/%.c
 
 .SECONDARY:
 unit: $(UNIT)
-helpers: $(HELPERS) $(PRELOADS)
+helpers: $(HELPERS) $(PRELOADS) $(LAB)
 bench-bins: $(BENCH)
 
 include mk/portable.mk $(wildcard tests/*.mk)
@@ -97,4 +102,4 @@ include mk/portable.mk $(wildcard tests/*.mk)
 clean:
 	rm -rf build
 
--include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SUPPORT:.o=.d) $(SAMPLES:=.d) $(SAMPLE_PARTS:.o=.d) $(BENCH:=.d) $(HELPERS:=.d)
+-include $(OBJ:.o=.d) $(B)/tui/cli/main.d $(UNIT:=.d) $(SUPPORT:.o=.d) $(B)/tests/lab/main.d $(SAMPLES:=.d) $(SAMPLE_PARTS:.o=.d) $(BENCH:=.d) $(HELPERS:=.d)

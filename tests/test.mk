@@ -119,8 +119,6 @@ install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
-	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/scenarios
-	install -m 644 $(wildcard samples/scenarios/*.ini) $(DESTDIR)$(PREFIX)/share/pipeprobe/scenarios/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
 ifneq ($(DOCS),)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1

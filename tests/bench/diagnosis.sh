@@ -14,7 +14,7 @@ if [ -d .git ] || [ -f .git ]; then commit=$(git describe --always --dirty 2>/de
 echo "$(date -u '+%F %H:%M UTC'), pipeprobe ${commit:-of no repository}, Linux $(uname -r), $(nproc) CPUs ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), load $(cut -d' ' -f1-3 /proc/loadavg)"
 truth=
 [ "${TRUTH:-1}" = 0 ] || truth=--truth
-"$PP" selftest --full $truth --half "${HALF:-held-out}" --seeds "${SEEDS:-5}" --budget "${BUDGET:-0}" ${ONLY:+--only "$ONLY"}
+PP="$PP" "$B/tests/lab/lab" --full $truth --half "${HALF:-held-out}" --seeds "${SEEDS:-5}" --budget "${BUDGET:-0}" ${ONLY:+--only "$ONLY"}
 
 # What ten minutes of a run with eight workers record: 1.56 million samples, 24,334 batches.
 "$B/tests/tools/long_recording" "$work/long.sqlite" 4800000

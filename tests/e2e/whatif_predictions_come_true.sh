@@ -1,6 +1,6 @@
 #!/bin/bash
 # quick
-# whatif: a prediction that a second run confirms, knobs that are refused, and one labelled stall of the selftest.
+# whatif: a prediction that a second run confirms, knobs that are refused.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
@@ -75,8 +75,4 @@ run timeout 60 "$PP" run "${data[@]}" --workers 2 --prove --force -o "$T/prove.s
 like "--prove runs the best option and shows both" "$(tr -s "\n " " " <"$OUT")" "workers -> [0-9]+: .*predicted .*measured .*off by"
 is "and keeps them in the recording" "$(sql "$T/prove.sqlite" "SELECT change FROM proof WHERE kind = 'fix'")" workers
 refuses "--prove without a recording" 2 "leave out --no-record" "$PP" run "${data[@]}" --no-record --prove
-
-run timeout 60 "$PP" selftest --only slow-link --seconds 2
-like "selftest: a labelled stall gets its label" "$(cat "$OUT")" "^ok +26 slow-link"
-like "selftest: other tools' rules in the same table" "$(cat "$OUT")" "XProf"
 done_testing

@@ -11,7 +11,9 @@ const char *built(const char *name)
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
-    char *tests = strstr(self, "/tests/unit/");
+    char *tests = NULL;
+    for (char *p = self; (p = strstr(p, "/tests/")); p++)
+        tests = p;
     if (tests)
         *tests = '\0';
     snprintf(path, sizeof(path), "%s/%s", self, name);

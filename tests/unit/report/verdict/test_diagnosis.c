@@ -2,7 +2,7 @@
  * be looked at. */
 #include "tests/support/made_costs.h"
 #include "report/build/build.h"
-#include "tui/cli/selftest/rivals.h"
+#include "tests/lab/other_tools.h"
 
 static struct fake_run *recorded(int with_inject, int no_resources)
 {
@@ -281,14 +281,14 @@ static void test_without_cpu_accounting_nothing_is_predicted(void **state)
     fake_free(f);
 }
 
-static void test_rivals_judge_the_same_recording(void **state)
+static void test_other_tools_judge_the_same_recording(void **state)
 {
     struct fake_run *f = recorded(0, 0);
     struct pp_report *r = report_of(f);
-    struct pp_rival_verdict v;
+    struct other_tool_verdict v;
     const char *name;
     int n = 0, nsys = 0;
-    for (int i = 0; (name = pp_rival(i, r, &v)); i++, n++) {
+    for (int i = 0; (name = other_tool(i, r, &v)); i++, n++) {
         if (strcmp(name, "XProf") == 0)
             assert_true(v.input_bound && strcmp(v.l1, "storage") == 0);
         if (strcmp(name, "FastFlow") == 0)
@@ -312,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at),
         cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
-        cmocka_unit_test(test_rivals_judge_the_same_recording),
+        cmocka_unit_test(test_other_tools_judge_the_same_recording),
     };
     return cmocka_run_group_tests_name("diagnosis", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * says of facts made by hand. Their documentation: test_verdict_page.c. */
 #include "report/build/facts.h"
 #include "report/verdict/causes.h"
-#include "tui/cli/selftest/scenario.h"
+#include "tests/lab/scenario.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* The tables of a selftest: shares with their intervals, the confusion matrix, other tools' rules, labels,
+/* The tables of the lab: shares with their intervals, the confusion matrix, other tools' rules, labels,
  * predictions, and why each miss was one. */
-#include "tui/cli/selftest/selftest_results.h"
+#include "tests/lab/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,49 +39,49 @@ static void put_share(FILE *out, const char *name, size_t right, size_t all)
                 100 * fmax(m - h, 0), 100 * fmin(m + h, 1));
 }
 
-static int always(const struct selftest_run *r)
+static int always(const struct lab_run *r)
 {
     return 1;
 }
-static int l0_right(const struct selftest_run *r)
+static int l0_right(const struct lab_run *r)
 {
     return r->l0_right;
 }
-static int l1_right(const struct selftest_run *r)
+static int l1_right(const struct lab_run *r)
 {
     return r->l1_right;
 }
-static int l2_right(const struct selftest_run *r)
+static int l2_right(const struct lab_run *r)
 {
     return r->l2_right;
 }
-static int is_control(const struct selftest_run *r)
+static int is_control(const struct lab_run *r)
 {
     return scenario_is_control(r->s);
 }
-static int has_cause(const struct selftest_run *r)
+static int has_cause(const struct lab_run *r)
 {
     return !scenario_is_control(r->s);
 }
-static int called_bound(const struct selftest_run *r)
+static int called_bound(const struct lab_run *r)
 {
     return strcmp(r->l0, "input-bound") == 0;
 }
-static int is_quiet(const struct selftest_run *r)
+static int is_quiet(const struct lab_run *r)
 {
     return r->outside_cpus <= QUIET_CPUS;
 } /* what is not known is not quiet */
-static int quiet_with_cause(const struct selftest_run *r)
+static int quiet_with_cause(const struct lab_run *r)
 {
     return is_quiet(r) && has_cause(r);
 }
-static int no_answer(const struct selftest_run *r)
+static int no_answer(const struct lab_run *r)
 {
     return class_number(r->l0, r->l1) == NO_CLASS;
 }
 
-static size_t count(const struct selftest_results *r, int (*of)(const struct selftest_run *),
-                    int (*is)(const struct selftest_run *))
+static size_t count(const struct lab_results *r, int (*of)(const struct lab_run *),
+                    int (*is)(const struct lab_run *))
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n_runs; i++)
@@ -89,11 +89,11 @@ static size_t count(const struct selftest_results *r, int (*of)(const struct sel
     return n;
 }
 
-static void put_shares(const struct selftest_results *r, FILE *out)
+static void put_shares(const struct lab_results *r, FILE *out)
 {
     static const struct {
         const char *name;
-        int (*of)(const struct selftest_run *), (*is)(const struct selftest_run *);
+        int (*of)(const struct lab_run *), (*is)(const struct lab_run *);
     } rows[] = {{"L0 (input-bound or not)", always, l0_right},
                 {"L1 (storage, transform, loader, sync, not)", always, l1_right},
                 {"L2 (the cause), of those with one", has_cause, l2_right},
@@ -107,7 +107,7 @@ static void put_shares(const struct selftest_results *r, FILE *out)
         fprintf(out, "  not run: %zu\n", r->not_run);
 }
 
-static void put_confusion(const struct selftest_results *r, FILE *out)
+static void put_confusion(const struct lab_results *r, FILE *out)
 {
     int seen[CLASSES][CLASSES] = {{0}}, any[CLASSES] = {0};
     for (size_t i = 0; i < r->n_runs; i++) {
@@ -129,15 +129,15 @@ static void put_confusion(const struct selftest_results *r, FILE *out)
 
 /* ---- other tools ---- */
 
-static int rival_right(const struct selftest_run *r, int i)
+static int tool_right(const struct lab_run *r, int i)
 {
-    const struct pp_rival_verdict *v = &r->rival[i];
+    const struct other_tool_verdict *v = &r->tool[i];
     return scenario_is_control(r->s) ? !v->input_bound : v->input_bound && scenario_lists(r->s->l1, v->l1);
 }
 
-static void put_rivals(const struct selftest_results *r, FILE *out)
+static void put_other_tools(const struct lab_results *r, FILE *out)
 {
-    struct pp_rival_verdict unused;
+    struct other_tool_verdict unused;
     const char *name;
     size_t controls = count(r, is_control, always);
     double n = (double)r->n_runs;
@@ -145,13 +145,13 @@ static void put_rivals(const struct selftest_results *r, FILE *out)
     fprintf(out, "  %-26s %8.1f %% %8.1f %% %15zu of %zu\n", "pipeprobe",
             100 * (double)count(r, always, l0_right) / n, 100 * (double)count(r, always, l1_right) / n,
             count(r, is_control, called_bound), controls);
-    for (int i = 0; i < SELFTEST_RIVALS && (name = pp_rival(i, NULL, &unused)); i++) {
+    for (int i = 0; i < LAB_OTHER_TOOLS && (name = other_tool(i, NULL, &unused)); i++) {
         int l0 = 0, l1 = 0, false_bound = 0;
         for (size_t k = 0; k < r->n_runs; k++) {
-            const struct selftest_run *run = &r->runs[k];
-            l0 += run->rival[i].input_bound == has_cause(run);
-            l1 += rival_right(run, i);
-            false_bound += is_control(run) && run->rival[i].input_bound;
+            const struct lab_run *run = &r->runs[k];
+            l0 += run->tool[i].input_bound == has_cause(run);
+            l1 += tool_right(run, i);
+            false_bound += is_control(run) && run->tool[i].input_bound;
         }
         fprintf(out, "  %-26s %8.1f %% %8.1f %% %15d of %zu\n", name, 100 * l0 / n, 100 * l1 / n, false_bound,
                 controls);
@@ -160,7 +160,7 @@ static void put_rivals(const struct selftest_results *r, FILE *out)
 
 /* ---- per scenario ---- */
 
-static void put_scenarios(const struct selftest_results *r, FILE *out)
+static void put_scenarios(const struct lab_results *r, FILE *out)
 {
     fprintf(out, "\n  %3s %-22s %-24s %9s %9s  %s\n", "row", "scenario", "truth", "L1 right", "L2 right",
             "label, by turning every knob");
@@ -193,12 +193,12 @@ static void put_scenarios(const struct selftest_results *r, FILE *out)
     }
 }
 
-static void put_misses(const struct selftest_results *r, FILE *out)
+static void put_misses(const struct lab_results *r, FILE *out)
 {
     int any = 0;
     char others[16];
     for (size_t i = 0; i < r->n_runs; i++) {
-        const struct selftest_run *m = &r->runs[i];
+        const struct lab_run *m = &r->runs[i];
         if (m->l1_right && (m->l2_right || scenario_is_control(m->s)))
             continue;
         if (!any++)
@@ -208,7 +208,7 @@ static void put_misses(const struct selftest_results *r, FILE *out)
         fprintf(out, "  %-2s %2d %-22s %-6s %3u  said %s%s%s  wait %.1f %%  others %s: %s\n",
                 m->l1_right ? "l2" : "NO", m->s->row, m->s->name, scenario_level_name(m->level), m->seed,
                 m->l1 ? m->l1 : m->l0, m->l1 && m->l2 ? "/" : "", m->l1 && m->l2 ? m->l2 : "", 100 * m->wait,
-                selftest_cpus_text(others, sizeof(others), m->outside_cpus), m->why);
+                lab_cpus_text(others, sizeof(others), m->outside_cpus), m->why);
     }
 }
 
@@ -228,12 +228,12 @@ static double quantile(double *v, size_t n, double q)
 
 /* Of the scenarios where some knob gains what a fix has to. A verdict without a fix has gained nothing; a
  * first fix that is no knob here is counted apart: it was neither right nor wrong. */
-static void put_truths(const struct selftest_results *r, FILE *out)
+static void put_truths(const struct lab_results *r, FILE *out)
 {
     size_t accepted = 0, n = 0, no_knob = 0;
     double *efficacy = calloc(r->n_truths + 1, sizeof(*efficacy));
     for (size_t i = 0; efficacy && i < r->n_truths; i++) {
-        const struct selftest_truth *t = &r->truths[i];
+        const struct lab_truth *t = &r->truths[i];
         double best = fmax(t->named, t->other);
         accepted += (size_t)t->accepted;
         if (scenario_is_control(t->s) || best < 0.15)
@@ -255,12 +255,12 @@ static void put_truths(const struct selftest_results *r, FILE *out)
 }
 
 /* One line: of the predictions of one knob (NULL: all), all of them or those that others left alone. */
-static void put_errors(const struct selftest_results *r, const char *knob, int quiet, FILE *out)
+static void put_errors(const struct lab_results *r, const char *knob, int quiet, FILE *out)
 {
     double *error = calloc(r->n_predictions + 1, sizeof(*error));
     size_t n = 0, covered = 0;
     for (size_t i = 0; error && i < r->n_predictions; i++) {
-        const struct selftest_prediction *p = &r->predictions[i];
+        const struct lab_prediction *p = &r->predictions[i];
         if ((knob && strcmp(knob, p->knob) != 0) || (quiet && !(p->outside_cpus <= QUIET_CPUS)))
             continue;
         covered += (size_t)(p->measured >= p->low && p->measured <= p->high);
@@ -276,7 +276,7 @@ static void put_errors(const struct selftest_results *r, const char *knob, int q
     free(error);
 }
 
-static void put_predictions(const struct selftest_results *r, FILE *out)
+static void put_predictions(const struct lab_results *r, FILE *out)
 {
     double *attribution = calloc(r->n_predictions + 1, sizeof(*attribution));
     size_t n = 0;
@@ -285,7 +285,7 @@ static void put_predictions(const struct selftest_results *r, FILE *out)
     fprintf(out, "\n    %-30s %4s %10s %10s %10s\n", "what-if error by knob", "n", "median", "p95",
             "in 80 %");
     for (size_t i = 0; i < r->n_predictions; i++) {
-        const struct selftest_prediction *p = &r->predictions[i];
+        const struct lab_prediction *p = &r->predictions[i];
         int first = 1;
         for (size_t k = 0; k < i; k++)
             first &= strcmp(r->predictions[k].knob, p->knob) != 0;
@@ -305,13 +305,13 @@ out:
     free(attribution);
 }
 
-void selftest_tables(const struct selftest_results *r, FILE *out)
+void lab_tables(const struct lab_results *r, FILE *out)
 {
     if (r->n_runs) {
         put_shares(r, out);
         put_truths(r, out);
         put_confusion(r, out);
-        put_rivals(r, out);
+        put_other_tools(r, out);
         put_scenarios(r, out);
     }
     put_predictions(r, out);

@@ -1,4 +1,4 @@
-#include "tui/cli/selftest/selftest_results.h"
+#include "tests/lab/results.h"
 
 #include "probe/base/text.h"
 #include "report/verdict/verdict_rules.h"
@@ -19,22 +19,22 @@ static void *push(void **rows, size_t *n, size_t size)
     return memset((char *)*rows + (*n)++ * size, 0, size);
 }
 
-struct selftest_run *selftest_add_run(struct selftest_results *r)
+struct lab_run *lab_add_run(struct lab_results *r)
 {
     return push((void **)&r->runs, &r->n_runs, sizeof(*r->runs));
 }
 
-struct selftest_truth *selftest_add_truth(struct selftest_results *r)
+struct lab_truth *lab_add_truth(struct lab_results *r)
 {
     return push((void **)&r->truths, &r->n_truths, sizeof(*r->truths));
 }
 
-struct selftest_prediction *selftest_add_prediction(struct selftest_results *r)
+struct lab_prediction *lab_add_prediction(struct lab_results *r)
 {
     return push((void **)&r->predictions, &r->n_predictions, sizeof(*r->predictions));
 }
 
-void selftest_results_free(struct selftest_results *r)
+void lab_results_free(struct lab_results *r)
 {
     free(r->runs);
     free(r->truths);
@@ -53,7 +53,7 @@ const char *scenario_level_name(int level)
     return names[level];
 }
 
-const char *selftest_cpus_text(char *buf, size_t size, double cpus)
+const char *lab_cpus_text(char *buf, size_t size, double cpus)
 {
     snprintf(buf, size, "%.1f", cpus);
     return isnan(cpus) ? "-" : buf;
@@ -69,7 +69,7 @@ static const char *why_not(const struct scenario *s, const struct pp_report_verd
     return "no rule";
 }
 
-static void explain(struct selftest_run *row, const struct scenario *s, const struct pp_report *r)
+static void explain(struct lab_run *row, const struct scenario *s, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     char share[32], least[32];
@@ -85,7 +85,7 @@ static void explain(struct selftest_run *row, const struct scenario *s, const st
         snprintf(row->why, sizeof(row->why), "%s: %s", s->l2, why_not(s, v));
 }
 
-const char *selftest_first_fix(const struct pp_report_verdict *v)
+const char *lab_first_fix(const struct pp_report_verdict *v)
 {
     for (size_t i = 0; v->l2 && i < pp_outside_rules_n; i++)
         if (strcmp(v->l2, pp_outside_rules[i].l2) == 0)
@@ -93,7 +93,7 @@ const char *selftest_first_fix(const struct pp_report_verdict *v)
     return v->n_fixes && v->l1 ? v->fixes[0].knob : "";
 }
 
-void selftest_judge(struct selftest_run *row, const struct scenario *s, const struct pp_report *r)
+void lab_judge(struct lab_run *row, const struct scenario *s, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     int control = scenario_is_control(s);
@@ -105,8 +105,8 @@ void selftest_judge(struct selftest_run *row, const struct scenario *s, const st
     row->l1_right = row->l0_right && (control || scenario_lists(s->l1, v->l1));
     row->l2_right = row->l1_right && !control && scenario_lists(s->l2, v->l2);
     row->wait = r->data_wait_share + (isnan(r->collective_share) ? 0 : r->collective_share);
-    snprintf(row->first_fix, sizeof(row->first_fix), "%s", selftest_first_fix(v));
-    for (int i = 0; i < SELFTEST_RIVALS && pp_rival(i, r, &row->rival[i]); i++)
+    snprintf(row->first_fix, sizeof(row->first_fix), "%s", lab_first_fix(v));
+    for (int i = 0; i < LAB_OTHER_TOOLS && other_tool(i, r, &row->tool[i]); i++)
         continue;
     explain(row, s, r);
 }

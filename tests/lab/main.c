@@ -1,13 +1,12 @@
-/* `pipeprobe selftest`: stalls of known cause and size, made on this machine, and how often the verdict was
- * right. */
+/* The lab (make bench-diagnosis): stalls of known cause and size, made on this machine by the built
+ * pipeprobe, and how often the verdict was right, beside the rules of other tools. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/selftest/selftest_plan.h"
-#include "tui/cli/selftest/selftest_truth.h"
-#include "tui/cli/shipped.h"
+#include "tests/lab/plan.h"
+#include "tests/lab/truth.h"
 
 #include <errno.h>
 #include <math.h>
@@ -60,7 +59,7 @@ static const struct pp_opt opts[] = {
     {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES",
      .help = "these scenarios, apart by commas"},
     {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR",
-     .help = "of one's own, instead of the ones that come with pipeprobe"},
+     .dflt = "samples/scenarios", .help = "read the scenarios from there"},
     {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S",
      .dflt = "2.5", .group = "How long", .help = "length of one run; severe ones take twice that"},
     {.name = "budget", .type = PP_OPT_DOUBLE, .offset = AT(budget_min), .min = 0, .max = 1e5,
@@ -77,16 +76,16 @@ struct test {
     const struct options *o;
     struct scenario *s; /* the wanted ones */
     size_t n;
-    struct selftest_plan plan;
-    struct selftest_results results;
-    struct selftest_place place;
+    struct lab_plan plan;
+    struct lab_results results;
+    struct lab_place place;
     char dir[256];
     uint64_t start_ns;
 };
 
 /* ---- one run ---- */
 
-static void print_run(const struct selftest_run *r)
+static void print_run(const struct lab_run *r)
 {
     const char *mark = !r->l1_right ? "NO" : r->l2_right || scenario_is_control(r->s) ? "ok" : "l2";
     char said[80], others[16];
@@ -94,7 +93,7 @@ static void print_run(const struct selftest_run *r)
              r->l1 && r->l2 ? r->l2 : "");
     printf("%-3s %2d %-22s %-6s %3u  wait %5.1f %%  %-26s others %s  %s%s\n", mark, r->s->row, r->s->name,
            scenario_level_name(r->level), r->seed, 100 * r->wait, said,
-           selftest_cpus_text(others, sizeof(others), r->outside_cpus), r->first_fix[0] ? "first fix: " : "",
+           lab_cpus_text(others, sizeof(others), r->outside_cpus), r->first_fix[0] ? "first fix: " : "",
            r->first_fix);
     fflush(stdout);
 }
@@ -104,19 +103,19 @@ static void run_one(struct test *t, const struct scenario *s, int level, unsigne
     char file[512];
     struct pp_err err = {0};
     struct pp_report *r = NULL;
-    struct selftest_run *row = NULL;
+    struct lab_run *row = NULL;
     double outside = NAN;
-    pp_status st = selftest_record(&t->place, s, level, seed, NULL, file, sizeof(file), &outside, &err);
+    pp_status st = lab_record(&t->place, s, level, seed, NULL, file, sizeof(file), &outside, &err);
     if (st == PP_OK)
         st = pp_report_build(file, &r, &err);
-    if (st == PP_OK && !(row = selftest_add_run(&t->results)))
+    if (st == PP_OK && !(row = lab_add_run(&t->results)))
         st = pp_fail(&err, PP_E_NO_MEMORY, "no memory for another run");
     if (st == PP_OK) {
-        *row = (struct selftest_run){.level = level, .seed = seed, .outside_cpus = outside};
-        selftest_judge(row, s, r);
+        *row = (struct lab_run){.level = level, .seed = seed, .outside_cpus = outside};
+        lab_judge(row, s, r);
         print_run(row);
         if (truth)
-            selftest_find_truth(&t->place, s, level, seed, file, r, &t->results);
+            lab_find_truth(&t->place, s, level, seed, file, r, &t->results);
     } else if (st != PP_E_INTERRUPTED) {
         t->results.not_run++;
         printf("--  %2d %-22s not run: %s\n", s->row, s->name, err.text);
@@ -221,13 +220,8 @@ static pp_status check_only(const struct test *t, const char *only, struct pp_er
 
 static pp_status find_scenarios(struct test *t, struct pp_err *err)
 {
-    char shipped[4096];
     const struct options *o = t->o;
-    if (!o->scenarios && !shipped_find("scenarios", "", shipped, sizeof(shipped)))
-        return pp_fail(
-            err, PP_E_NOT_FOUND,
-            "the scenarios that come with pipeprobe are not beside this program (../share/pipeprobe/scenarios); give --scenarios DIR");
-    pp_status st = scenarios_read(o->scenarios ? o->scenarios : shipped, &t->s, &t->n, err);
+    pp_status st = scenarios_read(o->scenarios, &t->s, &t->n, err);
     if (st == PP_OK)
         st = check_only(t, o->only, err);
     size_t kept = 0;
@@ -244,21 +238,19 @@ static pp_status make_plan(struct test *t, struct pp_err *err)
     const struct options *o = t->o;
     unsigned seeds[100];
     if (o->again)
-        return selftest_plan_kept(o->again, t->s, t->n, o->severity - 1, (enum seed_half)o->half, &t->plan,
-                                  err);
+        return lab_plan_kept(o->again, t->s, t->n, o->severity - 1, (enum seed_half)o->half, &t->plan, err);
     int n_seeds = o->full ? (int)o->seeds : 1, one_level = o->severity > 0 || !o->full;
     const int *levels = one_level ? &all_levels[o->severity > 0 ? o->severity - 1 : 1] : all_levels;
-    pp_status st = selftest_seeds((enum seed_half)o->half, o->first_seed, n_seeds, seeds, err);
+    pp_status st = lab_seeds((enum seed_half)o->half, o->first_seed, n_seeds, seeds, err);
     if (st == PP_OK)
-        st = selftest_plan_make(t->n, levels, one_level ? 1 : SCENARIO_LEVELS, seeds, n_seeds, seeds[0],
-                                &t->plan, err);
+        st = lab_plan_make(t->n, levels, one_level ? 1 : SCENARIO_LEVELS, seeds, n_seeds, seeds[0], &t->plan,
+                           err);
     return st;
 }
 
 static pp_status make_place(struct test *t, struct pp_err *err)
 {
-    snprintf(t->dir, sizeof(t->dir), "%s/pipeprobe-selftest-XXXXXX",
-             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    snprintf(t->dir, sizeof(t->dir), "%s/pipeprobe-lab-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(t->dir)) {
         t->dir[0] = '\0';
         return pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR",
@@ -266,10 +258,10 @@ static pp_status make_place(struct test *t, struct pp_err *err)
     }
     if (t->o->keep && mkdir(t->o->keep, 0777) != 0 && errno != EEXIST)
         return pp_fail_errno(err, errno, "no directory %s for the recordings", t->o->keep);
-    t->place = (struct selftest_place){.dir = t->dir,
-                                       .keep = t->o->again ? t->o->again : t->o->keep,
-                                       .again = t->o->again != NULL,
-                                       .seconds = t->o->seconds};
+    t->place = (struct lab_place){.dir = t->dir,
+                                  .keep = t->o->again ? t->o->again : t->o->keep,
+                                  .again = t->o->again != NULL,
+                                  .seconds = t->o->seconds};
     return PP_OK;
 }
 
@@ -286,7 +278,20 @@ static void remove_place(const struct test *t)
     rmdir(t->dir);
 }
 
-static int run(int argc, char **argv)
+static const struct pp_command lab_command = {
+    .name = "lab",
+    .summary = "make stalls of known cause here and count the right verdicts",
+    .usage = "lab [options]",
+    .opts = opts,
+    .notes = "About two minutes: every scenario once, the confusion matrix, other tools' rules\n"
+             "beside ours, and a few predictions checked by running them. What it prints holds\n"
+             "for this machine, as busy as it is now. Runs are made in rounds, each with every\n"
+             "scenario once in random order: a plan that --budget cuts short favours none.",
+    .examples = {"build/release/tests/lab/lab",
+                 "build/release/tests/lab/lab --full --truth --half report --budget 45"},
+};
+
+int main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
@@ -295,11 +300,10 @@ static int run(int argc, char **argv)
     int operand_count = 0, code = -1;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status st = t && operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK &&
-        (code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &operand_count)) >= 0)
+    if (st == PP_OK && (code = pp_cli_parse(&lab_command, &set, argc, argv, operands, &operand_count)) >= 0)
         goto out;
     if (st == PP_OK && operand_count)
-        st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names scenarios",
+        st = pp_fail(&err, PP_E_USAGE, "'%s': the lab makes its own data; --only names scenarios",
                      operands[0]);
     if (st == PP_OK && o.again && o.keep)
         st = pp_fail(&err, PP_E_USAGE, "--again reads what --keep left behind: give one of them");
@@ -318,18 +322,18 @@ static int run(int argc, char **argv)
         print_coverage(t, done);
         if (t->results.n_runs || scenario_interrupted()) {
             printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
-            selftest_tables(&t->results, stdout);
+            lab_tables(&t->results, stdout);
         } else {
             st = pp_fail(&err, PP_E_SYSTEM, "not one run could be made, for the reasons above");
         }
     }
-    code = st != PP_OK              ? pp_cli_fail(&pp_cmd_selftest, &err)
+    code = st != PP_OK              ? pp_cli_fail(&lab_command, &err)
            : scenario_interrupted() ? pp_status_exit_code(PP_E_INTERRUPTED)
                                     : 0;
 out:
     if (t) {
         remove_place(t);
-        selftest_results_free(&t->results);
+        lab_results_free(&t->results);
         free(t->plan.run);
         free(t->s);
     }
@@ -337,16 +341,3 @@ out:
     free(operands);
     return code;
 }
-
-const struct pp_command pp_cmd_selftest = {
-    .name = "selftest",
-    .summary = "make stalls of known cause here and count the right verdicts",
-    .usage = "selftest [options]",
-    .opts = opts,
-    .notes = "About two minutes: every scenario once, the confusion matrix, other tools' rules\n"
-             "beside ours, and a few predictions checked by running them. What it prints holds\n"
-             "for this machine, as busy as it is now. Runs are made in rounds, each with every\n"
-             "scenario once in random order: a plan that --budget cuts short favours none.",
-    .examples = {"pipeprobe selftest", "pipeprobe selftest --full --truth --half report --budget 45"},
-    .run = run,
-};

@@ -1,4 +1,4 @@
-/* tui/cli/selftest/scenario.h: a labelled stall: how to run it, what is wrong with it, and which knobs mend
+/* tests/lab/scenario.h: a labelled stall: how to run it, what is wrong with it, and which knobs mend
  * it. One file of samples/scenarios each:
  *
  *   [scenario] row (of the plan of scenarios, docs/DIAGNOSIS.md)
@@ -10,8 +10,8 @@
  * @quota=CPUS (a control group) are made by the harness, since no option of the loader makes them. With
  * @ranks=N and @rank=R the run is N processes that meet after every step (--collective): the faults are the
  * last rank's alone, the recording and the knob that is turned are those of rank R. */
-#ifndef PP_TUI_CLI_SELFTEST_SCENARIO_H
-#define PP_TUI_CLI_SELFTEST_SCENARIO_H
+#ifndef PP_TESTS_LAB_SCENARIO_H
+#define PP_TESTS_LAB_SCENARIO_H
 
 #include <pipeprobe/status.h>
 

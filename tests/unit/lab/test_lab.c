@@ -1,7 +1,7 @@
-/* The selftest's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is
+/* The lab's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is
  * printed is what the rows say. */
-#include "tui/cli/selftest/selftest_plan.h"
-#include "tui/cli/selftest/selftest_results.h"
+#include "tests/lab/plan.h"
+#include "tests/lab/results.h"
 
 #include "probe/base/err.h"
 
@@ -17,11 +17,11 @@ enum { SCENARIOS = 7, LEVELS = 3, SEEDS = 5 };
 static const int levels[LEVELS] = {0, 1, 2};
 static const unsigned seeds[SEEDS] = {2, 4, 6, 8, 10};
 
-static struct selftest_plan plan_of(uint64_t key)
+static struct lab_plan plan_of(uint64_t key)
 {
-    struct selftest_plan p;
+    struct lab_plan p;
     struct pp_err err = {0};
-    assert_int_equal(selftest_plan_make(SCENARIOS, levels, LEVELS, seeds, SEEDS, key, &p, &err), PP_OK);
+    assert_int_equal(lab_plan_make(SCENARIOS, levels, LEVELS, seeds, SEEDS, key, &p, &err), PP_OK);
     assert_int_equal(p.n, SCENARIOS * LEVELS * SEEDS);
     assert_int_equal(p.rounds, LEVELS * SEEDS);
     return p;
@@ -30,7 +30,7 @@ static struct selftest_plan plan_of(uint64_t key)
 static void test_every_run_comes_once(void **state)
 {
     int seen[SCENARIOS][LEVELS][SEEDS] = {{{0}}};
-    struct selftest_plan p = plan_of(1);
+    struct lab_plan p = plan_of(1);
     for (size_t i = 0; i < p.n; i++)
         assert_int_equal(seen[p.run[i].scenario][p.run[i].level][p.run[i].seed / 2 - 1]++, 0);
     free(p.run);
@@ -49,7 +49,7 @@ static void spread(const int *n, int of, int most)
 static void test_a_plan_cut_anywhere_favours_nothing(void **state)
 {
     for (uint64_t key = 0; key < 20; key++) {
-        struct selftest_plan p = plan_of(key);
+        struct lab_plan p = plan_of(key);
         int of_scenario[SCENARIOS] = {0}, of_level[SCENARIOS][LEVELS] = {{0}};
         for (size_t i = 0; i < p.n; i++) {
             of_scenario[p.run[i].scenario]++;
@@ -65,7 +65,7 @@ static void test_a_plan_cut_anywhere_favours_nothing(void **state)
 
 static void test_the_order_is_random_and_the_key_decides_it(void **state)
 {
-    struct selftest_plan a = plan_of(5), b = plan_of(5), c = plan_of(6);
+    struct lab_plan a = plan_of(5), b = plan_of(5), c = plan_of(6);
     size_t other = 0, in_order = 0;
     for (size_t i = 0; i < a.n; i++) {
         assert_int_equal(a.run[i].scenario, b.run[i].scenario);
@@ -86,10 +86,10 @@ static void test_halves_share_no_seed(void **state)
 {
     unsigned tune[60], report[60], held_out[5], any[3], one[6];
     struct pp_err err = {0};
-    assert_int_equal(selftest_seeds(SEEDS_TUNE, 1, 60, tune, &err), PP_OK);
-    assert_int_equal(selftest_seeds(SEEDS_REPORT, 1, 60, report, &err), PP_OK);
-    assert_int_equal(selftest_seeds(SEEDS_HELD_OUT, 1, 5, held_out, &err), PP_OK);
-    assert_int_equal(selftest_seeds(SEEDS_ANY, 19, 3, any, &err), PP_OK);
+    assert_int_equal(lab_seeds(SEEDS_TUNE, 1, 60, tune, &err), PP_OK);
+    assert_int_equal(lab_seeds(SEEDS_REPORT, 1, 60, report, &err), PP_OK);
+    assert_int_equal(lab_seeds(SEEDS_HELD_OUT, 1, 5, held_out, &err), PP_OK);
+    assert_int_equal(lab_seeds(SEEDS_ANY, 19, 3, any, &err), PP_OK);
     assert_int_equal(any[2], 21);
     for (int i = 0; i < 60; i++) {
         assert_true(tune[i] % 2 == 1 && report[i] % 2 == 0);
@@ -97,7 +97,7 @@ static void test_halves_share_no_seed(void **state)
     }
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(held_out[i], 20 + i);
-    assert_int_equal(selftest_seeds(SEEDS_HELD_OUT, 1, 6, one, &err), PP_E_USAGE);
+    assert_int_equal(lab_seeds(SEEDS_HELD_OUT, 1, 6, one, &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "held out"));
 }
 
@@ -119,20 +119,20 @@ static void test_kept_runs_are_found_by_their_names(void **state)
                                         "slow-0-3-workers.sqlite", "slow-reads-1-3.sqlite", "slow-3-3.sqlite",
                                         "other-0-3.sqlite",        "slow-0-3.sqlite-wal",   "slow-0.sqlite"};
     char dir[] = "/tmp/pipeprobe-kept-XXXXXX", path[512];
-    struct selftest_plan p;
+    struct lab_plan p;
     struct pp_err err = {0};
     assert_non_null(mkdtemp(dir));
-    assert_int_equal(selftest_plan_kept(dir, all, 2, -1, SEEDS_ANY, &p, &err), PP_E_NOT_FOUND);
+    assert_int_equal(lab_plan_kept(dir, all, 2, -1, SEEDS_ANY, &p, &err), PP_E_NOT_FOUND);
     assert_non_null(strstr(err.text, "holds no recording"));
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         put_file(dir, names[i]);
-    assert_int_equal(selftest_plan_kept(dir, all, 2, -1, SEEDS_TUNE, &p, &err), PP_OK);
+    assert_int_equal(lab_plan_kept(dir, all, 2, -1, SEEDS_TUNE, &p, &err), PP_OK);
     assert_int_equal(p.n, 3);
     assert_true(p.run[0].scenario == 0 && p.run[0].level == 0 && p.run[0].seed == 3);
     assert_true(p.run[1].scenario == 0 && p.run[1].level == 2 && p.run[1].seed == 11);
     assert_true(p.run[2].scenario == 1 && p.run[2].level == 1 && p.run[2].seed == 3);
     free(p.run);
-    assert_int_equal(selftest_plan_kept(dir, all, 2, 0, SEEDS_ANY, &p, &err), PP_OK);
+    assert_int_equal(lab_plan_kept(dir, all, 2, 0, SEEDS_ANY, &p, &err), PP_OK);
     assert_int_equal(p.n, 2); /* mild ones, of both halves */
     free(p.run);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -146,15 +146,15 @@ static void test_kept_runs_are_found_by_their_names(void **state)
 static void test_the_first_fix(void **state)
 {
     struct pp_report_fix fix = {.knob = "workers"};
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){
+    assert_string_equal(lab_first_fix(&(struct pp_report_verdict){
                             .l1 = "storage", .l2 = "latency", .fixes = &fix, .n_fixes = 1}),
                         "workers");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){
+    assert_string_equal(lab_first_fix(&(struct pp_report_verdict){
                             .l1 = "loader", .l2 = "warm-up", .fixes = &fix, .n_fixes = 1}),
                         "start");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "epoch-drain"}),
+    assert_string_equal(lab_first_fix(&(struct pp_report_verdict){.l1 = "loader", .l2 = "epoch-drain"}),
                         "start");
-    assert_string_equal(selftest_first_fix(&(struct pp_report_verdict){.fixes = &fix, .n_fixes = 1}),
+    assert_string_equal(lab_first_fix(&(struct pp_report_verdict){.fixes = &fix, .n_fixes = 1}),
                         ""); /* not input-bound */
 }
 
@@ -164,7 +164,7 @@ static const struct scenario slow = {
     .name = "slow-reads", .row = 4, .l0 = "input-bound", .l1 = "storage", .l2 = "latency", .fix = "workers"};
 static const struct scenario idle = {.name = "idle", .row = 1, .l0 = "not-input-bound"};
 
-static void add_run(struct selftest_results *r, const struct scenario *s, const char *l0, const char *l1,
+static void add_run(struct lab_results *r, const struct scenario *s, const char *l0, const char *l1,
                     const char *l2)
 {
     struct pp_report_rejected why = {"storage", "latency",
@@ -173,17 +173,17 @@ static void add_run(struct selftest_results *r, const struct scenario *s, const 
                                .samples_per_s = 100,
                                .without_waits_samples_per_s = 150,
                                .verdict = {.l0 = l0, .l1 = l1, .l2 = l2, .rejected = &why, .n_rejected = 1}};
-    struct selftest_run *row = selftest_add_run(r);
+    struct lab_run *row = lab_add_run(r);
     assert_non_null(row);
-    selftest_judge(row, s, &report);
+    lab_judge(row, s, &report);
 }
 
-static char *printed(const struct selftest_results *r)
+static char *printed(const struct lab_results *r)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    selftest_tables(r, out);
+    lab_tables(r, out);
     fclose(out);
     return text;
 }
@@ -196,7 +196,7 @@ static void has(const char *text, const char *line)
 
 static void test_the_tables_count_the_rows(void **state)
 {
-    struct selftest_results r = {0};
+    struct lab_results r = {0};
     for (int i = 0; i < 16; i++)
         add_run(&r, &slow, "input-bound", "storage", i < 14 ? "latency" : "bandwidth");
     add_run(&r, &slow, "input-bound", "transform", "cpu-saturated");
@@ -221,43 +221,43 @@ static void test_the_tables_count_the_rows(void **state)
     has(text,
         "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed wait is 25.0 %, the line is at 5.0 %");
     free(text);
-    selftest_results_free(&r);
+    lab_results_free(&r);
 }
 
 static void test_predictions_and_labels_are_counted(void **state)
 {
-    struct selftest_results r = {0};
+    struct lab_results r = {0};
     add_run(&r, &slow, "input-bound", "storage", "latency");
-    *selftest_add_truth(&r) = (struct selftest_truth){.s = &slow,
-                                                      .accepted = 1,
-                                                      .named = 0.5,
-                                                      .other = 0.1,
-                                                      .best = "workers",
-                                                      .first_fix = "workers",
-                                                      .first_gain = 0.4};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
-                                                                .knob = "workers",
-                                                                .base = 100,
-                                                                .predicted = 110,
-                                                                .low = 90,
-                                                                .high = 120,
-                                                                .measured = 100};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
-                                                                .knob = "workers",
-                                                                .base = 100,
-                                                                .predicted = 104,
-                                                                .low = 90,
-                                                                .high = 120,
-                                                                .measured = 80,
-                                                                .outside_cpus = 1};
-    *selftest_add_prediction(&r) = (struct selftest_prediction){.s = &slow,
-                                                                .knob = "storage",
-                                                                .base = 100,
-                                                                .predicted = 200,
-                                                                .low = 190,
-                                                                .high = 210,
-                                                                .measured = 250,
-                                                                .of_cause = 1};
+    *lab_add_truth(&r) = (struct lab_truth){.s = &slow,
+                                            .accepted = 1,
+                                            .named = 0.5,
+                                            .other = 0.1,
+                                            .best = "workers",
+                                            .first_fix = "workers",
+                                            .first_gain = 0.4};
+    *lab_add_prediction(&r) = (struct lab_prediction){.s = &slow,
+                                                      .knob = "workers",
+                                                      .base = 100,
+                                                      .predicted = 110,
+                                                      .low = 90,
+                                                      .high = 120,
+                                                      .measured = 100};
+    *lab_add_prediction(&r) = (struct lab_prediction){.s = &slow,
+                                                      .knob = "workers",
+                                                      .base = 100,
+                                                      .predicted = 104,
+                                                      .low = 90,
+                                                      .high = 120,
+                                                      .measured = 80,
+                                                      .outside_cpus = 1};
+    *lab_add_prediction(&r) = (struct lab_prediction){.s = &slow,
+                                                      .knob = "storage",
+                                                      .base = 100,
+                                                      .predicted = 200,
+                                                      .low = 190,
+                                                      .high = 210,
+                                                      .measured = 250,
+                                                      .of_cause = 1};
     char *text = printed(&r);
     has(text, "labels shown causal by intervention            1 of   1");
     has(text, "median 0.80, lowest tenth 0.80, of 1");
@@ -270,7 +270,7 @@ static void test_predictions_and_labels_are_counted(void **state)
     has(text, "median 10.0 points"); /* 100/200 is said to remain, 100/250 does */
     has(text, "causal (mild): best workers; its fix +50 %, any other +10 %");
     free(text);
-    selftest_results_free(&r);
+    lab_results_free(&r);
 }
 
 int main(void)
@@ -285,5 +285,5 @@ int main(void)
         cmocka_unit_test(test_the_tables_count_the_rows),
         cmocka_unit_test(test_predictions_and_labels_are_counted),
     };
-    return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("lab", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Other tools' rules on runs made up so that each rule's figure can be worked out by hand: on its threshold's
  * one side, and on the other. */
-#include "tui/cli/selftest/rivals.h"
+#include "tests/lab/other_tools.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct made {
     .read_ms = 3, .decode_ms = 2, .cpu_share = 0.5, .ready = 0.9, .arrived = 0.9, .copy_buffers = "2", \
     .pageable = "0"
 
-static struct pp_rival_verdict judged(const char *name, const struct made *m)
+static struct other_tool_verdict judged(const char *name, const struct made *m)
 {
     enum { BATCHES = 100, SAMPLES = 1000 };
     struct pp_report_phase phases[] = {
@@ -82,9 +82,9 @@ static struct pp_rival_verdict judged(const char *name, const struct made *m)
                           .window_batches = BATCHES,
                           .samples_per_s = 10 / batch_s,
                           .without_waits_samples_per_s = 10 / 0.020};
-    struct pp_rival_verdict v = {0};
+    struct other_tool_verdict v = {0};
     for (int i = 0;; i++) {
-        const char *at = pp_rival(i, &r, &v);
+        const char *at = other_tool(i, &r, &v);
         if (!at)
             fail_msg("no rule of %s", name);
         if (strcmp(at, name) == 0)
@@ -153,7 +153,7 @@ static void test_each_rule_on_both_sides_of_its_threshold(void **state)
         struct made run = rows[i].run;
         run.copy_buffers = run.copy_buffers ? run.copy_buffers : "2";
         run.pageable = run.pageable ? run.pageable : "0";
-        struct pp_rival_verdict v = judged(rows[i].name, &run);
+        struct other_tool_verdict v = judged(rows[i].name, &run);
         if (v.input_bound != rows[i].bound)
             fail_msg("row %zu, %s: input-bound %d, not %d", i, rows[i].name, v.input_bound, rows[i].bound);
         if (rows[i].l1 && (!v.l1 || strcmp(v.l1, rows[i].l1) != 0))
@@ -166,17 +166,17 @@ static void test_a_quiet_part_is_low_utilisation(void **state)
 {
     struct pp_report_slice slices[120];
     struct pp_report r = {.slices = slices, .n_slices = 120};
-    struct pp_rival_verdict v;
+    struct other_tool_verdict v;
     int row = 0;
     for (int i = 0; i < 120; i++)
         slices[i] = (struct pp_report_slice){.step_share = 0.5, .h2d_share = 0.1};
-    while (strcmp(pp_rival(row, NULL, &v), "nsys gpu_time_util") != 0)
+    while (strcmp(other_tool(row, NULL, &v), "nsys gpu_time_util") != 0)
         row++;
-    pp_rival(row, &r, &v);
+    other_tool(row, &r, &v);
     assert_false(v.input_bound);
     slices[40].step_share = slices[41]
                                 .step_share = 0; /* half of part 10: (0.1 + 0.1 + 0.6 + 0.6) / 4 = 35 % */
-    pp_rival(row, &r, &v);
+    other_tool(row, &r, &v);
     assert_true(v.input_bound);
 }
 
@@ -190,8 +190,8 @@ static void test_tf_data_walks_the_slowest_call(void **state)
     struct pp_report_phase phases[] = {{.phase = PP_PHASE_DATA_WAIT, .max_ns = 14000000},
                                        {.phase = PP_PHASE_READ, .max_ns = 50000000}};
     struct pp_report r = {.waterfalls = batches, .n_waterfalls = 2, .phases = phases, .n_phases = 2};
-    struct pp_rival_verdict v;
-    assert_string_equal(pp_rival(1, &r, &v), "tf.data analysis");
+    struct other_tool_verdict v;
+    assert_string_equal(other_tool(1, &r, &v), "tf.data analysis");
     assert_true(v.input_bound);
     assert_string_equal(v.l1, "sync");
 }
@@ -201,5 +201,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_rule_on_both_sides_of_its_threshold),
                                        cmocka_unit_test(test_a_quiet_part_is_low_utilisation),
                                        cmocka_unit_test(test_tf_data_walks_the_slowest_call)};
-    return cmocka_run_group_tests_name("rivals", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("other_tools", tests, NULL, NULL);
 }

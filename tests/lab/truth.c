@@ -1,9 +1,9 @@
-#include "tui/cli/selftest/selftest_truth.h"
+#include "tests/lab/truth.h"
 
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/verdict/signals.h"
-#include "tui/cli/selftest/selftest_plan.h"
+#include "tests/lab/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct knob {
 };
 
 struct proof {
-    const struct selftest_place *place;
+    const struct lab_place *place;
     const struct scenario *s;
     int level;
     unsigned seed;
@@ -32,17 +32,17 @@ struct proof {
 };
 
 /* Severe stalls take twice as long, for the ten batches that a verdict needs. */
-static double seconds_of(const struct selftest_place *p, int level)
+static double seconds_of(const struct lab_place *p, int level)
 {
     return p->seconds * (level == 2 ? 2 : 1);
 }
 
-pp_status selftest_record(const struct selftest_place *p, const struct scenario *s, int level, unsigned seed,
-                          const struct intervention *turned, char *file, size_t size, double *outside_cpus,
-                          struct pp_err *err)
+pp_status lab_record(const struct lab_place *p, const struct scenario *s, int level, unsigned seed,
+                     const struct intervention *turned, char *file, size_t size, double *outside_cpus,
+                     struct pp_err *err)
 {
     char name[96];
-    selftest_run_name(s, level, seed, name, sizeof(name));
+    lab_run_name(s, level, seed, name, sizeof(name));
     if (p->keep)
         snprintf(file, size, "%s/%s%s%s.sqlite", p->keep, name, turned ? "-" : "",
                  turned ? turned->knob : "");
@@ -75,8 +75,8 @@ static double measure(const struct proof *p, const struct intervention *turned, 
     struct pp_err err = {0};
     struct pp_report *r = NULL;
     double rate = NAN;
-    pp_status st = selftest_record(p->place, p->s, p->level, p->seed, turned ? turned : &again, file,
-                                   sizeof(file), outside, &err);
+    pp_status st = lab_record(p->place, p->s, p->level, p->seed, turned ? turned : &again, file, sizeof(file),
+                              outside, &err);
     if (st == PP_OK)
         st = pp_report_build(file, &r, &err);
     if (st == PP_OK)
@@ -145,7 +145,7 @@ static struct knob *best_of(struct proof *p, int named)
     return best;
 }
 
-static void settle(struct proof *p, struct selftest_truth *t)
+static void settle(struct proof *p, struct lab_truth *t)
 {
     struct knob *named = best_of(p, 1), *other = best_of(p, 0);
     t->named = named ? fmax(gain_of(p, named), 0) : 0;
@@ -175,41 +175,40 @@ static void measure_base(struct proof *p)
 }
 
 static void add_prediction(const struct proof *p, const struct knob *k, const char *base_file, double base,
-                           double outside, struct selftest_results *results)
+                           double outside, struct lab_results *results)
 {
     struct pp_prediction said;
     double measured = k->rate[0];
     const char *how = k->turned.options[0] ? k->turned.options : "without the faults";
-    struct selftest_prediction *row = NULL;
+    struct lab_prediction *row = NULL;
     if (k->turned.set[0] && !scenario_lists(p->s->l2, "warm-up") && predict(base_file, k->turned.set, &said))
-        row = selftest_add_prediction(results);
+        row = lab_add_prediction(results);
     if (!row) {
         printf("        %-14s %-24s %36s  measured %8.0f  gain %+5.0f %%\n", k->turned.knob, how, "",
                measured, 100 * (measured / base - 1));
         return;
     }
-    *row = (struct selftest_prediction){.s = p->s,
-                                        .base = base,
-                                        .predicted = said.samples_per_s,
-                                        .low = said.low,
-                                        .high = said.high,
-                                        .measured = measured,
-                                        .outside_cpus = outside,
-                                        .of_cause = k->turned.without_faults};
+    *row = (struct lab_prediction){.s = p->s,
+                                   .base = base,
+                                   .predicted = said.samples_per_s,
+                                   .low = said.low,
+                                   .high = said.high,
+                                   .measured = measured,
+                                   .outside_cpus = outside,
+                                   .of_cause = k->turned.without_faults};
     snprintf(row->knob, sizeof(row->knob), "%s", k->turned.knob);
     printf("        %-14s %-24s predicted %8.0f (%.0f to %.0f)  measured %8.0f  error %+5.1f %%\n",
            k->turned.knob, how, said.samples_per_s, said.low, said.high, measured,
            100 * (said.samples_per_s / measured - 1));
 }
 
-void selftest_find_truth(const struct selftest_place *place, const struct scenario *s, int level,
-                         unsigned seed, const char *base_file, const struct pp_report *base,
-                         struct selftest_results *results)
+void lab_find_truth(const struct lab_place *place, const struct scenario *s, int level, unsigned seed,
+                    const char *base_file, const struct pp_report *base, struct lab_results *results)
 {
     struct proof p = {
         .place = place, .s = s, .level = level, .seed = seed, .base = {rate_in(s, base)}, .bases = 1};
     struct intervention all[INTERVENTIONS_MAX];
-    struct selftest_truth *t = selftest_add_truth(results);
+    struct lab_truth *t = lab_add_truth(results);
     int n = scenario_interventions(s, level, all);
     if (!t)
         return;
@@ -230,8 +229,8 @@ void selftest_find_truth(const struct selftest_place *place, const struct scenar
         results->n_truths--;
         return;
     }
-    *t = (struct selftest_truth){.s = s, .level = level, .seed = seed, .rounds = 1};
-    snprintf(t->first_fix, sizeof(t->first_fix), "%s", selftest_first_fix(&base->verdict));
+    *t = (struct lab_truth){.s = s, .level = level, .seed = seed, .rounds = 1};
+    snprintf(t->first_fix, sizeof(t->first_fix), "%s", lab_first_fix(&base->verdict));
     settle(&p, t);
     while (!t->accepted && t->rounds < ROUNDS) {
         struct knob *named = best_of(&p, 1), *other = best_of(&p, 0);

@@ -1,4 +1,4 @@
-#include "tui/cli/selftest/rivals.h"
+#include "tests/lab/other_tools.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -102,15 +102,15 @@ enum { STAGES = sizeof(all_stages) / sizeof(*all_stages) };
 /* ---- the rules; docs/DIAGNOSIS.md names the source of each and what is read off otherwise here ---- */
 
 /* The host's time is divided into enqueueing (with the copies), reads, and all else: preprocessing. */
-static struct pp_rival_verdict xprof(const struct pp_report *r)
+static struct other_tool_verdict xprof(const struct pp_report *r)
 {
     double exposed = wait_share(r), unknown = step_share(r, total(r, PP_PHASE_DEVICE_SYNC));
     double read = total(r, PP_PHASE_READ), enqueue = total(r, PP_PHASE_H2D), rest = preprocessing(r);
     const char *l1 = read >= enqueue && read >= rest ? "storage" : enqueue >= rest ? "sync" : "transform";
     if (exposed >= 0.05)
-        return (struct pp_rival_verdict){1, l1};
-    return (struct pp_rival_verdict){unknown >= 0.03,
-                                     NULL}; /* "potentially input-bound": it names no stage */
+        return (struct other_tool_verdict){1, l1};
+    return (struct other_tool_verdict){unknown >= 0.03,
+                                       NULL}; /* "potentially input-bound": it names no stage */
 }
 
 /* The legs of the batch that was waited for longest: the blocking path of the slowest call. */
@@ -127,31 +127,31 @@ static const char *slowest_call(const struct pp_report *r)
     return best ? class_of(best->phase) : class_of(largest(r, longest, all_stages, 4));
 }
 
-static struct pp_rival_verdict tf_data(const struct pp_report *r)
+static struct other_tool_verdict tf_data(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){longest(r, PP_PHASE_DATA_WAIT) > 50e3, slowest_call(r)};
+    return (struct other_tool_verdict){longest(r, PP_PHASE_DATA_WAIT) > 50e3, slowest_call(r)};
 }
 
-static struct pp_rival_verdict tensorboard(const struct pp_report *r)
+static struct other_tool_verdict tensorboard(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){wait_share(r) > 0.05, "loader"};
+    return (struct other_tool_verdict){wait_share(r) > 0.05, "loader"};
 }
 
 /* Input, and copies where they block the step (one buffer on the device), are a finding from 10 % each. The
  * residual (here: device sync) is one too, but none of input. It stops at input-bound, so only copies have a
  * class of ours. */
-static struct pp_rival_verdict traceml(const struct pp_report *r)
+static struct other_tool_verdict traceml(const struct pp_report *r)
 {
     double wait = wait_share(r),
            copies = config(r, "copy_buffers", 2) < 2 ? fmin(step_share(r, total(r, PP_PHASE_H2D)), wait) : 0;
     double input = wait - copies;
-    return (struct pp_rival_verdict){input >= 0.1 || copies >= 0.1,
-                                     copies >= 0.1 && copies > input ? "sync" : NULL};
+    return (struct other_tool_verdict){input >= 0.1 || copies >= 0.1,
+                                       copies >= 0.1 && copies > input ? "sync" : NULL};
 }
 
-static struct pp_rival_verdict fastflow(const struct pp_report *r)
+static struct other_tool_verdict fastflow(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){trainer_rate(r) / r->samples_per_s > 1.3, "transform"};
+    return (struct other_tool_verdict){trainer_rate(r) / r->samples_per_s > 1.3, "transform"};
 }
 
 static const struct pp_report_queue *queue(const struct pp_report *r, const char *name)
@@ -164,28 +164,28 @@ static const struct pp_report_queue *queue(const struct pp_report *r, const char
 
 /* Readiness is 1 - the time a queue is empty. That of the sink is low: the stage behind which it collapses is
  * to blame, the copies or what comes before them. */
-static struct pp_rival_verdict spdl(const struct pp_report *r)
+static struct other_tool_verdict spdl(const struct pp_report *r)
 {
     const struct pp_report_queue *sink = queue(r, "arrived"), *before = queue(r, "ready");
     double sink_ready = sink ? 1 - sink->share_empty : 1 - wait_share(r),
            before_ready = before ? 1 - before->share_empty : NAN;
-    return (struct pp_rival_verdict){sink_ready < 0.5 && wait_share(r) > 0.05,
-                                     before_ready > 0.5 ? "sync" : "transform"};
+    return (struct other_tool_verdict){sink_ready < 0.5 && wait_share(r) > 0.05,
+                                       before_ready > 0.5 ? "sync" : "transform"};
 }
 
 /* Its three runs give the rates of the trainer alone, of preprocessing with everything cached, and of what a
  * cold cache adds to that. */
-static struct pp_rival_verdict ds_analyzer(const struct pp_report *r)
+static struct other_tool_verdict ds_analyzer(const struct pp_report *r)
 {
     double n = (double)r->window_samples, workers = (double)r->n_workers;
     double fetch = workers * n * 1e9 / total(r, PP_PHASE_READ), prep = workers * n * 1e9 / preprocessing(r),
            slower = fmin(fetch, prep);
-    return (struct pp_rival_verdict){slower < trainer_rate(r), fetch < prep ? "storage" : "transform"};
+    return (struct other_tool_verdict){slower < trainer_rate(r), fetch < prep ? "storage" : "transform"};
 }
 
 /* The most that the CPUs can make: cores over core-seconds per sample, of all stages. If the trainer takes
  * more, the CPU is the limit, else it is the disk. */
-static struct pp_rival_verdict plumber(const struct pp_report *r)
+static struct other_tool_verdict plumber(const struct pp_report *r)
 {
     const char *usable = pair(r->environment, r->n_environment, "usable_cpus");
     double cpu_ns = 0, cores = usable ? atof(usable) : 1;
@@ -193,23 +193,23 @@ static struct pp_rival_verdict plumber(const struct pp_report *r)
         if (r->phases[i].lane == PP_LANE_WORKER && r->phases[i].cpu_share > 0)
             cpu_ns += r->phases[i].cpu_share * (double)r->phases[i].total_ns;
     double cpu_rate = cpu_ns > 0 ? cores * 1e9 * (double)r->window_samples / cpu_ns : INFINITY;
-    return (struct pp_rival_verdict){wait_share(r) > 0.05,
-                                     cpu_rate < trainer_rate(r) ? "transform" : "storage"};
+    return (struct other_tool_verdict){wait_share(r) > 0.05,
+                                       cpu_rate < trainer_rate(r) ? "transform" : "storage"};
 }
 
-static struct pp_rival_verdict msprof(const struct pp_report *r)
+static struct other_tool_verdict msprof(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){mean(r, PP_PHASE_DATA_WAIT) > 10e6, NULL};
+    return (struct other_tool_verdict){mean(r, PP_PHASE_DATA_WAIT) > 10e6, NULL};
 }
 
-static struct pp_rival_verdict nsys_gaps(const struct pp_report *r)
+static struct other_tool_verdict nsys_gaps(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){longest(r, PP_PHASE_DATA_WAIT) > 500e6, NULL};
+    return (struct other_tool_verdict){longest(r, PP_PHASE_DATA_WAIT) > 500e6, NULL};
 }
 
 /* Any of 30 equal parts of the profile in which the GPU is busy less than half of the time. A trainer's step
  * stands for the kernels, a copy counts like one. */
-static struct pp_rival_verdict nsys_util(const struct pp_report *r)
+static struct other_tool_verdict nsys_util(const struct pp_report *r)
 {
     enum { PARTS = 30 };
     int low = 0;
@@ -220,28 +220,28 @@ static struct pp_rival_verdict nsys_util(const struct pp_report *r)
             busy += fmin(r->slices[i].step_share + r->slices[i].h2d_share, 1) / (double)(to - from);
         low |= to > from && busy < 0.5;
     }
-    return (struct pp_rival_verdict){low, NULL};
+    return (struct other_tool_verdict){low, NULL};
 }
 
 /* Copies from pageable memory that were meant to be asynchronous; a synchronising call in every step. */
-static struct pp_rival_verdict nsys_rules(const struct pp_report *r)
+static struct other_tool_verdict nsys_rules(const struct pp_report *r)
 {
     int pageable = config(r, "pageable", 0) > 0 ||
                    (pair(r->config, r->n_config, "pageable") &&
                     strcmp(pair(r->config, r->n_config, "pageable"), "true") == 0);
-    return (struct pp_rival_verdict){pageable || total(r, PP_PHASE_DEVICE_SYNC) > 0, "sync"};
+    return (struct other_tool_verdict){pageable || total(r, PP_PHASE_DEVICE_SYNC) > 0, "sync"};
 }
 
 /* What one does with a table of means. */
-static struct pp_rival_verdict naive(const struct pp_report *r)
+static struct other_tool_verdict naive(const struct pp_report *r)
 {
-    return (struct pp_rival_verdict){wait_share(r) > 0.05, class_of(largest(r, mean, all_stages, STAGES))};
+    return (struct other_tool_verdict){wait_share(r) > 0.05, class_of(largest(r, mean, all_stages, STAGES))};
 }
 
 static const struct {
     const char *name;
-    struct pp_rival_verdict (*judge)(const struct pp_report *r);
-} rivals[] = {
+    struct other_tool_verdict (*judge)(const struct pp_report *r);
+} tools[] = {
     {"XProf", xprof},
     {"tf.data analysis", tf_data},
     {"TensorBoard plugin", tensorboard},
@@ -257,11 +257,11 @@ static const struct {
     {"largest mean wall time", naive},
 };
 
-const char *pp_rival(int i, const struct pp_report *r, struct pp_rival_verdict *out)
+const char *other_tool(int i, const struct pp_report *r, struct other_tool_verdict *out)
 {
-    if (i < 0 || i >= (int)(sizeof(rivals) / sizeof(*rivals)))
+    if (i < 0 || i >= (int)(sizeof(tools) / sizeof(*tools)))
         return NULL;
     if (r)
-        *out = rivals[i].judge(r);
-    return rivals[i].name;
+        *out = tools[i].judge(r);
+    return tools[i].name;
 }

@@ -1,4 +1,4 @@
-#include "tui/cli/selftest/selftest_plan.h"
+#include "tests/lab/plan.h"
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
@@ -27,7 +27,7 @@ static int in_half(enum seed_half half, int64_t seed)
     return 0;
 }
 
-pp_status selftest_seeds(enum seed_half half, int64_t first, int64_t n, unsigned *out, struct pp_err *err)
+pp_status lab_seeds(enum seed_half half, int64_t first, int64_t n, unsigned *out, struct pp_err *err)
 {
     int64_t found = 0, held_out = HELD_OUT_LAST - HELD_OUT_FIRST + 1;
     if (half == SEEDS_HELD_OUT && n > held_out)
@@ -53,15 +53,15 @@ static void shuffle(size_t *v, size_t n, struct pp_rng rng)
     }
 }
 
-pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, const unsigned *seeds,
-                             int n_seeds, uint64_t key, struct selftest_plan *out, struct pp_err *err)
+pp_status lab_plan_make(size_t scenarios, const int *levels, int n_levels, const unsigned *seeds, int n_seeds,
+                        uint64_t key, struct lab_plan *out, struct pp_err *err)
 {
     int rounds = n_levels * n_seeds;
     size_t most = scenarios;
     most = (size_t)n_levels > most ? (size_t)n_levels : most;
     most = (size_t)n_seeds > most ? (size_t)n_seeds : most;
     size_t *order = malloc(most * sizeof(*order)), *drawn = malloc(most * sizeof(*drawn));
-    *out = (struct selftest_plan){.rounds = rounds, .n = scenarios * (size_t)rounds};
+    *out = (struct lab_plan){.rounds = rounds, .n = scenarios * (size_t)rounds};
     out->run = malloc(out->n * sizeof(*out->run) + 1);
     pp_status st = order && drawn && out->run
                        ? PP_OK
@@ -88,7 +88,7 @@ pp_status selftest_plan_make(size_t scenarios, const int *levels, int n_levels, 
 
 /* ---- runs that were kept ---- */
 
-void selftest_run_name(const struct scenario *s, int level, unsigned seed, char *out, size_t size)
+void lab_run_name(const struct scenario *s, int level, unsigned seed, char *out, size_t size)
 {
     snprintf(out, size, "%s-%d-%u", s->name, level, seed);
 }
@@ -113,13 +113,13 @@ static int by_run(const void *a, const void *b)
     return (x->seed > y->seed) - (x->seed < y->seed);
 }
 
-pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n, int level,
-                             enum seed_half half, struct selftest_plan *out, struct pp_err *err)
+pp_status lab_plan_kept(const char *dir, const struct scenario *s, size_t n, int level, enum seed_half half,
+                        struct lab_plan *out, struct pp_err *err)
 {
     char pattern[4096];
     glob_t found = {0};
     pp_status st = PP_OK;
-    *out = (struct selftest_plan){.rounds = 1};
+    *out = (struct lab_plan){.rounds = 1};
     snprintf(pattern, sizeof(pattern), "%s/*.sqlite", dir);
     if (glob(pattern, 0, NULL, &found) == 0 && !(out->run = malloc(found.gl_pathc * sizeof(*out->run))))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for a plan of %zu runs", found.gl_pathc);
@@ -133,7 +133,7 @@ pp_status selftest_plan_kept(const char *dir, const struct scenario *s, size_t n
     if (st == PP_OK && !out->n)
         st = pp_fail(
             err, PP_E_NOT_FOUND,
-            "%s holds no recording of these scenarios (SCENARIO-SEVERITY-SEED.sqlite, as selftest --keep names them)",
+            "%s holds no recording of these scenarios (SCENARIO-SEVERITY-SEED.sqlite, as --keep names them)",
             dir);
     if (out->n)
         qsort(out->run, out->n, sizeof(*out->run), by_run);

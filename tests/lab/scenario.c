@@ -1,7 +1,8 @@
-#include "tui/cli/selftest/scenario.h"
+#include "tests/lab/scenario.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "tests/support/here.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -333,9 +334,8 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (interrupted)
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     struct command c = {.quota = 0};
-    char self[4096], script[24576], others[12288], own[512] = "", tail[256], line[400];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
+    char script[24576], others[12288], own[512] = "", tail[256], line[400];
+    const char *self = getenv("PP") ? getenv("PP") : built("pipeprobe");
     int without = r->turned && r->turned->without_faults;
     add_words(&c, s->options, without);
     add_words(&c, s->level[r->level], without);
@@ -355,7 +355,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
      * at most, as expand() says. */
     snprintf(
         script, sizeof(script),
-        "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-selftest-$$; c2=/sys/fs/cgroup/pipeprobe-selftest-$$; pids=; ranks=; "
+        "trap '[ -n \"$pids\" ] && kill $pids && wait $pids 2>/dev/null' EXIT; cg=/sys/fs/cgroup/cpu/pipeprobe-lab-$$; c2=/sys/fs/cgroup/pipeprobe-lab-$$; pids=; ranks=; "
         "if [ -n \"$QUOTA\" ]; then "
         "if mkdir $cg 2>/dev/null && echo 100000 >$cg/cpu.cfs_period_us && echo $QUOTA >$cg/cpu.cfs_quota_us && echo $$ >$cg/cgroup.procs; then :; "
         "elif mkdir $c2 2>/dev/null && echo \"$QUOTA 100000\" >$c2/cpu.max && echo $$ >$c2/cgroup.procs; then cg=$c2; else exit 77; fi; fi; "
