@@ -8,7 +8,7 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # file:line:include, quoted includes resolved beside the file first, then from the root.
 includes() {
-    find include probe collectors report tui samples tests -name '*.[ch]' -o -name '*.def' 2>/dev/null | sort | while read -r file; do
+    find include probe collectors report tui samples mk tests -name '*.[ch]' -o -name '*.def' 2>/dev/null | sort | while read -r file; do
         sed -nE 's/^[ \t]*#[ \t]*include[ \t]+(["<][^">]+[">]).*/\1/; t show; b; :show =; p' "$file" | paste - - | while read -r line what; do
             name=${what:1:-1}
             case $what in

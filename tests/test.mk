@@ -103,17 +103,21 @@ golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
 	$(Q)git --no-pager diff --stat -- tests docs || true
 
-# Man pages and completion come out of the program itself, from its option tables. A program built for another machine cannot be asked: make them
+# Man pages and completion, from the option tables that the program is linked with. A generator built for another machine cannot be run: make them
 # there, or leave them out with DOCS=.
 DOCS ?= build/docs
-COMMANDS = $(shell $(B)/pipeprobe help 2>/dev/null | sed -n '/^Commands:/,/^$$/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$$')
+GEN_DOCS := $(B)/mk/tools/gen_docs
+GEN_DOCS_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard mk/tools/*.c))
+helpers: $(GEN_DOCS)
 
-man: all
-	$(Q)rm -rf build/docs && mkdir -p build/docs/man1
-	$(Q)$(B)/pipeprobe help --man >build/docs/man1/pipeprobe.1
-	$(Q)for c in $(COMMANDS); do $(B)/pipeprobe help --man $$c >build/docs/man1/pipeprobe-$$c.1 || exit 1; done
-	$(Q)$(B)/pipeprobe help --completion bash >build/docs/pipeprobe.bash
-	$(Q)$(B)/pipeprobe help --completion zsh >build/docs/_pipeprobe
+$(GEN_DOCS): $(GEN_DOCS_OBJ) $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+-include $(GEN_DOCS_OBJ:.o=.d)
+
+man: $(GEN_DOCS)
+	$(Q)rm -rf build/docs && mkdir -p build && $(GEN_DOCS) build/docs
 
 install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe

@@ -4,15 +4,19 @@
 # installs, runs and is removed cleanly.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
+need_built helpers "$BUILD/mk/tools/gen_docs"
 
 quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
 commands=$("$PP" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$')
 check "there are commands" test "$(wc -w <<<"$commands")" -ge 4
 
 # ---- man pages ----
+DOCS=$T/docs
+run "$BUILD/mk/tools/gen_docs" "$DOCS"
+is "the pages are made" "$rc" 0
 for command in '' $commands; do
-    "$PP" help --man $command >"$T/page.1"
     name=pipeprobe${command:+-$command}
+    cp "$DOCS/man1/$name.1" "$T/page.1"
     for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' ENVIRONMENT 'SEE ALSO'; do
         grep -q "^.SH $section\$" "$T/page.1" || fail "$name(1) has $section" < <(head -n 20 "$T/page.1")
     done
@@ -29,15 +33,17 @@ for command in '' $commands; do
     is "$name(1) has every option of --help-all" "$missing" ""
 done
 # The keys of the dashboard: those of its page, which test_dash_keys compares with the program's table.
-"$PP" help --man top | sed -n '/^\.SH KEYS/,/^\.SH NOTES/{/^\.SH/d; /^\.TP/d; s/\\f[BR]//g; s/\\&//g; s/\\-/-/g; s/\\e/\\/g; p}' >"$T/keys"
+sed -n '/^\.SH KEYS/,/^\.SH NOTES/{/^\.SH/d; /^\.TP/d; s/\\f[BR]//g; s/\\&//g; s/\\-/-/g; s/\\e/\\/g; p}' "$DOCS/man1/pipeprobe-top.1" >"$T/keys"
 sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | \(.*\) |$/\1\2\n\3/p' docs/TOP.md >"$T/keys.page"
 check "pipeprobe-top(1) has every key" diff "$T/keys.page" "$T/keys"
 holds "and they are many" "$(wc -l <"$T/keys") > 60"
-refuses "a man page of no command" 2 'no such' "$PP" help --man nothing
-refuses "completion for no shell" 2 'tcsh' "$PP" help --completion tcsh
+is "a page per command, and no other" "$(ls "$DOCS/man1" | wc -l)" "$(($(wc -w <<<"$commands") + 1))"
+refuses "a generator without a directory" 2 "usage: gen_docs DIR" "$BUILD/mk/tools/gen_docs"
+refuses "a directory that cannot be made" 1 "Not a directory" "$BUILD/mk/tools/gen_docs" "$OUT/docs"
+refuses "the program itself makes none" 2 "no such option" "$PP" help --man
 
 # ---- completion ----
-"$PP" help --completion bash >"$T/pipeprobe.bash"
+cp "$DOCS/pipeprobe.bash" "$T/pipeprobe.bash"
 check "bash can read its completion" bash -n "$T/pipeprobe.bash"
 complete_in_bash() { # WORD...: what is offered for the last
     bash -c '. "$0"; COMP_WORDS=(pipeprobe "$@"); COMP_CWORD=$#; _pipeprobe; echo "${COMPREPLY[*]}"' "$T/pipeprobe.bash" "$@" 2>/dev/null
@@ -46,7 +52,7 @@ is "commands are completed" "$(complete_in_bash rep)" "report"
 is "options are completed" "$(complete_in_bash report --form)" "--format"
 is "their values are completed" "$(complete_in_bash report --format ht)" "html"
 is "short options' values are file names" "$(cd "$T" && complete_in_bash report -o page.)" "page.1"
-"$PP" help --completion zsh >"$T/_pipeprobe"
+cp "$DOCS/_pipeprobe" "$T/_pipeprobe"
 if command -v zsh >/dev/null; then
     check "zsh can read its completion" zsh -n "$T/_pipeprobe"
 else

@@ -1,7 +1,6 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
-#include "tui/cli/help_docs.h"
 #include "tui/cli/mistyped.h"
 
 #include "collectors/store/recover.h"
@@ -53,24 +52,6 @@ static int help(const char *name)
     return 0;
 }
 
-/* help --man [COMMAND], help --completion bash|zsh: for make man and make install. */
-static int make_docs(const char *what, const char *of)
-{
-    const struct pp_command *c = of ? find(of) : NULL;
-    int man = strcmp(what, "--man") == 0, zsh = of && strcmp(of, "zsh") == 0;
-    if (man && of && !c)
-        return unknown(of);
-    if (man)
-        pp_help_man(commands, c, stdout);
-    else if (zsh)
-        pp_help_zsh(commands, stdout);
-    else if (of && strcmp(of, "bash") == 0)
-        pp_help_bash(commands, stdout);
-    else
-        return unknown(of ? of : what);
-    return 0;
-}
-
 /* A closed standard stream would give its number to the next file that is opened, and a report would be
  * written into a recording's ring. What stands in for it fails at the first use, as the closed one would. */
 static void keep_standard_streams(void)
@@ -88,9 +69,6 @@ static int dispatch(int argc, char **argv)
         pp_mistyped_variables(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);
-    if (strcmp(name, "help") == 0 && argc > 2 &&
-        (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0))
-        return make_docs(argv[2], argc > 3 ? argv[3] : NULL);
     if (strcmp(name, "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

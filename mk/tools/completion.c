@@ -1,4 +1,4 @@
-#include "tui/cli/help_docs.h"
+#include "mk/tools/docs.h"
 
 #include <string.h>
 
@@ -46,9 +46,9 @@ static void put_values(FILE *out, const char *command, const struct pp_opt *tabl
     }
 }
 
-void pp_help_bash(const struct pp_command *const *commands, FILE *out)
+void docs_bash(const struct pp_command *const *commands, FILE *out)
 {
-    fputs("# bash completion for pipeprobe; made by pipeprobe help --completion bash\n"
+    fputs("# bash completion for pipeprobe; made from the option tables\n"
           "_pipeprobe() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd=${COMP_WORDS[1]}\n"
           "    COMPREPLY=()\n"
@@ -146,9 +146,9 @@ static void put_zsh_command(FILE *out, const struct pp_command *c)
     fputs("            '--help[the options]' '*:file:_files' ;;\n", out);
 }
 
-void pp_help_zsh(const struct pp_command *const *commands, FILE *out)
+void docs_zsh(const struct pp_command *const *commands, FILE *out)
 {
-    fputs("#compdef pipeprobe\n# zsh completion for pipeprobe; made by pipeprobe help --completion zsh\n"
+    fputs("#compdef pipeprobe\n# zsh completion for pipeprobe; made from the option tables\n"
           "_pipeprobe() {\n    local -a commands\n    commands=(\n",
           out);
     for (const struct pp_command *const *c = commands; *c; c++) {

@@ -1,4 +1,4 @@
-#include "tui/cli/help_docs.h"
+#include "mk/tools/docs.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void section(FILE *out, const char *name)
 
 static void put_head(FILE *out, const struct pp_command *cmd)
 {
-    fputs(".\\\" Made by pipeprobe help \\-\\-man from the option tables.\n.TH \"PIPEPROBE", out);
+    fputs(".\\\" Made from the option tables.\n.TH \"PIPEPROBE", out);
     if (cmd) {
         fputc('-', out);
         put_upper(out, cmd->name);
@@ -246,7 +246,7 @@ static void put_examples(FILE *out, const struct pp_command *cmd)
         }
 }
 
-void pp_help_man(const struct pp_command *const *commands, const struct pp_command *cmd, FILE *out)
+void docs_man(const struct pp_command *const *commands, const struct pp_command *cmd, FILE *out)
 {
     put_head(out, cmd);
     if (cmd)
