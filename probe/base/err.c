@@ -65,7 +65,7 @@ pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
     return code;
 }
 
-pp_status pp_status_of_errno(int e)
+static pp_status status_of_errno(int e)
 {
     switch (e) {
     case 0: return PP_OK;
@@ -91,7 +91,7 @@ pp_status pp_status_of_errno(int e)
 
 pp_status pp_fail_errno(struct pp_err *err, int e, const char *fmt, ...)
 {
-    pp_status code = pp_status_of_errno(e);
+    pp_status code = status_of_errno(e);
     if (err) {
         char why[128];
         va_list ap;

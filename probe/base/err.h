@@ -16,6 +16,4 @@ pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
 pp_status pp_fail_errno(struct pp_err *err, int errno_value, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-pp_status pp_status_of_errno(int errno_value);
-
 #endif

@@ -14,7 +14,7 @@ static struct kept {
     char text[];
 } * all_kept;
 
-const char *pp_opt_keep(const char *text, struct pp_err *err)
+static const char *keep(const char *text, struct pp_err *err)
 {
     size_t size = strlen(text) + 1;
     struct kept *k = malloc(sizeof(*k) + size);
@@ -116,7 +116,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: %s: no such option of %s%s%s%s", c->path, c->line, name,
                        c->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    const char *value = pp_opt_keep(unquote(trim(equals + 1)), err);
+    const char *value = keep(unquote(trim(equals + 1)), err);
     if (!value)
         return PP_E_NO_MEMORY;
     char where[PATH_MAX + 80];

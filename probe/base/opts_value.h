@@ -20,7 +20,4 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
 /* Section [command] of $XDG_CONFIG_HOME/pipeprobe/config (or ~/.config/...); a missing file is fine. */
 pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_err *err);
 
-/* A copy of text that lives as long as the process. */
-const char *pp_opt_keep(const char *text, struct pp_err *err);
-
 #endif

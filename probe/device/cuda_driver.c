@@ -34,7 +34,8 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     return PP_OK;
 }
 
-const char *pp_cuda_error_text(const struct pp_cuda_driver *d, pp_cu_result rc)
+/* The driver's own words for rc. */
+static const char *error_text(const struct pp_cuda_driver *d, pp_cu_result rc)
 {
     const char *text = NULL;
     return d->cuGetErrorString(rc, &text) == 0 && text ? text : "an error it has no words for";
@@ -64,7 +65,7 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
     return pp_fail(err, status_of(rc), "%s: the driver says \"%s\" (CUDA error %d)%s%s", what,
-                   pp_cuda_error_text(d, rc), rc, hint ? "; " : "", hint ? hint : "");
+                   error_text(d, rc), rc, hint ? "; " : "", hint ? hint : "");
 }
 
 /* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides them

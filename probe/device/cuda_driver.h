@@ -93,9 +93,6 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
  * is usable, and err says why. */
 pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err);
 
-/* The driver's own words for rc. */
-const char *pp_cuda_error_text(const struct pp_cuda_driver *d, pp_cu_result rc);
-
 /* Turns rc into a status with the sentence "WHAT: the driver says ... (CUDA error N)" and, when it is not
  * NULL, "; hint". PP_OK for rc 0. */
 pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint,

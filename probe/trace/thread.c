@@ -1,4 +1,5 @@
 #include "probe/trace/join.h"
+#include "probe/trace/observe.h"
 #include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
 
@@ -262,4 +263,11 @@ void pp_thread_retire(struct pp_thread *t)
     t->schedstat_fd = -1;
     __atomic_store_n(&t->ring->retired, 1,
                      __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
+}
+
+const struct pp_observer *pp_observer_now;
+
+void pp_trace_set_observer(const struct pp_observer *o)
+{
+    __atomic_store_n(&pp_observer_now, o, __ATOMIC_RELEASE);
 }

@@ -11,7 +11,9 @@
 #define RUNS_MAX 1000
 #define QUESTIONS (PP_CMP_COUNT_OF_METRICS + 1) /* the verdict's class is the last */
 
-int pp_compare_asked(const struct pp_compare *c, const struct pp_compare_metric *m)
+/* Whether the metric belongs to the family of questions that share alpha: gated, measured in all runs, not an
+ * exact count. */
+static int is_asked(const struct pp_compare *c, const struct pp_compare_metric *m)
 {
     return m->gated && !m->exact && m->measured_base == c->n_base && m->measured_head == c->n_head;
 }
@@ -20,7 +22,7 @@ static size_t family(const struct pp_compare *c)
 {
     size_t n = c->opts.gate_verdict;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        n += pp_compare_asked(c, &c->metric[i]);
+        n += is_asked(c, &c->metric[i]);
     return n;
 }
 
@@ -65,7 +67,7 @@ static const double *pairs_of(const struct pp_compare *c, int q)
 
 static int in_family(const struct pp_compare *c, int q)
 {
-    return q < PP_CMP_COUNT_OF_METRICS ? pp_compare_asked(c, &c->metric[q]) : c->opts.gate_verdict;
+    return q < PP_CMP_COUNT_OF_METRICS ? is_asked(c, &c->metric[q]) : c->opts.gate_verdict;
 }
 
 /* One test of the questions listed in `asked`; one and all take its p by question. sign -1 asks whether it

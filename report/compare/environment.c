@@ -84,7 +84,8 @@ static int equal(const char *a, const char *b, double tolerance)
     return strcmp(a, b) == 0;
 }
 
-int pp_same_in(const struct pp_same_field *f, const struct pp_run *a, const struct pp_run *b)
+/* Whether field f is the same in both; 1 when neither has it. */
+static int same_in(const struct pp_same_field *f, const struct pp_run *a, const struct pp_run *b)
 {
     return equal(pp_run_field(a, f->name), pp_run_field(b, f->name), f->tolerance);
 }
@@ -104,7 +105,7 @@ static const struct pp_run *odd_one(const struct pp_same_field *f, const struct 
                                     const struct pp_run *b)
 {
     for (size_t i = 0; i < side->n; i++)
-        if (!pp_same_in(f, &side->run[i], b))
+        if (!same_in(f, &side->run[i], b))
             return &side->run[i];
     return NULL;
 }

@@ -26,9 +26,6 @@ struct pp_difference {
     const char *base_path, *head_path;
 };
 
-/* Whether field f is the same in both; 1 when neither has it. */
-int pp_same_in(const struct pp_same_field *f, const struct pp_run *a, const struct pp_run *b);
-
 /* Finds the fields of the table in which any run differs from the first of b, at most max; allow (may be
  * NULL) ends with NULL and names fields to be left out, "all" for every one. Returns how many. Both sides
  * have at least one run. */

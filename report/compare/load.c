@@ -98,7 +98,8 @@ static int set_fields(const struct pp_report *r, struct pp_run *out)
     return 1;
 }
 
-pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err)
+/* The report's part of it: metrics but for COUNTs, verdict, parts, fields. */
+static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err)
 {
     int ok = pp_run_init(out, r->path);
     copy(out->session, sizeof(out->session), r->session);
@@ -141,7 +142,7 @@ pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
     if (st == PP_OK)
         st = pp_count_epochs(path, &counts, err);
     if (st == PP_OK)
-        st = pp_run_of_report(report, out, err);
+        st = run_of_report(report, out, err);
     if (st == PP_OK)
         set_counts(&counts, out);
     pp_report_free(report);

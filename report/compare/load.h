@@ -10,9 +10,6 @@
  * pp_compare_check_side's to say. Errors as pp_report_build. On failure *out needs no freeing. */
 pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err);
 
-/* The report's part of it: metrics but for COUNTs, verdict, parts, fields. */
-pp_status pp_run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err);
-
 /* Per complete epoch. An epoch is complete when all its batches were delivered: a later one began, or the run
  * ended with it. What readers had fetched ahead of an unfinished epoch differs from run to run and is not
  * counted. */

@@ -11,9 +11,6 @@ pp_status pp_compare_measure(struct pp_compare *c, const struct pp_runs *base, c
 /* Adjusts all p-values and answers every metric and the verdict. */
 pp_status pp_compare_judge(struct pp_compare *c, struct pp_err *err);
 
-/* Whether the metric belongs to the family of questions that share alpha: gated, measured in all runs, not an
- * exact count. */
-int pp_compare_asked(const struct pp_compare *c, const struct pp_compare_metric *m);
 /* p, p_all and p_better of all metrics and of the verdict: Holm over their own p, or all pairs turned round
  * at once (adjust.c). */
 pp_status pp_compare_adjust(struct pp_compare *c, struct pp_err *err);

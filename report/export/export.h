@@ -108,7 +108,6 @@ PP_EXPORT_FORMATS(PP_EXPORT_DECLARE)
 extern const struct pp_exporter *const pp_exporters[]; /* in the order of the list; ends with NULL */
 
 /* NULL when there is none. */
-const struct pp_exporter *pp_exporter_by_name(const char *name);
 const struct pp_exporter *pp_exporter_by_suffix(const char *path);
 
 struct pp_export_opts {

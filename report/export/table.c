@@ -7,14 +7,6 @@
 const struct pp_exporter *const pp_exporters[] = {PP_EXPORT_FORMATS(ROW) NULL};
 #undef ROW
 
-const struct pp_exporter *pp_exporter_by_name(const char *name)
-{
-    for (size_t i = 0; pp_exporters[i]; i++)
-        if (strcmp(pp_exporters[i]->name, name) == 0)
-            return pp_exporters[i];
-    return NULL;
-}
-
 const struct pp_exporter *pp_exporter_by_suffix(const char *path)
 {
     size_t n = strlen(path);

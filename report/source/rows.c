@@ -9,7 +9,8 @@ struct reading {
     uint64_t errors;
 };
 
-int pp_rows_same_key(const char *a, const char *b)
+/* "batch-size" is "batch_size". */
+static int same_key(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)
         if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
@@ -20,7 +21,7 @@ int pp_rows_same_key(const char *a, const char *b)
 const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key)
 {
     for (size_t i = 0; i < n; i++)
-        if (pp_rows_same_key(pairs[i].key, key))
+        if (same_key(pairs[i].key, key))
             return &pairs[i];
     return NULL;
 }
@@ -55,7 +56,7 @@ static void on_note(void *ctx, const char *key, const char *value, const char *u
 {
     struct reading *g = ctx;
     for (size_t i = 0; i < g->r->n_config && !pp_arena_failed(g->arena); i++)
-        if (pp_rows_same_key(g->r->config[i].key, key))
+        if (same_key(g->r->config[i].key, key))
             g->r->config[i].note = pp_arena_copy(g->arena, value);
 }
 

@@ -17,8 +17,7 @@ pp_status pp_rows_read(const struct pp_source *source, struct pp_arena *arena, s
 void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
                       const char *why);
 
-/* Whether two keys are the same word: "batch-size" is "batch_size". */
-int pp_rows_same_key(const char *a, const char *b);
+/* By its key, in which "batch-size" is "batch_size"; NULL when it is not there. */
 const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key);
 
 #endif

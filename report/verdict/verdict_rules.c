@@ -19,7 +19,6 @@ const struct pp_level_rule pp_level_rules[] = {
      "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL, NULL,
      NULL},
 };
-const size_t pp_level_rules_n = sizeof(pp_level_rules) / sizeof(pp_level_rules[0]);
 const struct pp_level_rule
     *const pp_level_moderate = &pp_level_rules[sizeof(pp_level_rules) / sizeof(pp_level_rules[0]) - 2];
 

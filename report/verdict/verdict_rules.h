@@ -30,7 +30,6 @@ struct pp_level_rule {
                               a CPU */
 };
 extern const struct pp_level_rule pp_level_rules[];
-extern const size_t pp_level_rules_n;
 extern const struct pp_level_rule *const pp_level_moderate; /* the least that is input-bound */
 
 /* Any that holds makes the verdict inconclusive. An unknown metric counts as too little, but for a law that

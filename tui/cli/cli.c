@@ -4,6 +4,7 @@
 
 #include "probe/base/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,4 +42,58 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
     if (pp_opts_parse(set, cmd->name, argc, argv, operands, n_operands, &err) != PP_OK)
         return pp_cli_fail(cmd, &err);
     return -1;
+}
+
+#define PREFIX "PIPEPROBE_"
+enum { PREFIX_BYTES = sizeof(PREFIX) - 1, VARIABLE_BYTES = 96 };
+
+/* What is read, or set for programs that are started, beside the options. */
+static const struct {
+    const char *name, *only; /* only: the one value that it is read for, NULL: any */
+} variables[] = {{"CLOCK", "monotonic"},   {"COLLECTOR", NULL}, {"INJECT_LIB", NULL}, {"MAPS", NULL},
+                 {"NEXT_INJECTION", NULL}, {"SESSION", NULL},   {"SIMD", "portable"}};
+enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
+
+int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out)
+{
+    size_t options = 0, k = 0;
+    int found = 0;
+    for (const struct pp_command *const *c = commands; *c; c++)
+        for (const struct pp_opt *o = (*c)->opts; o->name; o++)
+            options++;
+    char(*text)[VARIABLE_BYTES] = calloc(options + 1, sizeof(*text));
+    const char **known = calloc(options + VARIABLES + 1,
+                                sizeof(*known)); /* without the prefix; options first */
+    for (; text && known && *commands; commands++)
+        for (const struct pp_opt *o = (*commands)->opts; o->name; o++, k++)
+            known[k] = pp_opt_variable(text[k], VARIABLE_BYTES, o->name) + PREFIX_BYTES;
+    for (size_t i = 0; text && known && i < VARIABLES; i++)
+        known[k++] = variables[i].name;
+    for (; text && known && *environment; environment++) {
+        char name[VARIABLE_BYTES], upper[VARIABLE_BYTES] = "";
+        size_t length = strcspn(*environment, "="), i = 0;
+        const char *value = *environment + length + ((*environment)[length] == '=');
+        if (strncmp(*environment, PREFIX, PREFIX_BYTES) != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(length - PREFIX_BYTES), *environment + PREFIX_BYTES);
+        while (i < k && strcmp(known[i], name) != 0)
+            i++;
+        const char *only = i >= options && i < k ? variables[i - options].only : NULL;
+        if (only && *value && strcmp(value, only) != 0) { /* an empty one is as none */
+            fprintf(out, "pipeprobe: " PREFIX "%s=%s changes nothing; the one value it is read for is %s\n",
+                    name, value, only);
+            found++;
+        }
+        if (i < k)
+            continue;
+        for (size_t at = 0; name[at]; at++)
+            upper[at] = (char)toupper((unsigned char)name[at]);
+        const char *near = pp_nearest(upper, known);
+        fprintf(out, "pipeprobe: " PREFIX "%s is set, and nothing reads it%s%s%s\n", name,
+                near ? "; did you mean " PREFIX : "", near ? near : "", near ? "?" : "");
+        found++;
+    }
+    free(text);
+    free(known);
+    return found;
 }

@@ -57,6 +57,12 @@ int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands);
 
+/* A line to out for each variable of environment (as environ, ends with NULL) that begins with PIPEPROBE_ and
+ * is neither an option of one of the commands (ending with NULL) nor a variable that pipeprobe has besides,
+ * with the nearest one that is; and for each of the latter whose value changes nothing. Spelled wrong, it
+ * would do nothing, silently. Returns how many there were. */
+int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out);
+
 enum pp_color {
     PP_COLOR_AUTO,
     PP_COLOR_ALWAYS,

@@ -1,7 +1,6 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
-#include "tui/cli/mistyped.h"
 
 #include "collectors/store/recover.h"
 #include "probe/base/heap.h"
@@ -66,7 +65,7 @@ static int dispatch(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find(name);
     if (c && c != &pp_cmd_drain) /* which a program starts by itself, for others to read */
-        pp_mistyped_variables(commands, environ, stderr);
+        pp_cli_mistyped(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);
     if (strcmp(name, "help") == 0)

@@ -3,19 +3,34 @@
 #include "collectors/attach/namemap.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "tui/cli/shipped.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* NAME.map beside the installed program, or in the source tree that it was built in. Returns 1 with its path,
+ * or 0. */
+static int find_shipped(const char *name, char *path, size_t size)
+{
+    static const char *const places[] = {"../share/pipeprobe/maps", "../../samples/maps"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    const char *dir = dirname(self);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if ((size_t)snprintf(path, size, "%s/%s/%s.map", dir, places[i], name) < size &&
+            access(path, R_OK) == 0)
+            return 1;
+    return 0;
+}
+
 /* A file of that name wins over a shipped map. */
 static pp_status find_map(const char *name, char *path, size_t size, struct pp_err *err)
 {
-    char file[NAME_MAX + 1];
     const char *dir = getenv("PIPEPROBE_MAPS");
     if (strchr(name, '/') || access(name, F_OK) == 0) {
         snprintf(path, size, "%s", name);
@@ -23,8 +38,7 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
     }
     if (dir && (size_t)snprintf(path, size, "%s/%s.map", dir, name) < size && access(path, R_OK) == 0)
         return PP_OK;
-    if ((size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) &&
-        shipped_find("maps", file, path, size))
+    if (find_shipped(name, path, size))
         return PP_OK;
     return pp_fail(err, PP_E_NOT_FOUND,
                    "there is no map %s: neither a file nor a shipped map (dali, pytorch)", name);

@@ -2,7 +2,6 @@
  * read back through files. */
 #include "tui/cli/cli.h"
 #include "tui/cli/help.h"
-#include "tui/cli/mistyped.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,7 +133,7 @@ static void test_mistyped_variables(void **state)
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(pp_mistyped_variables(commands, environment, out), 6);
+    assert_int_equal(pp_cli_mistyped(commands, environment, out), 6);
     fclose(out);
     assert_string_equal(
         text,
