@@ -10,7 +10,7 @@
 #   e2e script   only those marked "# quick": when it was changed itself; when it names a changed file that is no C; when it calls
 #                a touched command. A command is touched when a changed file is its own (tui/cli/NAME.c, tui/cli/NAME/), or is a
 #                header that one of these includes, or the .c beside such a header.
-#   checks       layers and format, always.
+#   checks       layers, links and format, always.
 #
 # The choice of scripts is an approximation: a change deep below a command does not choose it. `make check` runs all.
 set -u
@@ -88,11 +88,11 @@ for script in $(grep -l '^# quick' tests/e2e/*.sh /dev/null); do
 done >"$work/e2e"
 
 while read -r program why; do printf 'chosen   %s: %s\n' "${program#"$build"/}" "$why"; done < <(cat "$work/unit" "$work/e2e")
-echo "chosen   tests/check_layers.sh, tests/check_format.sh: always"
+echo "chosen   tests/check_layers.sh, check_links.sh, check_format.sh: always"
 grep '^tests/e2e/.*\.sh$' <<<"$changed" | while read -r script; do
     if [ -e "$script" ] && ! grep -q '^# quick' "$script"; then echo "left out $script: not marked quick; run it by itself"; fi
 done
 echo "$(wc -l <"$work/unit") of ${#units[@]} unit tests, $(wc -l <"$work/e2e") of $(ls tests/e2e/*.sh | wc -l) scripts"
 [ $list -eq 0 ] || exit 0
 mapfile -t programs < <(awk '{ print $1 }' "$work/unit" "$work/e2e")
-bash tests/run.sh -j "$(nproc)" "${programs[@]}" tests/check_layers.sh tests/check_format.sh
+bash tests/run.sh -j "$(nproc)" "${programs[@]}" tests/check_layers.sh tests/check_links.sh tests/check_format.sh

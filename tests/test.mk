@@ -8,15 +8,15 @@ TEST_LIMIT ?= 300
 E2E := $(sort $(wildcard tests/e2e/*.sh))
 # A script that takes a second or two says so on a line "# quick".
 QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
-# What is held against the sources themselves.
-CHECKS := tests/check_layers.sh tests/check_format.sh
+# What is held against the sources themselves, and against the objects made of them.
+CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh
 # Parallel when nobody said how many jobs.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
 # The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells.
 THREADED = $$(grep -l pthread_create $(UNIT:$(B)/%=build/release/%) | sed 's|^build/release/|$(1)/|')
 
-.PHONY: deps deps-test deps-cuda quick check check-built check-layers check-format format test test-built demo demo-built bench bench-built golden man install uninstall deb
+.PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format format test test-built demo demo-built bench bench-built golden man install uninstall deb
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
@@ -40,6 +40,9 @@ check: deps
 
 check-built: all unit helpers
 	$(Q)$(RUN_TESTS) $(UNIT) $(QUICK_E2E) $(CHECKS)
+
+check-links: all
+	$(Q)BUILD='$(B)' bash tests/check_links.sh
 
 check-layers:
 	$(Q)bash tests/check_layers.sh
@@ -147,7 +150,7 @@ help:
 	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan), runs every test' \
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
-	'make check-layers only the include plan and the public headers' \
+	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \

@@ -9,6 +9,7 @@
 #include "probe/trace/observe.h"
 
 #include <nvtx3/nvToolsExt.h>
+#include <pipeprobe/phase.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -25,7 +25,7 @@ like "a slow script is named, and not chosen" "$(cat "$OUT")" "^left out tests/e
 mkdir -p "$T/repo/tests/e2e" "$T/repo/$BUILD/tests/unit"
 cp tests/quick.sh tests/run.sh "$T/repo/tests"
 printf '#!/bin/bash\n# quick\necho "ok 1 - fine"; echo 1..1\n' >"$T/repo/tests/e2e/a.sh"
-for check in layers format; do printf 'echo "ok 1 - %s"; echo 1..1\n' $check >"$T/repo/tests/check_$check.sh"; done
+for check in layers links format; do printf 'echo "ok 1 - %s"; echo 1..1\n' $check >"$T/repo/tests/check_$check.sh"; done
 printf '#!/bin/sh\n' >"$T/repo/$BUILD/pipeprobe"
 chmod +x "$T/repo/$BUILD/pipeprobe"
 printf 'build/\n' >"$T/repo/.gitignore"
@@ -38,10 +38,10 @@ is "nothing changed: exit code" "$rc" 0
 like "nothing changed: says so" "$(cat "$OUT")" "nothing changed against HEAD"
 echo '# a change' >>"$T/repo/tests/e2e/a.sh"
 run in_repo bash "$T/repo/tests/quick.sh"
-is "a script that was changed runs" "$rc: $(tail -n 1 "$OUT")" "0: 3 passed, 0 failed, 0 skipped"
+is "a script that was changed runs" "$rc: $(tail -n 1 "$OUT")" "0: 4 passed, 0 failed, 0 skipped"
 sed -i 's/^echo "ok/echo "not ok/' "$T/repo/tests/e2e/a.sh"
 run in_repo bash "$T/repo/tests/quick.sh"
-is "and fails the whole when it fails" "$rc: $(tail -n 1 "$OUT")" "1: 2 passed, 1 failed, 0 skipped"
+is "and fails the whole when it fails" "$rc: $(tail -n 1 "$OUT")" "1: 3 passed, 1 failed, 0 skipped"
 cp "$T/repo/tests/e2e/a.sh" "$T/repo/tests/e2e/b.sh"
 run in_repo bash "$T/repo/tests/quick.sh" --list
 like "a new file counts as changed" "$(cat "$OUT")" "changed +tests/e2e/b.sh"

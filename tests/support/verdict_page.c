@@ -134,7 +134,7 @@ static void put_levels(FILE *out)
         "stretched for want of a CPU or spent without a kernel, as a share of the steady state.\n\n"
         "| code | level | meaning | evidence |\n|---|---|---|---|\n",
         out);
-    for (size_t i = 0; i < pp_level_rules_n; i++)
+    for (size_t i = 0; i == 0 || pp_level_rules[i - 1].at_least > 0; i++) /* the last row takes everything */
         fprintf(out, "| `%s` | %s | %s | %s %s |\n", pp_level_rules[i].l0, pp_level_rules[i].level,
                 pp_level_rules[i].at_least > 0 ? "The trainer waits for its input."
                                                : "The input keeps up; look at the step itself.",

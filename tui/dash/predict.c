@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
+#include "report/measure/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
