@@ -81,14 +81,14 @@ bench: deps-test
 bench-built: all bench-bins helpers $(B)/tests/unit/collectors/store/test_store_recover
 	$(Q)bash tests/bench/bench.sh
 
-# What a frame of the dashboard costs, and what watching takes from a run (docs/TOP.md).
+# What a frame of the dashboard costs, and what watching takes from a run (docs/guide/dashboard.md).
 .PHONY: bench-top
 bench-top: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all bench-bins helpers
 	$(Q)$(B)/tests/bench/bench_dash
 	$(Q)bash tests/bench/watch.sh
 
-# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/DIAGNOSIS.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
+# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/internals/scenarios.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
 # TRUTH as the script says.
 .PHONY: bench-diagnosis
 bench-diagnosis: deps

@@ -1,5 +1,5 @@
 /* store/proof.h: what came of running a prediction for real, kept in the file of the run that it was made
- * from (table proof, docs/FORMAT.md). */
+ * from (table proof, docs/reference/file-format.md). */
 #ifndef PP_STORE_PROOF_H
 #define PP_STORE_PROOF_H
 

@@ -1,5 +1,5 @@
-/* The schema of a run's file; docs/FORMAT.md describes every column. A change that an older reader would
- * misread raises PP_STORE_VERSION. */
+/* The schema of a run's file; docs/reference/file-format.md describes every column. A change that an older
+ * reader would misread raises PP_STORE_VERSION. */
 #include "collectors/store/db.h"
 
 #define PROOF_TABLE \

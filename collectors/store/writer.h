@@ -2,10 +2,10 @@
  * (schema.sql).
  *
  * While the run goes, spans are appended as columnar, checksummed chunks in WAL mode (plain rows cost 12-33x
- * more, see docs/FORMAT.md); pp_store_finish writes the plain `span` table from them and leaves one ordinary
- * file. Thread safety: every call takes the store's own lock; the loader's threads may report errors while
- * the drain appends (and then may wait for a commit to end). After the first failure nothing more is written:
- * every call returns that failure, the run goes on. */
+ * more, see docs/reference/file-format.md); pp_store_finish writes the plain `span` table from them and
+ * leaves one ordinary file. Thread safety: every call takes the store's own lock; the loader's threads may
+ * report errors while the drain appends (and then may wait for a commit to end). After the first failure
+ * nothing more is written: every call returns that failure, the run goes on. */
 #ifndef PP_STORE_WRITER_H
 #define PP_STORE_WRITER_H
 

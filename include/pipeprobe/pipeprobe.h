@@ -13,8 +13,8 @@
  *     pp_thread_retire(t);
  *     pp_close(rec, NULL);
  *
- * Link with `pkg-config --cflags --libs pipeprobe`. samples/c_loader.c is a whole loader; docs/API.md says
- * which spans the report wants.
+ * Link with `pkg-config --cflags --libs pipeprobe`. samples/c_loader.c is a whole loader;
+ * docs/reference/c-api.md says which spans the report wants.
  *
  * A span goes into a ring of the thread's own, in a file mapped beside the run ("run.sqlite.rings/"): no
  * system call, no lock, no allocation, and it survives the death of the process however that comes. A ring

@@ -190,7 +190,7 @@ uint16_t pp_name(struct pp_recorder *r, const char *text)
 /* ---- the end ---- */
 
 /* Somebody may have deleted the file, or put another in its place. SQLite's header, and our number in it
- * (docs/FORMAT.md). */
+ * (docs/reference/file-format.md). */
 static int file_is_ours(const char *path)
 {
     static const unsigned char number[] = {0x70, 0x70, 0x72, 0x31};

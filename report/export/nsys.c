@@ -5,7 +5,7 @@
  * overlap; text through StringIds (a registered string), category = phase, payload = batch. Times are
  * relative: the reports index them in 32-bit floats. Copies of a run on a CUDA device are CUPTI rows too;
  * those of the host stand-in never, for no GPU did them. What each report needs was found by dropping columns
- * in turn; docs/EXPORT.md has it. */
+ * in turn; docs/reference/exports.md has it. */
 #include "report/export/export.h"
 #include "report/export/nsight.h"
 #include "report/export/nsys.h"

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* Schema 3.0.0 (nsys 2022.4) and, beside it, the columns and tables that newer report scripts ask for;
- * docs/EXPORT.md has the list. Columns are always named in inserts: their order is not stable between
- * versions. */
+ * docs/reference/exports.md has the list. Columns are always named in inserts: their order is not stable
+ * between versions. */
 extern const char nsys_schema[];
 extern const char nsys_schema_gpu[]; /* only with device rows */
 /* Columns that are always NULL: added when all rows are in, so that none carries them (SQLite rewrites no row

@@ -120,7 +120,8 @@ static pp_status nvtxt_close(void *self, int complete, struct pp_err *err)
 const struct pp_exporter pp_export_nvtxt = {
     .name = "nvtxt",
     .suffixes = {".nvtxt"},
-    .next = "ImportNvtxt --cmd create -n %s -o NAME.nsys-rep   (it lies beside nsys-ui; see docs/EXPORT.md)",
+    .next =
+        "ImportNvtxt --cmd create -n %s -o NAME.nsys-rep   (it lies beside nsys-ui; see docs/reference/exports.md)",
     .streams = 1,
     .open = nvtxt_open,
     .thread = nvtxt_thread,

@@ -1,6 +1,7 @@
-/* CSV in long form, one number or text per row: section,item,field,value. docs/REPORT.md describes it; fields
- * and values are those of the JSON document, from the same table. Quoting is RFC 4180's. A text that a
- * spreadsheet would take for a formula gets an apostrophe before it: file names are not ours. */
+/* CSV in long form, one number or text per row: section,item,field,value. docs/reference/report-formats.md
+ * describes it; fields and values are those of the JSON document, from the same table. Quoting is RFC 4180's.
+ * A text that a spreadsheet would take for a formula gets an apostrophe before it: file names are not ours.
+ */
 #include "report/render/render.h"
 
 #include "probe/base/json.h"

@@ -1,6 +1,6 @@
 /* report/render/render.h: the report model as text for a terminal, as one JSON document (schema
  * pipeprobe.report/1, docs/report.schema.json), as one HTML page, as Markdown for a pull request, and as CSV
- * (docs/REPORT.md). Renderers compute nothing: what they show is in the model. */
+ * (docs/reference/report-formats.md). Renderers compute nothing: what they show is in the model. */
 #ifndef PP_REPORT_RENDER_RENDER_H
 #define PP_REPORT_RENDER_RENDER_H
 

@@ -3,10 +3,10 @@
  *
  * What is replayed per sample is CPU time and blocked time, never wall time: the wall time of a recorded span
  * holds the run-queue delay of the recorded set-up (naive replay of wall times was wrong by up to 214 %,
- * docs/DIAGNOSIS.md). CPU time is served by processor sharing, as a fair scheduler has it: n runnable threads
- * that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate min(1, C
- * / n, M / (n + m)). Where the scheduler is fair to groups (cgroups, autogroups), each of G busy groups gets
- * as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own
+ * docs/internals/replay.md). CPU time is served by processor sharing, as a fair scheduler has it: n runnable
+ * threads that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate
+ * min(1, C / n, M / (n + m)). Where the scheduler is fair to groups (cgroups, autogroups), each of G busy
+ * groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own
  * (loader/loader.h): workers take samples in order, W x prefetch + 1 slots bound what is in flight, one copy
  * lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number of
  * others may be under way, and then its turn on a link that all reads share, for as long as its bytes take

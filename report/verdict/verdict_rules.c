@@ -51,7 +51,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 /* ---- limits that several rows apply, each with where it comes from ---- */
 
 #define LEAST_OF_STEP PP_LEAST_SHARE, "the smallest share of a step that counts (5 %)"
-/* a label is right when its fix gains at least 15 % (docs/DIAGNOSIS.md) */
+/* a label is right when its fix gains at least 15 % (docs/internals/scenarios.md) */
 #define WORTH_A_FIX PP_WORTH_A_FIX, "a fix that is worth its name gains 15 %"
 #define HALF_A_FIX 0.08, "half of 15 %: fewer workers cost nothing"
 /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/bench/diagnosis.sh: the diagnosis against labelled runs, every figure of docs/DIAGNOSIS.md's tables from one command.
+# tests/bench/diagnosis.sh: the diagnosis against labelled runs, every figure of docs/results/accuracy.md's tables from one command.
 #
 #   HALF=held-out   which seeds: tune (odd), report (even), held-out (20 to 24), any      SEEDS=5   how many of them
 #   BUDGET=0        minutes; 0: the whole plan, about 50 with TRUTH=1                      ONLY=a,b  these scenarios

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every key of the table in docs/TOP.md (test_dash_keys: it equals the program's), by its own name and its aliases, in a real terminal: what it shows.
+# Every key of the table in docs/guide/dashboard.md (test_dash_keys: it equals the program's), by its own name and its aliases, in a real terminal: what it shows.
 . "$(dirname "$0")/../lib.sh"
 . tests/tmux.sh
 need_pipeprobe
@@ -65,14 +65,14 @@ wait_for "it starts" '^ ENDED finished'
 # "no such worker" is what N looks for later
 type '/no such worker'
 keys Enter
-names=$(sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | .* |$/\1\2/p' docs/TOP.md)
+names=$(sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | .* |$/\1\2/p' docs/guide/dashboard.md)
 holds "the page has a table of keys" "$(wc -l <<<"$names") > 30"
 while IFS= read -r row; do
     key=${row:0:1}
     aliases=${row:1}
     [ "$key" = q ] && continue
     if [ -z "${then[$key]:-}" ]; then
-        fail "key $key is tested" < <(echo "docs/TOP.md has it, this test does not")
+        fail "key $key is tested" < <(echo "docs/guide/dashboard.md has it, this test does not")
         continue
     fi
     for name in "$key" ${aliases//, / }; do

@@ -34,7 +34,7 @@ for command in '' $commands; do
 done
 # The keys of the dashboard: those of its page, which test_dash_keys compares with the program's table.
 sed -n '/^\.SH KEYS/,/^\.SH NOTES/{/^\.SH/d; /^\.TP/d; s/\\f[BR]//g; s/\\&//g; s/\\-/-/g; s/\\e/\\/g; p}' "$DOCS/man1/pipeprobe-top.1" >"$T/keys"
-sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | \(.*\) |$/\1\2\n\3/p' docs/TOP.md >"$T/keys.page"
+sed -n '/^## Keys/,/^## Small/s/^| `\(.*\)`\(.*\) | \(.*\) |$/\1\2\n\3/p' docs/guide/dashboard.md >"$T/keys.page"
 check "pipeprobe-top(1) has every key" diff "$T/keys.page" "$T/keys"
 holds "and they are many" "$(wc -l <"$T/keys") > 60"
 is "a page per command, and no other" "$(ls "$DOCS/man1" | wc -l)" "$(($(wc -w <<<"$commands") + 1))"

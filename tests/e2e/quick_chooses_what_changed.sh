@@ -16,8 +16,8 @@ like "a header chooses those whose objects include it" "$(cat "$OUT")" "test_his
 run env BUILD="$BUILD" bash tests/quick.sh --list --changed tui/cli/plan.c
 like "a command chooses its scripts" "$(cat "$OUT")" "^chosen +tests/e2e/plan_shows_the_order.sh: calls plan"
 is "and not those of others" "$(grep -c 'exports_hold' "$OUT")" 0
-run env BUILD="$BUILD" bash tests/quick.sh --list --changed docs/TOP.md
-like "a page chooses the tests that read it" "$(cat "$OUT")" "test_dash_keys: names docs/TOP.md"
+run env BUILD="$BUILD" bash tests/quick.sh --list --changed docs/guide/dashboard.md
+like "a page chooses the tests that read it" "$(cat "$OUT")" "test_dash_keys: names docs/guide/dashboard.md"
 run env BUILD="$BUILD" bash tests/quick.sh --list --changed tests/e2e/prove_measures_the_fix.sh
 like "a slow script is named, and not chosen" "$(cat "$OUT")" "^left out tests/e2e/prove_measures_the_fix.sh"
 

@@ -58,8 +58,8 @@ refuses "no step at all" 2 "estimate" "$PP" whatif "$T/two.sqlite" --estimate 0
 
 run timeout 60 "$PP" whatif --set list
 sed 's/^  \([^ ]*\) *\(.*\)$/\1 \2/' "$OUT" >"$T/knobs.told"
-sed -n '/^### Knobs/,/^### How/s/^| `\(.*\)` | \(.*\) |$/\1 \2/p' docs/DIAGNOSIS.md | sed 's/\\|/|/g' >"$T/knobs.page"
-check "docs/DIAGNOSIS.md has the knobs that --set list has" cmp "$T/knobs.told" "$T/knobs.page"
+sed -n 's/^| `\(.*\)` | \(.*\) |$/\1 \2/p' docs/reference/knobs.md | sed 's/\\|/|/g' >"$T/knobs.page"
+check "docs/reference/knobs.md has the knobs that --set list has" cmp "$T/knobs.told" "$T/knobs.page"
 holds "all of them" "$(grep -c = "$T/knobs.told") >= 19"
 refuses "a knob that is none" 2 "did you mean workers" "$PP" whatif "$T/two.sqlite" --set wrokers=4
 refuses "what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --set gil=none

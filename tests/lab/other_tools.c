@@ -99,7 +99,8 @@ static const pp_phase all_stages[] = {PP_PHASE_READ,    PP_PHASE_DECODE, PP_PHAS
                                       PP_PHASE_COLLATE, PP_PHASE_H2D,    PP_PHASE_DEVICE_SYNC};
 enum { STAGES = sizeof(all_stages) / sizeof(*all_stages) };
 
-/* ---- the rules; docs/DIAGNOSIS.md names the source of each and what is read off otherwise here ---- */
+/* ---- the rules; docs/internals/scenarios.md names the source of each and what is read off otherwise here
+ * ---- */
 
 /* The host's time is divided into enqueueing (with the copies), reads, and all else: preprocessing. */
 static struct other_tool_verdict xprof(const struct pp_report *r)

@@ -1,8 +1,8 @@
 /* tests/lab/other_tools.h: the published decision rules of other tools, applied to our recordings, so that
  * one table compares them with ours. Each is what the tool's source or documentation says, with its
- * thresholds; docs/DIAGNOSIS.md names the source of each, and what is read off one recording where the tool
- * itself makes several runs or looks at a device. A tool that stops at "input-bound" names no class, and a
- * table counts that as no right one. */
+ * thresholds; docs/internals/scenarios.md names the source of each, and what is read off one recording where
+ * the tool itself makes several runs or looks at a device. A tool that stops at "input-bound" names no class,
+ * and a table counts that as no right one. */
 #ifndef PP_TESTS_LAB_OTHER_TOOLS_H
 #define PP_TESTS_LAB_OTHER_TOOLS_H
 

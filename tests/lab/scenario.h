@@ -1,7 +1,7 @@
 /* tests/lab/scenario.h: a labelled stall: how to run it, what is wrong with it, and which knobs mend
  * it. One file of samples/scenarios each:
  *
- *   [scenario] row (of the plan of scenarios, docs/DIAGNOSIS.md)
+ *   [scenario] row (of the plan of scenarios, docs/internals/scenarios.md)
  *   [truth]    l0, l1, l2 (alternatives apart by |), fix (names of knobs, the ones that may be best),
  *              remedy (the knob that being without the injected faults is)
  *   [run]      options, and what mild, medium and severe add to them

@@ -233,7 +233,7 @@ const struct pp_command pp_cmd_export = {
     .summary = "write a recorded run in another tool's format",
     .usage = "export FILE --to FORMAT [-o OUT] [options]",
     .opts = opts,
-    .notes = "OUT appears only when it is complete. docs/EXPORT.md says what goes where.",
+    .notes = "OUT appears only when it is complete. docs/reference/exports.md says what goes where.",
     .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
     .run = export_main,
 };

@@ -1,5 +1,5 @@
-/* dash/keys.h: the one table of keys. The reducer, the help overlay, docs/TOP.md and the tests follow from
- * it. */
+/* dash/keys.h: the one table of keys. The reducer, the help overlay, docs/guide/dashboard.md and the tests
+ * follow from it. */
 #ifndef PP_DASH_KEYS_H
 #define PP_DASH_KEYS_H
 

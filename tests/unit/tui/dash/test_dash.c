@@ -172,9 +172,10 @@ static void test_pictures(void **state)
         int rows, cols;
         const char *typed;
     } pictures[] = {
-        {"README.md", "overview", 27, 100, ""}, {"docs/TOP.md", "overview", 32, 100, ""},
-        {"docs/TOP.md", "batch", 13, 100, "b"}, {"docs/TOP.md", "what-if", 22, 100, "W"},
-        {"docs/TOP.md", "small", 10, 40, ""},
+        {"docs/guide/dashboard.md", "overview", 32, 100, ""},
+        {"docs/guide/dashboard.md", "batch", 13, 100, "b"},
+        {"docs/guide/dashboard.md", "what-if", 22, 100, "W"},
+        {"docs/guide/dashboard.md", "small", 10, 40, ""},
     };
     struct pp_report *whole, *moment;
     struct pp_predicted answer;

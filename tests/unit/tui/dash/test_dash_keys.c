@@ -31,13 +31,13 @@ static void test_key_table(void **state)
     assert_null(pp_key_find('@'));
 }
 
-/* docs/TOP.md has a line "| `key` | help |" for each row of the table, and none besides. */
+/* docs/guide/dashboard.md has a line "| `key` | help |" for each row of the table, and none besides. */
 static void test_keys_are_documented(void **state)
 {
     char *text = calloc(1, 1 << 20), line[256];
-    FILE *in = fopen("docs/TOP.md", "r");
+    FILE *in = fopen("docs/guide/dashboard.md", "r");
     if (!in)
-        fail_msg("docs/TOP.md is missing: run from the repository's root");
+        fail_msg("docs/guide/dashboard.md is missing: run from the repository's root");
     assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
     fclose(in);
     const char *at = strstr(text, "\n## Keys\n"), *end = at ? strstr(at + 2, "\n## ") : NULL;
@@ -51,7 +51,7 @@ static void test_keys_are_documented(void **state)
                  pp_keys[i].alias_name ? ", " : "", pp_keys[i].alias_name ? pp_keys[i].alias_name : "",
                  pp_keys[i].help);
         if (!strstr(text, line))
-            fail_msg("docs/TOP.md lacks this line:%s", line);
+            fail_msg("docs/guide/dashboard.md lacks this line:%s", line);
     }
     free(text);
 }
