@@ -8,8 +8,8 @@ TEST_LIMIT ?= 300
 E2E := $(sort $(wildcard tests/e2e/*.sh))
 # A script that takes a second or two says so on a line "# quick".
 QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
-# What is held against the sources themselves, and against the objects made of them.
-CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh
+# What is held against the sources themselves, the objects made of them, and the pages.
+CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests/check_docs.sh
 # Parallel when nobody said how many jobs.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
@@ -88,7 +88,7 @@ bench-top: deps
 	$(Q)$(B)/tests/bench/bench_dash
 	$(Q)bash tests/bench/watch.sh
 
-# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/internals/scenarios.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
+# Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/results/accuracy.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
 # TRUTH as the script says.
 .PHONY: bench-diagnosis
 bench-diagnosis: deps
@@ -104,7 +104,16 @@ bench-whatif: deps
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
-	$(Q)git --no-pager diff --stat -- tests docs || true
+	$(Q)bash tests/check_docs.sh --rewrite
+	$(Q)git --no-pager diff --stat -- tests README.md docs || true
+
+# The pages that quote the program: docs/reference/commands.md and the report in README.md.
+.PHONY: docs-reference check-docs
+docs-reference: all
+	$(Q)bash tests/check_docs.sh --rewrite
+
+check-docs: all
+	$(Q)bash tests/check_docs.sh
 
 # Man pages and completion, from the option tables that the program is linked with. A generator built for another machine cannot be run: make them
 # there, or leave them out with DOCS=.
@@ -160,6 +169,7 @@ help:
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
+	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
 	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
 	'make man          man pages and shell completion, into build/docs; make install does it too' \
