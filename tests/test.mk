@@ -136,6 +136,7 @@ install: all $(if $(DOCS),man)
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
+	$(Q)find docs -type f | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
 ifneq ($(DOCS),)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 build/docs/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/

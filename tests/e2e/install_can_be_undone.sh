@@ -10,7 +10,7 @@ run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
 is "install" "$rc" 0
 run "$T/stage/usr/bin/pipeprobe" --version
 is "the installed binary runs" "$rc" 0
-for f in include/pipeprobe/span.h include/pipeprobe/phases.def share/doc/pipeprobe/LICENSE; do check "$f" test -s "$T/stage/usr/$f"; done
+for f in include/pipeprobe/span.h include/pipeprobe/phases.def share/doc/pipeprobe/LICENSE share/doc/pipeprobe/docs/guide/gpu.md; do check "$f" test -s "$T/stage/usr/$f"; done
 echo '#include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
