@@ -30,9 +30,15 @@ commands_page() {
     done
 }
 
-# "<!-- report FILE N -->", a blank line, and the first N lines of FILE as an indented block.
-MARK=$(grep -m 1 -E '^<!-- report [^ ]+ [0-9]+ -->$' README.md)
-picture() { read -r _ _ file lines _ <<<"$MARK" && head -n "$lines" "$file" | sed 's/^\(.\)/    \1/'; }
+# "<!-- report FILE up to TEXT -->", a blank line, and as an indented block what FILE has before the line TEXT.
+MARK=$(grep -m 1 -E '^<!-- report [^ ]+ up to .+ -->$' README.md)
+picture() {
+    local file text=${MARK#* up to }
+    read -r _ _ file _ <<<"$MARK" && awk -v text="${text% -->}" '
+        $0 == text { exit }
+        $0 == "" { blank = blank "\n"; next }
+        { printf "%s    %s\n", blank, $0; blank = "" }' "$file"
+}
 with_picture() { # README.md as it should be
     picture >"$tmp/picture"
     awk -v mark="$MARK" -v picture="$tmp/picture" '
@@ -105,7 +111,7 @@ report "every page is two clicks from README.md" "$(far_pages)"
 report "no line over 160 columns" "$(long_lines)"
 lines=$(wc -l <README.md)
 report "README.md has 120 lines at most" "$([ "$lines" -le 120 ] || echo "it has $lines")"
-report "README.md shows the report the program prints (make docs-reference)" "$([ -n "$MARK" ] || echo "no line <!-- report FILE N -->"; diff README.md "$tmp/README.md")"
+report "README.md shows the report the program prints (make docs-reference)" "$([ -n "$MARK" ] || echo "no line <!-- report FILE up to TEXT -->"; diff README.md "$tmp/README.md")"
 if [ -x "$PP" ]; then report "$COMMANDS_PAGE is what --help-all says (make docs-reference)" "$(diff "$COMMANDS_PAGE" "$tmp/commands.md")"
 else report "$COMMANDS_PAGE is what --help-all says" "$PP is not built: make"; fi
 echo "1..$t"
