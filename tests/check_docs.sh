@@ -8,7 +8,7 @@ export LC_ALL=C.UTF-8
 PP=${BUILD:-build/release}/pipeprobe
 COMMANDS_PAGE=docs/reference/commands.md
 # Written by the program, a table row per line whatever its length.
-GENERATED='docs/reference/(verdicts|report-fields)\.md'
+GENERATED='docs/reference/(verdicts|(report|compare)-fields)\.md'
 
 pages() { echo README.md; find docs -name '*.md' | sort; }
 
