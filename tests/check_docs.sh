@@ -1,11 +1,13 @@
 #!/bin/bash
-# tests/check_docs.sh [--rewrite]: the pages against the tree and the program. Prints TAP. Links and paths lead somewhere, every page is two clicks from
-# README.md, lines fit, and what the pages quote is what the program prints: docs/reference/commands.md and the report in README.md. --rewrite
-# renews those two instead (make docs-reference).
+# tests/check_docs.sh [--rewrite | ROOT]: the pages against the tree and the program. Prints TAP. Links and paths lead to files, every
+# page is two clicks from README.md, lines fit, and what the pages quote is what the program prints: docs/reference/commands.md and the
+# report in README.md. --rewrite renews those two instead (make docs-reference).
 set -u
-cd "$(dirname "$0")/.." || exit 1
+root=$(realpath "$(dirname "$0")/..") tree=$root rewrite=
+case ${1:-} in --rewrite) rewrite=1 ;; ?*) tree=$1 ;; esac
+cd "$tree" || exit 1
 export LC_ALL=C.UTF-8
-PP=${BUILD:-build/release}/pipeprobe
+PP=$root/${BUILD:-build/release}/pipeprobe
 COMMANDS_PAGE=docs/reference/commands.md
 # Written by the program, a table row per line whatever its length.
 GENERATED='docs/reference/(verdicts|(report|compare)-fields)\.md'
@@ -51,7 +53,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 if [ -x "$PP" ]; then COLUMNS=80 NO_COLOR=1 commands_page >"$tmp/commands.md"; fi
 with_picture >"$tmp/README.md"
-if [ "${1:-}" = --rewrite ]; then
+if [ -n "$rewrite" ]; then
     [ -x "$PP" ] || { echo "$PP is not built: make" >&2; exit 1; }
     cat "$tmp/commands.md" >"$COMMANDS_PAGE"
     cat "$tmp/README.md" >README.md
@@ -60,40 +62,45 @@ fi
 
 # ---- the pages ----
 
-# PAGE LINE TARGET of every link that leads to a file of ours; code is no link.
+# PAGE LINE TARGET FILE of every link to a file of ours, FILE from the root; code is no link.
 links() {
     pages | xargs awk '
+        function resolved(page, target,   n, part, i, out) {
+            sub(/#.*/, "", target)
+            if (target == "") return page
+            n = split((page ~ /\// ? page "/../" : "") target, part, "/")
+            out = ""
+            for (i = 1; i <= n; i++)
+                if (part[i] == ".." && out ~ /./) { if (!sub(/\/[^\/]*$/, "", out)) out = "" }
+                else if (part[i] != ".") out = out (out == "" ? "" : "/") part[i]
+            return out
+        }
         FNR == 1 { fenced = 0 }
         /^```/ { fenced = !fenced }
         fenced || /^    / { next }
         { gsub(/`[^`]*`/, ""); rest = $0
           while (match(rest, /\]\([^)]*\)/)) {
               target = substr(rest, RSTART + 2, RLENGTH - 3); rest = substr(rest, RSTART + RLENGTH)
-              if (target !~ /^[a-z]+:/) print FILENAME, FNR, target } }'
+              if (target !~ /^[a-z]+:/) print FILENAME, FNR, target, resolved(FILENAME, target) } }'
 }
 # Headings as the anchors that GitHub makes of them.
 anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
-resolved() { # PAGE TARGET: the file, from the root
-    local path=${2%%#*}
-    [ -z "$path" ] && echo "$1" || realpath -m --relative-to=. "$(dirname "$1")/$path"
-}
 dead_links() {
     local page line target file
-    while read -r page line target; do
-        file=$(resolved "$page" "$target")
+    while read -r page line target file; do
         if [ ! -e "$file" ]; then echo "$page:$line: $target: there is no $file"
         elif [[ $target == *#* ]] && ! anchors "$file" | grep -qxF -- "${target#*#}"; then echo "$page:$line: $target: no such heading"; fi
     done <"$tmp/links"
 }
 dead_paths() { # docs/... in sources, tests, pages and what the program prints
-    grep -rnoE --include=* '(^|[^/A-Za-z0-9_.])docs/[A-Za-z0-9_./-]+\.(md|json)' .ci Makefile README.md CHANGELOG.md docs include probe collectors report tui samples tests mk |
+    grep -rnoE --include=* '(^|[^/A-Za-z0-9_.])docs/[A-Za-z0-9_./-]+\.(md|json)' .ci Makefile README.md CHANGELOG.md docs include probe collectors report tui samples tests mk 2>/dev/null |
         sed -E 's/^([^:]+:[0-9]+):.*(docs\/.*)$/\1 \2/' | while read -r where path; do [ -e "$path" ] || echo "$where: there is no $path"; done
 }
 far_pages() { # more than two clicks from README.md
-    awk '{ edge[$1] = edge[$1] " " $2; page[$1]; page[$2] }
+    awk '{ edge[$1] = edge[$1] " " $4 }
         END { n = split(edge["README.md"], a, " "); near["README.md"]
               for (i = 1; i <= n; i++) { near[a[i]]; m = split(edge[a[i]], b, " "); for (k = 1; k <= m; k++) near[b[k]] }
-              for (p in near) print p }' < <(while read -r page line target; do echo "$page $(resolved "$page" "$target")"; done <"$tmp/links") | sort >"$tmp/near"
+              for (p in near) print p }' "$tmp/links" | sort >"$tmp/near"
     pages | sort | comm -23 - "$tmp/near" | sed 's/$/: no way of two links leads there from README.md/'
 }
 long_lines() { pages | grep -vxE "$GENERATED" | xargs grep -nHE '^.{161,}' | cut -d: -f1,2; }
