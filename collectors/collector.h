@@ -2,11 +2,12 @@
  * own records. Collectors are rows of one table; a recording starts those that apply to it, polls them once a
  * second and stops them; `pipeprobe doctor` prints which can work here, and why the others cannot.
  *
+ * record/collectors.h has the table and what a recording calls:
  *   pp_collectors_start -> (the recording's drain) pp_collectors_poll, once a second -> pp_collectors_stop
  *
- * A new collector is one struct pp_collector in a file of its own, its declaration below, and its line in
- * pp_collector_rows (collectors.c). No collector can fail a recording: the reason why it is absent goes into
- * the file. */
+ * A new collector is one struct pp_collector in a file of its own, declared in its header, and its line in
+ * pp_collector_rows (record/collectors.c). No collector can fail a recording: the reason why it is absent
+ * goes into the file. */
 #ifndef PP_COLLECTORS_COLLECTOR_H
 #define PP_COLLECTORS_COLLECTOR_H
 
@@ -17,8 +18,6 @@
 
 struct pp_device;
 struct pp_store;
-
-/* ---- a row of the table ---- */
 
 /* What a recording gives its collectors. All is borrowed until pp_collectors_stop. */
 struct pp_collect_opts {
@@ -52,33 +51,5 @@ struct pp_collector {
     /* After a last poll: stores what is left, and frees. */
     void (*stop)(void *state);
 };
-
-/* collectors/system/counters.c */
-extern const struct pp_collector pp_collector_process, pp_collector_machine, pp_collector_pressure,
-    pp_collector_cgroup;
-/* collectors/gpu/gpu.c */
-extern const struct pp_collector pp_collector_cupti, pp_collector_nvml;
-/* collectors/nvtx/nvtx.c */
-extern const struct pp_collector pp_collector_nvtx;
-
-/* NULL after the last. */
-extern const struct pp_collector *const pp_collector_rows[];
-
-/* ---- what a recording calls ---- */
-
-struct pp_collectors;
-
-/* Starts every row that applies. Before the threads of the loader: the GPU's rows watch the device for them.
- * Fails only without memory, or without a thread for the rows that block. */
-pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_collectors **out,
-                              struct pp_err *err);
-/* Polls the rows that do not block. By one thread, about once a second; NULL is fine. */
-void pp_collectors_poll(struct pp_collectors *c);
-/* How this row is recorded: what it found, or "not recorded: " and why; NULL where it does not apply. Until
- * stop. */
-const char *pp_collectors_describe(const struct pp_collectors *c, const struct pp_collector *row);
-/* When nothing runs on the device any more, and no thread polls. Stores the rest and what the thread of the
- * blocking rows took (gpu.monitor_cpu_ns), frees. NULL is fine. */
-void pp_collectors_stop(struct pp_collectors *c);
 
 #endif

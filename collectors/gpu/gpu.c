@@ -1,6 +1,6 @@
 /* The two collectors of the GPU, CUPTI's records and NVML's counters, as rows of the table
  * (collectors/collector.h). Both only for a recording whose loader copies to a CUDA device. */
-#include "collectors/collector.h"
+#include "collectors/gpu/gpu.h"
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
 #include "collectors/gpu/nvml.h"

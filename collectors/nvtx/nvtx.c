@@ -1,7 +1,5 @@
 #include "collectors/nvtx/nvtx.h"
 
-#include "collectors/collector.h"
-
 #include <stdio.h>
 
 #if defined(PP_HAVE_NVTX) && PP_HAVE_NVTX

@@ -4,6 +4,11 @@
 #ifndef PP_COLLECTORS_NVTX_H
 #define PP_COLLECTORS_NVTX_H
 
+#include "collectors/collector.h"
+
+/* Only says whether it can work: the ranges go to the attached tool, not into a recording. */
+extern const struct pp_collector pp_collector_nvtx;
+
 /* Becomes the observer of phases (trace/observe.h) when a tool is attached, and returns 1; else 0, and
  * recording costs nothing more. Once, before the threads that record are started. */
 int pp_nvtx_start(void);

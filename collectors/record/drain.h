@@ -6,7 +6,7 @@
 #ifndef PP_COLLECTORS_RECORD_DRAIN_H
 #define PP_COLLECTORS_RECORD_DRAIN_H
 
-#include "collectors/collector.h"
+#include "collectors/record/collectors.h"
 #include "collectors/store/writer.h"
 #include "probe/trace/drain_side.h"
 

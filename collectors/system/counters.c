@@ -1,6 +1,5 @@
 #include "collectors/system/counters.h"
 
-#include "collectors/collector.h"
 #include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
 #include "probe/base/clock.h"

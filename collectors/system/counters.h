@@ -7,6 +7,8 @@
 #ifndef PP_COLLECTORS_SYSTEM_COUNTERS_H
 #define PP_COLLECTORS_SYSTEM_COUNTERS_H
 
+#include "collectors/collector.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +18,8 @@ typedef void pp_counters_fn(void *ctx, const char *name, double value);
 /* The number after the first "key" that starts a word in text ("rchar: 12", "some avg10=0.00 ... total=7"); 0
  * when it is not there. line, if not NULL, is the word the number's line must start with. */
 int pp_counters_find(const char *text, const char *line, const char *key, double *value);
+
+extern const struct pp_collector pp_collector_process, pp_collector_machine, pp_collector_pressure,
+    pp_collector_cgroup;
 
 #endif

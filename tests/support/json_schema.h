@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <cmocka.h>
 
-/* file: docs/NAME.schema.json, from the repository's root. */
+/* file: the schemas in docs/, from the repository's root. */
 void schema_check_file(const char *file, json_t *document);
 
 #endif

@@ -1,6 +1,8 @@
 #include "tui/cli/doctor/doctor_checks.h"
 
-#include "collectors/collector.h"
+#include "collectors/gpu/gpu.h"
+#include "collectors/nvtx/nvtx.h"
+#include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
 #include "probe/base/text.h"
 #include "probe/device/cuda_driver.h"

@@ -9,6 +9,7 @@
 #include "tui/cli/run/run_setup.h"
 #include "tui/cli/run/run_top.h"
 
+#include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

@@ -2,7 +2,8 @@
  * with what was lost counted; and every way in which CUPTI can refuse, after which the run goes on. */
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_records.h"
-#include "collectors/collector.h"
+#include "collectors/gpu/gpu.h"
+#include "collectors/record/collectors.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

@@ -1,4 +1,8 @@
-#include "collectors/collector.h"
+#include "collectors/record/collectors.h"
+
+#include "collectors/gpu/gpu.h"
+#include "collectors/nvtx/nvtx.h"
+#include "collectors/system/counters.h"
 
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"

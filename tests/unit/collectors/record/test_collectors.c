@@ -2,7 +2,7 @@
  * start is a sentence in the file and not a failure. */
 #include "tests/support/store_dir.h"
 
-#include "collectors/collector.h"
+#include "collectors/record/collectors.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
