@@ -62,7 +62,7 @@ int pp_launch_find(const char *program, struct pp_err *err)
     if (!e)
         return 0;
     if (exit_code_of(e) == PP_LAUNCH_NOT_FOUND)
-        pp_fail(err, PP_E_NOT_FOUND, "there is no program %s%s", program,
+        pp_fail(err, PP_E_NOT_FOUND, "program not found: %s%s", program,
                 strchr(program, '/') ? "" : " in PATH");
     else
         pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s", program, strerror(e));

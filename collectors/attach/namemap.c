@@ -137,11 +137,11 @@ static pp_status parse_phase(const char *word, pp_phase *out, const struct place
     }
     const char *nearest = pp_nearest(word, names);
     if (nearest)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: \"%s\" is no phase; did you mean %s?", at->file, at->line,
+        return pp_fail(err, PP_E_USAGE, "%s:%d: \"%s\" is not a phase; did you mean %s?", at->file, at->line,
                        word, nearest);
     return pp_fail(
         err, PP_E_USAGE,
-        "%s:%d: \"%s\" is no phase; the phases are read, decode, transform, collate, h2d, data_wait, step, ... and ignore",
+        "%s:%d: \"%s\" is not a phase; the phases are read, decode, transform, collate, h2d, data_wait, step, ... and ignore",
         at->file, at->line, word);
 }
 

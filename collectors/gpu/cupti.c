@@ -138,15 +138,15 @@ static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc,
     const char *text = NULL;
     char holder[200];
     if (t->cuptiGetResultString(rc, &text) != 0 || !text)
-        text = "no words for it";
+        text = "unknown error";
     if (rc == PP_CUPTI_MULTIPLE_SUBSCRIBERS || rc == PP_CUPTI_HARDWARE_BUSY)
-        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s said %s (%d)",
+        return pp_fail(err, PP_E_EXISTS, "another profiler owns CUPTI (%s): %s returned %s (%d)",
                        pp_cupti_holder(holder, sizeof(holder)), what, text, rc);
     return pp_fail(
         err, rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES ? PP_E_ACCESS : PP_E_UNSUPPORTED, "%s failed: %s (%d)%s",
         what, text, rc,
         rc == PP_CUPTI_INSUFFICIENT_PRIVILEGES
-            ? "; the driver lets only the administrator profile (NVreg_RestrictProfilingToAdminUsers)"
+            ? "; the driver allows profiling to administrators only (NVreg_RestrictProfilingToAdminUsers)"
         : rc == PP_CUPTI_UNKNOWN || rc == PP_CUPTI_NOT_INITIALIZED
             ? "; there is no device, or the driver is older than this CUPTI"
             : "");
@@ -201,7 +201,7 @@ pp_status pp_cupti_open(const struct pp_cupti_opts *opts, struct pp_cupti **out,
 {
     *out = NULL;
     if (__atomic_load_n(&the_consumer, __ATOMIC_ACQUIRE))
-        return pp_fail(err, PP_E_EXISTS, "GPU activity is recorded already in this process");
+        return pp_fail(err, PP_E_EXISTS, "this process already records GPU activity");
     struct pp_cupti *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to record GPU activity");

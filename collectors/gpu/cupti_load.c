@@ -38,7 +38,7 @@ static pp_status bind(struct pp_cupti_api_table *t, void *lib, const char *name,
     PP_CUPTI_CALLS(FIND)
 #undef FIND
     if (missing || t->cuptiGetVersion(&t->version) != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no CUPTI we can use: it has no %s", name,
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a usable CUPTI: it has no %s", name,
                        missing ? missing : "version");
     return PP_OK;
 }
@@ -48,7 +48,7 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
 {
     pp_status st = pp_fail(
         err, PP_E_NOT_FOUND,
-        "there is no CUPTI (libcupti.so) here: it comes with the CUDA toolkit, or as libcupti-dev");
+        "CUPTI (libcupti.so) is not installed: it comes with the CUDA toolkit, or as the package libcupti-dev");
     libraries = libraries ? libraries : usual;
     for (int mapped = 1; mapped >= 0; mapped--) {
         for (int i = 0; libraries[i]; i++) {
@@ -60,7 +60,7 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
             if (st == PP_OK && major_of(t->version) > driver_version / 1000)
                 st = pp_fail(
                     err, PP_E_UNSUPPORTED,
-                    "%s is of CUDA %d and the driver of CUDA %d.%d: install the CUPTI of the driver's version, or a newer driver",
+                    "%s is for CUDA %d and the driver supports CUDA %d.%d: install the CUPTI of the driver's version, or a newer driver",
                     libraries[i], major_of(t->version), driver_version / 1000, driver_version % 1000 / 10);
             if (st == PP_OK)
                 return st;

@@ -24,7 +24,7 @@ static int cupti_available(char *text, size_t size)
     struct pp_cupti_api_table cupti;
     struct pp_err err;
     if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK) {
-        snprintf(text, size, "no driver for it");
+        snprintf(text, size, "no NVIDIA driver");
         return 0;
     }
     if (pp_cupti_load(&cupti, NULL, cu.version, &err) != PP_OK) {
@@ -81,14 +81,14 @@ static void cupti_stop(void *state)
                        stats.own_clock ? "CUPTI stamped with CLOCK_MONOTONIC" : "converted, see gpu_clock");
     if (stats.dropped)
         pp_store_loss(s, "gpu records", stats.dropped,
-                      "CUPTI had no free buffer: they came faster than they were stored");
+                      "CUPTI had no free buffer: records arrived faster than they were stored");
     free(c);
 }
 
 const struct pp_collector pp_collector_cupti = {
     .name = "CUPTI",
-    .with = "what the GPU does is recorded",
-    .without = "what the GPU does is not measured: its idle time has no causes",
+    .with = "GPU activity is recorded",
+    .without = "GPU activity is not recorded: its idle time has no cause",
     .available = cupti_available,
     .device = "cuda",
     .blocks = 1,
@@ -151,7 +151,7 @@ static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, st
     }
     const char *lacks = pp_nvml_lacks(n->counters);
     snprintf(n->text, sizeof(n->text),
-             lacks ? "NVML, which does not tell %s (a MIG instance has none of its own)" : "NVML", lacks);
+             lacks ? "NVML, without %s (a MIG instance has none of its own)" : "NVML", lacks);
     store_facts(n);
     *state = n;
     return PP_OK;

@@ -49,7 +49,7 @@ static pp_status bind(struct pp_nvml *n, struct pp_err *err)
     void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *missing = NULL;
     if (!lib)
-        return pp_fail(err, PP_E_NOT_FOUND, "there is no NVML here (%s)", dlerror());
+        return pp_fail(err, PP_E_NOT_FOUND, "NVML is not installed (%s)", dlerror());
 #define FIND(name, args) \
     if (!(*(void **)&n->name = dlsym(lib, #name))) \
         missing = #name;

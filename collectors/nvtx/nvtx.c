@@ -102,7 +102,7 @@ int pp_nvtx_start(void)
 
 static int available(char *text, size_t size)
 {
-    snprintf(text, size, "%s", BUILT ? "found when this was compiled" : "not there when this was compiled");
+    snprintf(text, size, "%s", BUILT ? "compiled in" : "not compiled in");
     return BUILT;
 }
 
@@ -111,6 +111,6 @@ static int available(char *text, size_t size)
 const struct pp_collector pp_collector_nvtx = {
     .name = "NVTX headers",
     .with = "nsys profile --trace=nvtx pipeprobe run ... shows every phase",
-    .without = "phases are not announced through NVTX",
+    .without = "phases are not sent to NVTX",
     .available = available,
 };

@@ -133,7 +133,7 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
     int rc = c->has_thread ? pthread_create(&c->thread, NULL, thread_main, c) : 0;
     if (rc) {
         stop_rows(c);
-        return pp_fail_errno(err, rc, "cannot start the thread that looks at the GPU");
+        return pp_fail_errno(err, rc, "cannot start the thread of the GPU collector");
     }
     *out = c;
     return PP_OK;

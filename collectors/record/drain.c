@@ -290,7 +290,7 @@ static void put_totals(struct pp_drain *d)
     uint64_t unregistered = pp_session_unregistered(d->opts.session);
     if (unregistered)
         pp_store_loss(d->opts.store, "threads", unregistered,
-                      "no ring could be made for them: nothing they did is recorded");
+                      "no ring could be created for them: their spans are not recorded");
     pp_store_meta_num(d->opts.store, "result", "recorder_cpu_ns", (double)d->stats.cpu_ns, "ns");
     pp_store_meta_num(d->opts.store, "result", "recorder_page_faults", (double)d->stats.faults, "faults");
     pp_store_meta_num(d->opts.store, "result", "recorded_spans", (double)d->stats.spans, "spans");

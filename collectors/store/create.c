@@ -93,9 +93,9 @@ static pp_status check_directory(const char *path, struct pp_err *err)
     if (!S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_NOT_FOUND, "cannot create %s: %s is not a directory", path, dir);
     if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(
-            err, errno, "cannot create %s: the directory %s is not writable; choose another place with -o",
-            path, dir);
+        return pp_fail_errno(err, errno,
+                             "cannot create %s: the directory %s is not writable; choose another one with -o",
+                             path, dir);
     return PP_OK;
 }
 
@@ -105,8 +105,8 @@ static pp_status claim_name(const char *path, struct pp_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
-        return pp_fail(err, PP_E_EXISTS, "%s is there already; use --force to replace it, or another name",
-                       path);
+        return pp_fail(err, PP_E_EXISTS,
+                       "%s already exists; use --force to replace it, or choose another name", path);
     if (fd < 0)
         return pp_fail_errno(err, errno, "cannot create %s", path);
     close(fd);
@@ -126,7 +126,8 @@ static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
             return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", opts->path);
         if (!opts->force)
             return pp_fail(err, PP_E_EXISTS,
-                           "%s is there already; use --force to replace it, or another name", opts->path);
+                           "%s already exists; use --force to replace it, or choose another name",
+                           opts->path);
         if (!S_ISREG(st.st_mode))
             return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", opts->path);
     }
@@ -203,8 +204,8 @@ static void choose_journal(struct pp_store *s)
     pp_store_meta_text(s, "run", "journal_mode", wal ? "wal" : "delete");
     if (!wal) {
         char text[160];
-        snprintf(text, sizeof(text),
-                 "no write-ahead log (%s): commits go through a rollback journal and cost more", why);
+        snprintf(text, sizeof(text), "no write-ahead log (%s): commits use a rollback journal and cost more",
+                 why);
         pp_store_loss(s, "write_ahead_log", 0, text);
     }
 }

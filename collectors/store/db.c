@@ -51,7 +51,7 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
     const char *why = db ? sqlite3_errmsg(db) : "out of memory";
     if ((code & 0xff) == SQLITE_CANTOPEN && no_inode(path))
         return pp_fail(err, PP_E_NO_SPACE,
-                       "%s %s: no inode is left for its log; remove files there or choose another place",
+                       "%s %s: no inode is left for its log; remove files there or choose another directory",
                        what, path);
     /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely
      * cause. */
@@ -60,7 +60,7 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
                        "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why,
                        (unsigned long long)limit.rlim_cur);
     return pp_fail(err, status, "%s %s: %s%s", what, path, why,
-                   status == PP_E_NO_SPACE ? "; free some space or choose another place" : "");
+                   status == PP_E_NO_SPACE ? "; free some space or choose another directory" : "");
 }
 
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path)
@@ -160,7 +160,7 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
     uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = be32(h + 28);
     uint64_t says = (page == 1 ? 65536 : page) * pages;
     if ((uint64_t)st.st_size < says && !has_log(path))
-        status = pp_fail(err, PP_E_CORRUPT, "%s is cut short: it holds %lld of %llu bytes", path,
+        status = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it has %lld of %llu bytes", path,
                          (long long)st.st_size, (unsigned long long)says);
 out:
     close(fd);

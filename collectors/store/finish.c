@@ -157,7 +157,7 @@ static void note_missing_rollup(struct pp_store *s)
 {
     if (pp_rollup_gave_up_batches(s->rollup))
         pp_store_put_loss(s, "rollup_batch", 0,
-                          "batches came too fast to be summed up as the run went; the spans hold them");
+                          "batches arrived too fast for the roll-ups; the spans hold them");
 }
 
 /* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
@@ -194,7 +194,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     pthread_mutex_lock(&s->lock);
     pp_status status = s->db ? pp_store_flush(s) : PP_E_USAGE;
     if (status && !s->failure.code) {
-        pp_fail(err, status, "%s is finished already", s->path);
+        pp_fail(err, status, "%s is already finished", s->path);
         goto out;
     }
     if (!status) {
@@ -219,7 +219,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     if (s->lost)
         pp_fail(err, status, "%s", s->failure.text);
     else if (status)
-        pp_fail(err, status, "%s (what was committed before, %llu spans, stays readable)", s->failure.text,
+        pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
                 (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
     pp_store_release_db(s);
 out:

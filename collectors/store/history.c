@@ -44,10 +44,10 @@ static pp_status check_or_create(struct pp_history *h, struct pp_err *err)
     if (tables == 0)
         return pp_db_exec(h->db, schema, err, "cannot create the history", h->path);
     if (id != APPLICATION_ID)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but no history of pipeprobe", h->path);
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe history", h->path);
     if (version != VERSION)
-        return pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program knows %d", h->path,
-                       (long long)version, VERSION);
+        return pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program supports %d",
+                       h->path, (long long)version, VERSION);
     return PP_OK;
 }
 
@@ -59,7 +59,7 @@ pp_status pp_history_open(const char *path, int create, struct pp_history **out,
     if (!h || !(h->path = strdup(path)))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history %s", path);
     else if (!create && access(path, F_OK) != 0)
-        st = pp_fail_errno(err, errno, "there is no history %s; 'pipeprobe history add' makes one", path);
+        st = pp_fail_errno(err, errno, "history %s does not exist; 'pipeprobe history add' creates it", path);
     else if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) !=
              SQLITE_OK)
         st = pp_db_fail(h->db, err, "cannot open the history", path);
@@ -108,7 +108,7 @@ static pp_status add_point(struct pp_history *h, const struct pp_history_point *
         : rc == SQLITE_CONSTRAINT
             ? pp_fail(
                   err, PP_E_EXISTS,
-                  "the history %s has a point '%s' of this machine and work already; give another --label",
+                  "the history %s already has a point '%s' of this machine and workload; give another --label",
                   h->path, p->label)
             : pp_db_fail(h->db, err, "cannot add to the history", h->path);
     sqlite3_finalize(st);

@@ -39,7 +39,7 @@ pp_status pp_store_check_place(struct pp_store *s)
                               NULL); /* one that was moved is whole up to the last commit */
     return pp_fail(
         &s->failure, PP_E_IO,
-        "%s was deleted, moved or replaced while it was being recorded; what had been stored is where it went. Record again, into a name that is left alone",
+        "%s was deleted, moved or replaced during the recording; the moved file holds what was recorded. Record again to a path that nothing else writes",
         s->path);
 }
 

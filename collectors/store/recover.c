@@ -162,7 +162,7 @@ static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64
     if (!same_run(s, r->file->session_id))
         return pp_fail(
             err, PP_E_UNSUPPORTED,
-            "the ring files in %s belong to another run than %s; remove them, or put the file back they belong to",
+            "the ring files in %s belong to another run than %s; remove them, or restore the file they belong to",
             r->dir, s->path);
     uint64_t n = 0;
     pp_status status = name_session(s, r->file->session_id);
@@ -210,7 +210,7 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
     case PP_RINGS_UNREADABLE:
         status = pp_fail(
             err, PP_E_CORRUPT,
-            "the ring files in %s.rings cannot be read as a recording session; what they hold is not in the report",
+            "the ring files in %s.rings are not a readable recording session; their spans are not in the report",
             path);
         goto out;
     case PP_RINGS_DEAD: break;

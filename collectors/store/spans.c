@@ -12,13 +12,13 @@
 static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
 {
     static const char *const kept[] = {
-        [PP_DETAIL_BATCH] = "spans of single samples are summed up per batch, phase and thread",
-        [PP_DETAIL_ROLLUP] = "spans but the trainer's are summed up per phase and thread",
+        [PP_DETAIL_BATCH] = "spans of single samples are summed per batch, phase and thread",
+        [PP_DETAIL_ROLLUP] = "spans of all threads but the trainer are summed per phase and thread",
     };
     char text[256];
     if (detail <= s->detail)
         return PP_OK;
-    snprintf(text, sizeof(text), "%s%s (%s); their percentiles are of sums",
+    snprintf(text, sizeof(text), "%s%s (%s); their percentiles are those of the sums",
              s->cost.spans ? "from some point on " : "", kept[detail], why);
     s->detail = detail;
     return pp_store_put_loss(s, "detail", 0, text);
@@ -107,11 +107,10 @@ static int at_max_bytes(const struct pp_store *s)
 static pp_status leave_out(struct pp_store *s, struct pp_store_pending *p)
 {
     size_t n = spans_of(p);
-    pp_status status =
-        s->over_bytes ? PP_OK
-                      : pp_store_put_loss(
-                            s, "detail", 0,
-                            "from some point on spans are left out: the file has reached its --max-bytes");
+    pp_status status = s->over_bytes
+                           ? PP_OK
+                           : pp_store_put_loss(s, "detail", 0,
+                                               "later spans are left out: the file reached its --max-bytes");
     s->over_bytes += n;
     p->seq += n;
     p->n = 0;

@@ -13,21 +13,21 @@ extern "C" {
 /* X(symbol, name, exit code, meaning) */
 /* clang-format off */
 #define PP_STATUS_MAP(X)                                                                   \
-    X(PP_OK, "ok", 0, "fine")                                                              \
-    X(PP_E_USAGE, "usage", 2, "an option or argument does not make sense")                 \
+    X(PP_OK, "ok", 0, "success")                                                              \
+    X(PP_E_USAGE, "usage", 2, "an option or argument is not valid")                 \
     X(PP_E_NOT_FOUND, "not-found", 2, "a file, directory or name does not exist")          \
-    X(PP_E_EXISTS, "exists", 2, "the output is there already")                             \
+    X(PP_E_EXISTS, "exists", 2, "the output already exists")                             \
     X(PP_E_ACCESS, "access", 4, "the system denied access")                                \
-    X(PP_E_EMPTY, "empty", 4, "there is nothing to work on")                               \
-    X(PP_E_CORRUPT, "corrupt", 4, "the bytes do not follow their format")                  \
-    X(PP_E_UNSUPPORTED, "unsupported", 4, "well-formed, but not something we can handle")  \
+    X(PP_E_EMPTY, "empty", 4, "there is no input")                               \
+    X(PP_E_CORRUPT, "corrupt", 4, "the data is damaged or not of this format")                  \
+    X(PP_E_UNSUPPORTED, "unsupported", 4, "well-formed, but not supported")  \
     X(PP_E_IO, "io", 4, "a read or write failed")                                          \
-    X(PP_E_TRANSIENT, "transient", 4, "a read failed in a way that may pass (EIO, ESTALE, EAGAIN)") \
+    X(PP_E_TRANSIENT, "transient", 4, "a read failed and may succeed later (EIO, ESTALE, EAGAIN)") \
     X(PP_E_NO_SPACE, "no-space", 4, "the disk or the quota is full")                       \
-    X(PP_E_NO_MEMORY, "no-memory", 4, "the system has no memory left for this")            \
-    X(PP_E_SYSTEM, "system", 4, "another call to the system failed")                       \
+    X(PP_E_NO_MEMORY, "no-memory", 4, "out of memory")            \
+    X(PP_E_SYSTEM, "system", 4, "a system call failed")                       \
     X(PP_E_INTERRUPTED, "interrupted", 130, "stopped by the user")                         \
-    X(PP_E_INCONCLUSIVE, "inconclusive", 3, "too little was measured to say")              \
+    X(PP_E_INCONCLUSIVE, "inconclusive", 3, "too little was measured for a verdict")              \
     X(PP_E_VERSION, "version", 4, "written by a newer or unknown version")                 \
     X(PP_END, "end", 0, "no more items; not an error")
 /* clang-format on */

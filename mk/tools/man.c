@@ -95,7 +95,7 @@ static void put_option(FILE *out, const struct pp_opt *o)
         fputc(']', out);
     }
     if (o->type == PP_OPT_LIST)
-        fputs(" (may be given several times)", out);
+        fputs(" (repeatable)", out);
     fputc('\n', out);
     if (o->type == PP_OPT_CHOICE)
         put_choices(out, o);
@@ -126,9 +126,9 @@ static void put_exit_codes(FILE *out)
     static const struct {
         const char *code, *text;
     } codes[] = {
-        {"0", "fine"},
-        {"1", "a regression, or a finding above the asked threshold"},
-        {"2", "usage: an option, argument or path does not make sense"},
+        {"0", "success"},
+        {"1", "a regression, or a finding above the given threshold"},
+        {"2", "usage: an option, argument or path is not valid"},
         {"3", "inconclusive, or not comparable"},
         {"4", "could not measure"},
         {"130", "interrupted"},
@@ -150,13 +150,13 @@ static void put_settings(FILE *out, const struct pp_command *cmd)
         const char *variable, *what;
     } own[] = {
         {"PIPEPROBE_CLOCK=monotonic",
-         "stamps spans with clock_gettime(2) also where the CPU's own counter could be used"},
+         "takes time stamps with clock_gettime(2) instead of the CPU's time stamp counter"},
         {"PIPEPROBE_SIMD=portable", "transforms images without AVX2; the pixels are the same"},
         {"PIPEPROBE_MAPS", "a directory of maps that \\fBexec\\fR finds by name, before the shipped ones"},
         {"PIPEPROBE_INJECT_LIB",
-         "the injection library of \\fBexec\\fR, where it does not lie beside the program"},
+         "the injection library of \\fBexec\\fR, when it is not in the program's directory or its ../lib"},
         {"PIPEPROBE_COLLECTOR",
-         "the program that libpipeprobe starts to write a recording; without it \\fBpipeprobe\\fR"},
+         "the program that libpipeprobe starts to write a recording (default \\fBpipeprobe\\fR)"},
     };
     for (size_t i = 0; !cmd && i < sizeof(own) / sizeof(*own); i++)
         fprintf(out, ".TP\n.B %s\n%s\n", own[i].variable, own[i].what);

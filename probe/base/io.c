@@ -250,7 +250,7 @@ pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct
     char *name = NULL;
     int fd = open_beside(path, &name);
     if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot create a file beside %s", path);
+        return pp_fail_errno(err, errno, "cannot create a temporary file next to %s", path);
     if (pp_io_write_full(fd, buf, n) != 0 || pp_io_fsync(fd) != 0)
         st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, n);
     if (close(fd) != 0 && st == PP_OK)

@@ -74,8 +74,8 @@ static pp_status give_next(struct reading *r, int i)
 static pp_status no_such_option(struct reading *r, const char *shown, int len, const char *near)
 {
     if (near)
-        return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; did you mean --%s?", len, shown, near);
-    return pp_fail(r->err, PP_E_USAGE, "%.*s: no such option; 'pipeprobe %s --help' lists them", len, shown,
+        return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; did you mean --%s?", len, shown, near);
+    return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; 'pipeprobe %s --help' lists them", len, shown,
                    r->command);
 }
 

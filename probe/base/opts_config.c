@@ -93,7 +93,7 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
     if (c->section == OURS || is_section(name))
         return PP_OK;
     const char *near = pp_nearest(name, sections);
-    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: no such command, so its settings would go unread%s%s%s",
+    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: unknown command, its settings would be ignored%s%s%s",
                    c->path, c->line, name, near ? "; did you mean [" : "", near ? near : "",
                    near ? "]?" : "");
 }
@@ -102,7 +102,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
 {
     char *equals = strchr(s, '=');
     if (c->section == BEFORE_ANY)
-        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' stands before any [command] heading, such as [run]",
+        return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is before the first [command] heading, such as [run]",
                        c->path, c->line, s);
     if (c->section == ANOTHER)
         return PP_OK; /* only its own command knows what may stand there */
@@ -113,7 +113,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     int i = pp_opt_find(c->set->table, name, -1);
     if (i < 0) {
         const char *near = pp_opt_nearest(c->set->table, name);
-        return pp_fail(err, PP_E_USAGE, "%s:%d: %s: no such option of %s%s%s%s", c->path, c->line, name,
+        return pp_fail(err, PP_E_USAGE, "%s:%d: %s: unknown option of %s%s%s%s", c->path, c->line, name,
                        c->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     const char *value = keep(unquote(trim(equals + 1)), err);

@@ -100,7 +100,7 @@ static pp_status not_a(pp_status why, const char *kind, const struct pp_opt *o, 
 static pp_status store_flag(int *field, const char *where, const char *text, struct pp_err *err)
 {
     if (!is_one_of(text, true_words) && !is_one_of(text, false_words))
-        return pp_fail(err, PP_E_USAGE, "%s: '%s' is neither true nor false", where, text);
+        return pp_fail(err, PP_E_USAGE, "%s: '%s' is not true or false", where, text);
     *field = is_one_of(text, true_words);
     return PP_OK;
 }

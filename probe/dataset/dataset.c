@@ -70,7 +70,7 @@ static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *e
             n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s, ", last->help);
         last = f;
     }
-    return pp_fail(err, PP_E_UNSUPPORTED, "cannot tell what %s is: a dataset is %sor %s", p->spec, kinds,
+    return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a known dataset: a dataset is %sor %s", p->spec, kinds,
                    last->help);
 }
 
@@ -141,9 +141,8 @@ pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset 
     if (name && !f)
         return pp_fail(err, PP_E_USAGE, "there is no dataset format called %s", name);
     if (!p.spec || (!p.spec[0] && !f))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "no dataset was named: give a directory, .tar shards, a token file, or --synthetic SPEC");
+        return pp_fail(err, PP_E_USAGE,
+                       "no dataset given: name a directory, .tar shards, a token file, or --synthetic SPEC");
     if (!f || !f->no_place)
         st = look(&p, &listing, &missing, err);
     if (st == PP_OK)
@@ -214,10 +213,9 @@ static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const s
     s->cache_known = 0;
     s->cache_hit_bytes = 0;
     if (d->len == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "the shards were opened without an index: their samples can only be streamed");
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shards have no index: their samples can only be streamed");
     if (index >= d->len)
-        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu",
+        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu samples",
                        (unsigned long long)index, (unsigned long long)d->len);
     return d->ops->read(d, index, c, s, err);
 }

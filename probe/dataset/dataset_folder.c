@@ -69,7 +69,7 @@ static pp_status folder_read(const struct pp_dataset *d, uint64_t index,
     char rel[PATH_MAX];
 
     if (relative_path(dir, index, rel, sizeof(rel)) >= (int)sizeof(rel))
-        return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system opens",
+        return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system allows",
                        (unsigned long long)index);
     s->label = dir->label;
     struct pp_read r = {.name = rel, .context = context, .buf = s->buf, .cap = s->cap};
@@ -192,7 +192,7 @@ static void warn_of_splits(struct folder *f)
     }
     if (first)
         pp_warn(&f->base.warnings,
-                "the classes of %s are called like splits, %s among them: did you mean %s/%s?", f->root,
+                "the class directories of %s are named like splits, such as %s: did you mean %s/%s?", f->root,
                 first, f->root, first);
 }
 
@@ -258,10 +258,10 @@ static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_
     if (!rel)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", f->root);
     if (f->class_names.n == 1)
-        pp_warn(&f->base.warnings, "%s/%s holds no image and is not taken for a class", f->root,
+        pp_warn(&f->base.warnings, "%s/%s holds no image and is not used as a class", f->root,
                 f->class_names.bytes + f->class_names.at[0]);
     else if (f->class_names.n > 1)
-        pp_warn(&f->base.warnings, "the %zu directories in %s hold no image and are not taken for classes",
+        pp_warn(&f->base.warnings, "%zu directories in %s hold no image and are not used as classes",
                 f->class_names.n, f->root);
     pp_names_free(&f->class_names);
     f->flat = 1;
@@ -317,7 +317,7 @@ static pp_status folder_open(struct pp_dataset_place *place, const void *opts, s
         st = fail_empty(f, root->example, others, err);
     else if (root->images.n > 0)
         pp_warn(&f->base.warnings,
-                "%zu image%s directly in %s left out, for want of a class, as torchvision does",
+                "%zu image%s directly in %s left out: without a class directory (torchvision does the same)",
                 root->images.n, root->images.n == 1 ? "" : "s", f->root);
     if (st == PP_OK && !f->flat)
         warn_of_splits(f);

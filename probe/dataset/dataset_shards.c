@@ -111,9 +111,8 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
     s->cache_known = r.cache_known;
     s->cache_hit_bytes = r.cache_hit_bytes;
     if (r.got < e->size)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "%s is shorter than when it was indexed: %s is cut off at byte %zu of %u", path, key,
-                       r.got, e->size);
+        return pp_fail(err, PP_E_CORRUPT, "%s is shorter than its index: %s is truncated at byte %zu of %u",
+                       path, key, r.got, e->size);
     s->size = e->size;
     return PP_OK;
 }
@@ -203,7 +202,7 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
     if (st == PP_E_NOT_FOUND && s->names.n > 1)
         return pp_fail(
             err, PP_E_NOT_FOUND,
-            "the shard %s is missing (number %llu of the %zu that %s names): bring it here, or name only those that are",
+            "shard %s is missing (number %llu of the %zu that %s names): add it, or name only existing shards",
             s->names.path[i], (unsigned long long)i + 1, s->names.n, s->spec);
     if (st == PP_OK)
         st = index_shard(s, i, &file, err);
@@ -219,8 +218,7 @@ static void warn_of_shard(struct shards *s, size_t i)
     struct pp_warnings *w = &s->base.warnings;
     switch ((enum pp_shard_defect)h->defect) {
     case PP_SHARD_TRUNCATED:
-        pp_warn(w, "%s ends in the middle (of the member at byte %llu): %llu of its samples are usable", path,
-                at, n);
+        pp_warn(w, "%s is truncated in the member at byte %llu: %llu of its samples are usable", path, at, n);
         break;
     case PP_SHARD_DAMAGED:
         if (at == 0)
@@ -230,10 +228,8 @@ static void warn_of_shard(struct shards *s, size_t i)
                     path, at, n);
         break;
     case PP_SHARD_NO_END:
-        pp_warn(
-            w,
-            "%s lacks the end-of-archive mark and may have been cut off at byte %llu: %llu samples are usable",
-            path, at, n);
+        pp_warn(w, "%s has no end-of-archive mark and may be truncated at byte %llu: %llu samples are usable",
+                path, at, n);
         break;
     case PP_SHARD_NO_BYTES: pp_warn(w, "%s has 0 bytes", path); break;
     case PP_SHARD_SOUND:
@@ -242,7 +238,7 @@ static void warn_of_shard(struct shards *s, size_t i)
     if (h->left_out)
         pp_warn(
             w,
-            "%s: %u key%s no image (.jpg .jpeg .png, below 4 GiB, neither a link nor sparse) and %s left out",
+            "%s: %u key%s no usable image (.jpg .jpeg .png, below 4 GiB, not a link, not sparse) and %s left out",
             path, h->left_out, h->left_out == 1 ? " has" : "s have", h->left_out == 1 ? "is" : "are");
     else if (h->entries == 0 && h->defect == PP_SHARD_SOUND)
         pp_warn(w, "%s holds no samples", path);
@@ -265,8 +261,8 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
     }
     if (not_kept && s->opts->index_dir)
         pp_warn(&s->base.warnings,
-                "the indexes of %zu shards could not be kept in %s and will be built again next time",
-                not_kept, s->opts->index_dir);
+                "the indexes of %zu shards could not be saved in %s and will be rebuilt next time", not_kept,
+                s->opts->index_dir);
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
@@ -350,14 +346,14 @@ static const struct pp_opt stream_opts[] = {
     {.name = "stream", .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, stream), .dflt = "0",
      .help = "tar shards: read in order, shuffle in a buffer"},
     {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_shards_opts, shuffle_buffer), .min = 0,
-     .max = 1e8, .arg = "N", .dflt = "1000", .help = "samples held back for shuffling (--stream)"},
+     .max = 1e8, .arg = "N", .dflt = "1000", .help = "size of the shuffle buffer in samples (--stream)"},
     {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, shuffle_shards), .dflt = "1",
      .help = "shuffle the shards' order too (--stream)"},
     {.name = NULL},
 };
 static const struct pp_opt shards_opts[] = {
     {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_shards_opts, index_dir), .arg = "DIR",
-     .help = "where shard indexes are kept (default: beside them)"},
+     .help = "directory of shard indexes (default: that of the shards)"},
     {.name = NULL},
 };
 /* clang-format on */

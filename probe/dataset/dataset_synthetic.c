@@ -256,7 +256,7 @@ static const struct key {
     {"quality", set_quality, "a JPEG quality from 1 to 100"},
     {"format", set_format, "jpeg or png"},
     {"read", set_read, "the time a read takes, up to 60s, such as 2ms"},
-    {"jitter", set_jitter, "a share from 0 to 1 by which the time of a read varies"},
+    {"jitter", set_jitter, "the spread of the read time, a share from 0 to 1"},
     {"classes", set_classes, "a number of labels from 1 to 2^40"},
     {"seed", set_seed, "a number from 0 to 2^63-1"},
 };
@@ -288,7 +288,7 @@ static pp_status set_key(struct spec *spec, char *item, struct pp_err *err)
         if (strcmp(keys[i].name, item) != 0)
             continue;
         if (!value || !keys[i].set(spec, value))
-            return pp_fail(err, PP_E_USAGE, "synthetic spec: %s wants %s, not \"%s\"", item, keys[i].wants,
+            return pp_fail(err, PP_E_USAGE, "synthetic spec: %s must be %s, not \"%s\"", item, keys[i].wants,
                            value ? value : "");
         return PP_OK;
     }
@@ -402,7 +402,7 @@ struct pp_synthetic_opts *pp_synthetic_opts(const struct pp_dataset_options *o)
 /* clang-format off */
 static const struct pp_opt synthetic_opts[] = {
     {.name = "synthetic", .type = PP_OPT_STRING, .offset = offsetof(struct pp_synthetic_opts, spec), .arg = "SPEC", .group = "Data",
-     .help = "made-up images instead of DATASET: n=10000,size=500x375,read=2ms"},
+     .help = "generated images instead of DATASET: n=10000,size=500x375,read=2ms"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -61,7 +61,7 @@ static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
             st = pp_object_read_at(&t->file, &r, err);
     }
     if (st == PP_OK && r.got < r.size)
-        st = pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed",
+        st = pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was truncated or its disk failed",
                      t->path, (unsigned long long)r.offset);
     s->cache_known = r.cache_known;
     s->cache_hit_bytes = r.cache_hit_bytes;
@@ -137,14 +137,14 @@ static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *er
     t->token_bytes = token_bytes ? token_bytes : 2;
     if (t->token_bytes != 2 && t->token_bytes != 4)
         return pp_fail(err, PP_E_USAGE,
-                       "tokens of %d bytes are unknown: they are 2 (uint16) or 4 (uint32) bytes long",
+                       "tokens of %d bytes are not supported: a token has 2 (uint16) or 4 (uint32) bytes",
                        t->token_bytes);
     t->count = t->file_size / (unsigned)t->token_bytes;
     unsigned left = (unsigned)(t->file_size % (unsigned)t->token_bytes);
     if (left)
         return pp_fail(
             err, PP_E_CORRUPT,
-            "%s is %llu bytes long, which is %u more than a whole number of %d-byte tokens: it was cut off, or its tokens have another size",
+            "%s has %llu bytes, %u more than a whole number of %d-byte tokens: it is truncated, or its tokens have another size",
             t->path, (unsigned long long)t->file_size, left, t->token_bytes);
     return PP_OK;
 }

@@ -241,7 +241,7 @@ static pp_status list_node(struct walker *w, size_t i, const struct pp_object *d
     if (leads_back(w, i)) {
         pp_warn(
             &w->out->warnings,
-            "%s is a link to a directory above it and is left out; torchvision would list its files again up to 40 times",
+            "%s is a link to a parent directory and is left out; torchvision would list its files up to 40 times",
             rel);
         return PP_OK;
     }

@@ -173,7 +173,7 @@ static pp_status check(const struct header *h, uint64_t file_size, const char *n
     if (out->items > held)
         return pp_fail(
             err, PP_E_CORRUPT,
-            "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it was cut off or is still being written",
+            "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it is truncated or still being written",
             name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
     return PP_OK;
 }

@@ -58,7 +58,7 @@ static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
     if (r->at.offset > info.size)
         return pp_fail(
             err, PP_E_CORRUPT,
-            "%s has %llu bytes and cannot be read on from byte %llu: it is not the shard the cursor was saved for",
+            "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
             o.name, (unsigned long long)info.size, (unsigned long long)r->at.offset);
     return pp_tar_open(&r->file, o.name, info.size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
 }
@@ -69,11 +69,11 @@ static pp_status next_member(struct pp_shard_reader *r, struct pp_err *err)
     pp_status s = r->has_member ? PP_OK : pp_tar_next(r->tar, &r->member, err);
     r->has_member = 0;
     if (s == PP_OK && r->member.truncated)
-        return pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s at byte %llu", shard_path(r),
-                       r->member.name, (unsigned long long)r->member.header_offset);
+        return pp_fail(err, PP_E_CORRUPT, "%s is truncated in %s at byte %llu", shard_path(r), r->member.name,
+                       (unsigned long long)r->member.header_offset);
     if (s == PP_END && pp_tar_lacks_end(r->tar))
         return pp_fail(err, PP_E_CORRUPT,
-                       "%s lacks the end-of-archive mark: it may have been cut off between two samples",
+                       "%s has no end-of-archive mark: it may be truncated between two samples",
                        shard_path(r));
     return s;
 }
@@ -100,7 +100,7 @@ static pp_status take_image(struct pp_shard_reader *r, struct pp_shard_sample *h
     for (h->bytes.size = 0; s == PP_OK && h->bytes.size < size; h->bytes.size += got) {
         s = pp_tar_data(r->tar, h->bytes.buf + h->bytes.size, size - h->bytes.size, &got, err);
         if (s == PP_OK && got == 0)
-            s = pp_fail(err, PP_E_CORRUPT, "%s ends in the middle, of %s", shard_path(r), r->member.name);
+            s = pp_fail(err, PP_E_CORRUPT, "%s is truncated in %s", shard_path(r), r->member.name);
     }
     if (s != PP_OK)
         return s;

@@ -116,12 +116,12 @@ static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_o
         return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
                        pp_dataset_format_name(d));
     if (o->rank >= o->world_size)
-        return pp_fail(err, PP_E_USAGE, "rank %llu does not exist in a world of %llu",
+        return pp_fail(err, PP_E_USAGE, "rank %llu is outside the world size %llu",
                        (unsigned long long)o->rank, (unsigned long long)o->world_size);
     if (o->rank >= pp_shards_count(d))
         return pp_fail(
             err, PP_E_USAGE,
-            "%llu shards cannot be dealt to %llu ranks: rank %llu gets none; use fewer ranks or more shards",
+            "%llu shards are too few for %llu ranks: rank %llu gets none; use fewer ranks or more shards",
             (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size,
             (unsigned long long)o->rank);
     if (o->shuffle_buffer > MAX_SHUFFLE)
@@ -130,7 +130,7 @@ static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_o
     if (o->from.shard % o->world_size != (o->from.shard || o->from.offset ? o->rank : 0))
         return pp_fail(
             err, PP_E_USAGE,
-            "the cursor stands at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
+            "the cursor is at shard %llu, which rank %llu of %llu does not read: it was saved with other ranks",
             (unsigned long long)o->from.shard, (unsigned long long)o->rank,
             (unsigned long long)o->world_size);
     return PP_OK;

@@ -85,7 +85,7 @@ static pp_status refuse_compressed(const struct pp_tar *t, const uint8_t *head, 
         if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
             return pp_fail(
                 err, PP_E_UNSUPPORTED,
-                "%s is compressed (%s), which random access and resuming cannot work with: unpack it first (%s), images gain nothing by it",
+                "%s is compressed (%s): random access and resuming need an uncompressed tar. Unpack it first (%s); images do not get smaller by it",
                 t->path, formats[i].name, formats[i].tool);
     return PP_OK;
 }
@@ -174,7 +174,7 @@ pp_status pp_tar_data(struct pp_tar *t, void *buf, size_t n, size_t *got, struct
 {
     la_ssize_t r = archive_read_data(t->archive, buf, n);
     *got = r > 0 ? (size_t)r : 0;
-    return r < 0 ? fail_archive(t, "ends in the middle", err) : PP_OK;
+    return r < 0 ? fail_archive(t, "is truncated", err) : PP_OK;
 }
 
 uint64_t pp_tar_after(const struct pp_tar_member *m)

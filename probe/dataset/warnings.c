@@ -51,6 +51,6 @@ void pp_warnings_free(struct pp_warnings *w)
 void pp_warnings_end(struct pp_warnings *w)
 {
     char *text;
-    if (w->dropped > 0 && w->text && asprintf(&text, "and %zu more like these", w->dropped) >= 0)
+    if (w->dropped > 0 && w->text && asprintf(&text, "and %zu more warnings of this kind", w->dropped) >= 0)
         w->text[w->n++] = text;
 }

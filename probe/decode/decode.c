@@ -269,7 +269,7 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
 {
     pp_status status;
     if (!d->image)
-        return pp_fail(err, PP_E_USAGE, "no image is open to decode a region of");
+        return pp_fail(err, PP_E_USAGE, "no image is open");
     if (crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 ||
         crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
         return pp_fail(err, PP_E_USAGE, "region %dx%d at (%d, %d) does not lie inside the image of %dx%d",

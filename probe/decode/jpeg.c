@@ -111,7 +111,7 @@ static void limit_scans(j_common_ptr cinfo)
 {
     struct jpeg *j = of(cinfo);
     if (j->cinfo.input_scan_number > MAX_SCANS) {
-        strcpy(j->reason, "it has more than 500 scans, which only a file made to waste time has");
+        strcpy(j->reason, "it has more than 500 scans, more than any real image");
         give_up(j, PP_E_UNSUPPORTED);
     }
 }

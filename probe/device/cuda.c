@@ -25,7 +25,7 @@
 #define CALIBRATION_TOLERANCE 0.1 /* beyond it the user is told what a step really takes */
 
 static const char lost_hint[] =
-    "the device may be lost: look for Xid lines in dmesg; what was recorded so far is kept";
+    "the device may be lost: look for Xid lines in dmesg; the recording so far is kept";
 
 /* Where one batch lies on the device, as it was copied and normalised, and when that is done. */
 struct target {
@@ -232,8 +232,7 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
     int major = 0, minor = 0;
     pp_cu_result rc = cu->cuDeviceGet(&c->device, 0);
     if (rc != 0)
-        return pp_cuda_check(cu, rc, err, "nvidia-smi may say more",
-                             "asking for the first CUDA device failed");
+        return pp_cuda_check(cu, rc, err, "see nvidia-smi", "asking for the first CUDA device failed");
     /* Names alone: without them the device works as well. */
     cu->cuDeviceGetName(name, sizeof(name), c->device);
     cu->cuDeviceGetAttribute(&major, PP_CU_ATTRIBUTE_MAJOR, c->device);
@@ -245,7 +244,7 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
     rc = cu->cuDevicePrimaryCtxRetain(&c->context, c->device);
     if (rc != 0)
         c->context = NULL;
-    return pp_cuda_check(cu, rc, err, "is another job holding it? nvidia-smi says",
+    return pp_cuda_check(cu, rc, err, "is another job using it? see nvidia-smi",
                          "making a context on %s failed", name);
 }
 
@@ -262,8 +261,7 @@ static pp_status make_streams(struct cuda *c, struct pp_err *err)
         rc = cu->cuEventCreate(&c->stepped, event);
     for (int i = 0; i < c->n_targets && rc == 0; i++)
         rc = cu->cuEventCreate(&c->target[i].copied, event);
-    return pp_cuda_check(cu, rc, err, "nvidia-smi may say more",
-                         "making streams and events on the device failed");
+    return pp_cuda_check(cu, rc, err, "see nvidia-smi", "making streams and events on the device failed");
 }
 
 /* What a step of CALIBRATION_NS really takes by the device's own events; the launch before it pays for
@@ -306,9 +304,9 @@ static pp_status make_kernel(struct cuda *c, struct pp_err *err)
         rc = calibrate(c, &took_ns);
     if (rc == 0 && fabs(took_ns - CALIBRATION_NS) > CALIBRATION_TOLERANCE * CALIBRATION_NS)
         snprintf(c->note, sizeof(c->note),
-                 "a step of %.3g ms takes %.3g ms on this device: its timer is coarse", CALIBRATION_NS / 1e6,
-                 took_ns / 1e6);
-    return pp_cuda_check(&c->cu, rc, err, "a newer driver may take it",
+                 "a step of %.3g ms takes %.3g ms on this device: its timer resolution is coarse",
+                 CALIBRATION_NS / 1e6, took_ns / 1e6);
+    return pp_cuda_check(&c->cu, rc, err, "a newer driver may accept it",
                          "loading the step's kernel into the device failed");
 }
 
@@ -319,7 +317,7 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
     int devices;
     struct cuda *c = calloc(1, sizeof(*c));
     if (!c)
-        return pp_fail(err, PP_E_NO_MEMORY, "opening the CUDA device: no memory");
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the CUDA device");
     c->base.ops = &cuda_ops;
     c->pageable = opts->pageable;
     c->sync_copies = opts->sync_copies;

@@ -39,7 +39,7 @@ static pp_status open_bench(struct bench *b, struct pp_err *err)
         rc = b->cu.cuStreamCreate(&b->stream, PP_CU_STREAM_NON_BLOCKING);
     if (rc == 0)
         rc = b->cu.cuMemAlloc_v2(&b->target, LARGEST);
-    return pp_cuda_check(&b->cu, rc, err, "nvidia-smi may say more", "measuring copies to the device failed");
+    return pp_cuda_check(&b->cu, rc, err, "see nvidia-smi", "measuring copies to the device failed");
 }
 
 static void close_bench(struct bench *b)

@@ -17,7 +17,7 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!lib)
         return pp_fail(err, PP_E_NOT_FOUND,
-                       "there is no NVIDIA driver here (%s); install it to copy to a GPU", dlerror());
+                       "the NVIDIA driver is not installed (%s); install it to copy to a GPU", dlerror());
         /* The form POSIX gives for function pointers. */
 #define FIND(name, args) \
     if (!(*(void **)&d->name = dlsym(lib, #name)) && !missing) \
@@ -27,10 +27,10 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     if (d->cuDriverGetVersion)
         d->cuDriverGetVersion(&d->version);
     if (missing || d->version < OLDEST_VERSION)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "the NVIDIA driver is too old: it is for CUDA %d.%d%s%s, and 9.0 is needed; update it",
-                       d->version / 1000, d->version % 1000 / 10, missing ? " and has no " : "",
-                       missing ? missing : "");
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "the NVIDIA driver is too old: it supports CUDA %d.%d%s%s, and CUDA 9.0 is needed; update it",
+            d->version / 1000, d->version % 1000 / 10, missing ? " and has no " : "", missing ? missing : "");
     return PP_OK;
 }
 
@@ -38,7 +38,7 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
 static const char *error_text(const struct pp_cuda_driver *d, pp_cu_result rc)
 {
     const char *text = NULL;
-    return d->cuGetErrorString(rc, &text) == 0 && text ? text : "an error it has no words for";
+    return d->cuGetErrorString(rc, &text) == 0 && text ? text : "an unknown error";
 }
 
 static pp_status status_of(pp_cu_result rc)
@@ -64,8 +64,8 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    return pp_fail(err, status_of(rc), "%s: the driver says \"%s\" (CUDA error %d)%s%s", what,
-                   error_text(d, rc), rc, hint ? "; " : "", hint ? hint : "");
+    return pp_fail(err, status_of(rc), "%s: driver error \"%s\" (CUDA error %d)%s%s", what, error_text(d, rc),
+                   rc, hint ? "; " : "", hint ? hint : "");
 }
 
 /* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides them
@@ -77,7 +77,7 @@ static pp_status no_device(struct pp_err *err)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "CUDA_VISIBLE_DEVICES=\"%s\" leaves no CUDA device; unset it to use a GPU", visible);
     return pp_fail(err, PP_E_UNSUPPORTED,
-                   "the NVIDIA driver is there, but no CUDA device: nvidia-smi may say more");
+                   "the NVIDIA driver is installed, but there is no CUDA device: see nvidia-smi");
 }
 
 pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err)
@@ -91,7 +91,7 @@ pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct 
     const char *hint =
         rc == PP_CU_DRIVER_MISMATCH
             ? "the library and the kernel module are of different versions: reboot, or reload the module"
-            : "nvidia-smi may say more";
+            : "see nvidia-smi";
     return pp_cuda_check(d, rc, err, hint, "starting the NVIDIA driver for CUDA %d.%d failed",
                          d->version / 1000, d->version % 1000 / 10);
 }

@@ -81,7 +81,7 @@ static pp_status try_values(const struct pp_cuda_normalize *n, const void *table
     if (rc == 0 && !as_the_table_says(n, in, (const char *)out, table))
         return pp_fail(
             err, PP_E_UNSUPPORTED,
-            "normalising on this device gives other values than the CPU; leave out --wire, and report it");
+            "normalising on this device gives other values than the CPU; leave out --wire, and report this as a bug");
     return pp_cuda_check(cu, rc, err, NULL, "trying to normalise on the device failed");
 }
 

@@ -26,7 +26,7 @@ pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **o
         return pp_device_cuda->open(opts, out, err);
     if (!strcmp(opts->kind, pp_device_host->kind))
         return pp_device_host->open(opts, out, err);
-    return pp_fail(err, PP_E_UNSUPPORTED, "--device %s: there are auto, cuda and host", opts->kind);
+    return pp_fail(err, PP_E_UNSUPPORTED, "--device %s: use auto, cuda or host", opts->kind);
 }
 
 void pp_device_close(struct pp_device *d)

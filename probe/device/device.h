@@ -26,7 +26,7 @@ struct pp_device_opts {
     const char *kind;        /* "host", "cuda"; NULL or "auto": CUDA when a device is usable, else the host */
     double link_bytes_per_s; /* host: of the stand-in link; 0: 25e9 (measured PCIe 4 x16 rate for pinned
                                 memory) */
-    int pageable;     /* batch memory is ordinary memory: every copy bounces through a staging buffer first */
+    int pageable;            /* batch memory is pageable batch memory through a staging buffer first */
     int copy_buffers; /* cuda: batches on the device at a time, used in turn; 0: 2. Copy k + copy_buffers
                          starts after the step on k */
     int sync_copies;  /* cuda: a copy blocks its thread and waits for the step under way (cudaMemcpy as a

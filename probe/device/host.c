@@ -130,12 +130,12 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
     pp_status st = PP_OK;
     struct host *h = calloc(1, sizeof(*h));
     if (!h)
-        return pp_fail(err, PP_E_NO_MEMORY, "opening the host device: no memory");
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the host device");
     h->base.ops = &host_ops;
     h->bytes_per_s = opts->link_bytes_per_s > 0 ? opts->link_bytes_per_s : DEFAULT_LINK_BYTES_PER_S;
     h->pageable = opts->pageable;
     pthread_mutex_init(&h->lock, NULL);
-    snprintf(h->name, sizeof(h->name), "host stand-in, %.1f GB/s link, %s", h->bytes_per_s / 1e9,
+    snprintf(h->name, sizeof(h->name), "host device, simulated %.1f GB/s link, %s", h->bytes_per_s / 1e9,
              h->pageable ? "pageable" : "pinned");
     for (int i = 0; h->pageable && i < 2 && st == PP_OK; i++)
         st = pp_pages_map(STAGING_BYTES, (void **)&h->staging[i], err);
@@ -149,7 +149,7 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
 
 static const struct pp_device_ops host_ops = {
     .kind = "host",
-    .text = "page-locked memory and a link of stated bandwidth; stands in for a GPU",
+    .text = "simulated GPU: page-locked memory and a link of given bandwidth",
     .open = host_open,
     .close = host_close,
     .info = host_info,

@@ -10,9 +10,9 @@ pp_status pp_pages_map(size_t size, void **out, struct pp_err *err)
 {
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        return pp_fail_errno(
-            err, errno, "reserving %zu MiB for batch slots failed; try a smaller --batch-size or --prefetch",
-            size >> 20);
+        return pp_fail_errno(err, errno,
+                             "no memory for %zu MiB of batch slots; try a smaller --batch-size or --prefetch",
+                             size >> 20);
     madvise(p, size, MADV_HUGEPAGE); /* a wish: refused, the pages are small */
     memset(p, 0, size);
     *out = p;

@@ -30,8 +30,8 @@ static pp_status init_slots(struct pp_dispatch *d, void *slot_data, struct pp_er
     return PP_OK;
 no_memory:
     return pp_fail(err, PP_E_NO_MEMORY,
-                   "making %zu batch slots of %llu samples: no memory; try a smaller --batch-size",
-                   d->n_slots, (unsigned long long)rows);
+                   "no memory for %zu batch slots of %llu samples; try a smaller --batch-size", d->n_slots,
+                   (unsigned long long)rows);
 }
 
 static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
@@ -42,7 +42,7 @@ static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
     d->item_free_list = calloc(d->n_items, sizeof(struct pp_item *));
     d->item_queue = calloc(d->n_items, sizeof(struct pp_item *));
     if (!d->items || !d->item_free_list || !d->item_queue)
-        return pp_fail(err, PP_E_NO_MEMORY, "making room for %zu streamed samples: no memory", d->n_items);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu streamed samples", d->n_items);
     for (size_t i = 0; i < d->n_items; i++)
         d->item_free_list[d->n_item_free++] = &d->items[i];
     return PP_OK;

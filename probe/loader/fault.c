@@ -47,12 +47,13 @@ static const struct {
     const char *args, *help;
 } faults[KINDS] = {
     [READ_LATENCY] = {"read-latency", DURATION, "TIME[,jitter=J][,tail=P:TIME][,after=TIME]",
-                      "every read blocks TIME longer; P of them the tail's TIME"},
+                      "every read blocks TIME longer; a share P of them for the tail's TIME"},
     [OPEN_LATENCY] = {"open-latency", DURATION, "TIME[,jitter=J][,after=TIME]",
                       "every open blocks TIME longer (metadata)"},
-    [READ_BANDWIDTH] = {"read-bandwidth", SIZE, "BYTES_PER_S[,after=TIME]", "all reads share a token bucket"},
+    [READ_BANDWIDTH] = {"read-bandwidth", SIZE, "BYTES_PER_S[,after=TIME]",
+                        "all reads share this bandwidth (token bucket)"},
     [READ_IOPS] = {"read-iops", SIZE, "READS_PER_S[,after=TIME]",
-                   "all reads share so many a second, whatever their size"},
+                   "all reads share this rate, independent of their size"},
     [SLOW_SHARD] = {"slow-shard", DURATION, "TIME[,of=N]",
                     "one of N parts of the data blocks TIME longer per read"},
     [READ_ERRORS] = {"read-errors", SHARE, "P[,fails=N]",
@@ -62,17 +63,17 @@ static const struct {
     [DECODE_COST] = {"decode-cost", NUMBER, "FACTOR", "decode takes FACTOR times its CPU time"},
     [TRANSFORM_COST] = {"transform-cost", DURATION, "TIME", "transform takes TIME more CPU per sample"},
     [COLLATE_COST] = {"collate-cost", DURATION, "TIME", "collate takes TIME more CPU per batch"},
-    [GLOBAL_LOCK] = {"global-lock", NOTHING, "", "one lock around every decode, as an interpreter has"},
+    [GLOBAL_LOCK] = {"global-lock", NOTHING, "", "one lock around every decode, like an interpreter lock"},
     [STARTUP_COST] = {"startup-cost", DURATION, "TIME", "every worker needs TIME before its first sample"},
     [COLD_CACHE] = {"cold-cache", DURATION, "TIME",
                     "the first read of a sample misses the page cache and blocks TIME longer"},
     [STORAGE_STALL] = {"storage-stall", DURATION, "TIME[,every=TIME]",
-                       "all reads stop for TIME, every second or as said"},
+                       "all reads stop for TIME, once per second or per every=TIME"},
     [EPOCH_RESTART] = {"epoch-restart", DURATION, "TIME",
                        "every worker needs TIME before its first sample of each later epoch"},
     [SYNC_LATENCY] = {"sync-latency", DURATION, "TIME", "a device sync takes TIME longer"},
     [COPY_STAGING] = {"copy-staging", SIZE, "BYTES_PER_S",
-                      "copies from pageable memory bounce at this rate, on the CPU"},
+                      "copies from pageable memory take CPU time at this rate"},
 };
 
 struct fault {
@@ -178,21 +179,21 @@ static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_er
     if (kind == KINDS) {
         near = pp_nearest(text, names);
         return pp_fail(err, PP_E_USAGE,
-                       "--inject: no fault is called '%s'%s%s%s; pipeprobe run --inject list shows them all",
-                       text, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                       "--inject: unknown fault '%s'%s%s%s; pipeprobe run --inject list shows all", text,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     struct fault *f = &all->fault[kind];
     *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6, .every_ns = 1e9};
     char *value = strtok_r(args, ",", &save);
     if (!parse_value(faults[kind].value, value ? value : "", &f->value))
-        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec,
-                       value ? value : "", faults[kind].name, faults[kind].args);
+        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' is not valid; use %s=%s", spec, value ? value : "",
+                       faults[kind].name, faults[kind].args);
     while ((key = strtok_r(NULL, ",", &save))) {
         char *eq = strchr(key, '=');
         if (eq)
             *eq = '\0';
         if (!eq || !takes_key(kind, key) || !parse_key(f, key, eq + 1))
-            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' does not fit; it takes %s=%s", spec, key,
+            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' is not valid; use %s=%s", spec, key,
                            faults[kind].name, faults[kind].args);
     }
     return PP_OK;

@@ -133,11 +133,11 @@ void *pp_reader_main(void *arg)
         pp_stream_close(r.stream);
         r.stream = NULL;
         if (st == PP_END && !r.samples && !resumed)
-            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream held no sample: %s",
+            st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream had no sample: %s",
                          (unsigned long long)r.epoch,
                          r.first_error.code != PP_OK
                              ? r.first_error.text
-                             : "look at the shards, or at --world-size (a rank needs a shard)");
+                             : "check the shards, or --world-size (every rank needs a shard)");
         if (st != PP_END) {
             if (st != PP_E_INTERRUPTED)
                 pp_stop_fail(&l->stop, st, &err);

@@ -24,7 +24,7 @@ static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err
     if (o->cached_batches)
         return pp_fail(
             err, PP_E_USAGE,
-            "--cached-batches keeps samples in their places in the batch, and a stream brings new ones; leave out --stream");
+            "--cached-batches repeats the same batches, and --stream delivers new ones; leave out --stream");
     pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
     pp_stream_close(stream);
     return st;
@@ -37,7 +37,7 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE,
                        "workers, prefetch, batch size and copy buffers must each be at least 1");
     if (o->ballast_cpus > o->workers)
-        return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: %d workers could not take that many CPUs either",
+        return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: more CPUs than %d workers can use",
                        o->ballast_cpus, o->workers);
     if (o->streaming)
         return check_stream(o, err);
@@ -48,7 +48,7 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
             (unsigned long long)o->batch_size, (unsigned long long)len, (unsigned long long)len);
     if (o->start_position > len)
         return pp_fail(err, PP_E_USAGE,
-                       "the run to resume had consumed %llu samples of its epoch, but an epoch has %llu here",
+                       "the resumed run had consumed %llu samples of its epoch, but this epoch has %llu",
                        (unsigned long long)o->start_position, (unsigned long long)len);
     return PP_OK;
 }
@@ -73,7 +73,7 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
     pp_status st = PP_OK;
     l->workers = calloc((size_t)l->opts.workers, sizeof(*l->workers));
     if (!l->workers)
-        return pp_fail(err, PP_E_NO_MEMORY, "making %d workers: no memory", l->opts.workers);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %d workers", l->opts.workers);
     for (int i = 0; i < l->opts.workers && st == PP_OK; i++) {
         struct pp_worker *w = &l->workers[i];
         w->loader = l;
@@ -92,7 +92,7 @@ static pp_status make_device_batches(struct pp_loader *l, struct pp_err *err)
     size_t n = (size_t)l->opts.copy_buffers;
     l->device_batches = calloc(n, sizeof(*l->device_batches));
     if (!l->device_batches)
-        return pp_fail(err, PP_E_NO_MEMORY, "making %zu device buffers: no memory", n);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu device buffers", n);
     for (size_t i = 0; i < n; i++)
         pp_queue_put(&l->buffers, &l->device_batches[i]);
     return PP_OK;
@@ -105,7 +105,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
         return st;
     struct pp_loader *l = calloc(1, sizeof(*l));
     if (!l)
-        return pp_fail(err, PP_E_NO_MEMORY, "making the loader: no memory");
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the loader");
     l->opts = *opts;
     pp_stop_init(&l->stop);
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */

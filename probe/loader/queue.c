@@ -11,7 +11,7 @@ pp_status pp_queue_init(struct pp_queue *q, size_t capacity, struct pp_err *err)
     *q = (struct pp_queue){.capacity = capacity};
     q->items = calloc(capacity, sizeof(*q->items));
     if (!q->items)
-        return pp_fail(err, PP_E_NO_MEMORY, "making a queue of %zu batches: no memory", capacity);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a queue of %zu batches", capacity);
     pthread_mutex_init(&q->lock, NULL);
     pp_cond_init(&q->not_empty);
     pp_cond_init(&q->not_full);

@@ -97,9 +97,9 @@ static void tell(struct pp_collective *c, uint32_t rank, uint32_t state)
     pp_text_counted(steps, sizeof(steps), meetings ? (double)meetings - 1 : 0, "step", "steps");
     say(c, "%srank %u of %u ", c->news_n ? ", " : "", rank, c->world_size);
     switch (state) {
-    case PP_RANK_NEVER_CAME: say(c, "did not begin within %s", limit); break;
+    case PP_RANK_NEVER_CAME: say(c, "did not start within %s", limit); break;
     case PP_RANK_LATE:
-        say(c, "did not come to step %llu within %s", (unsigned long long)c->meetings - 1, limit);
+        say(c, "did not reach step %llu within %s", (unsigned long long)c->meetings - 1, limit);
         break;
     case PP_RANK_DIED: say(c, "died after %s", steps); break;
     default: say(c, "ended after %s", steps);
@@ -120,7 +120,8 @@ static void take_stock(struct pp_collective *c)
     }
     c->alone = others == 0 || c->state[c->rank] != PP_RANK_HERE;
     if (c->news_n)
-        say(c, c->alone ? "; rank %u goes on alone" : "; rank %u and the others go on without", c->rank);
+        say(c, c->alone ? "; rank %u continues alone" : "; rank %u and the others continue without it",
+            c->rank);
 }
 
 const char *pp_collective_news(struct pp_collective *c)

@@ -132,17 +132,16 @@ static pp_status check_place(const struct pp_ranks_file *f, uint32_t rank, struc
     const struct pp_rank_line *line = &f->shared->line[rank];
     uint32_t state = atomic_load(&line->state);
     if (pp_ranks_file_has(f, rank))
-        return pp_fail(
-            err, PP_E_EXISTS,
-            "--rank %u: process %u is that rank of %s already; give every process a rank of its own", rank,
-            atomic_load(&line->pid), f->path);
+        return pp_fail(err, PP_E_EXISTS,
+                       "--rank %u: process %u already has this rank in %s; give every process its own rank",
+                       rank, atomic_load(&line->pid), f->path);
     if (state != PP_RANK_ABSENT)
         return pp_fail(
             err, PP_E_EXISTS,
             "--rank %u: the ranks that share %s %s; start all ranks together, or name another file", rank,
             f->path,
-            state == PP_RANK_NEVER_CAME ? "went on without this one, which began too late"
-                                        : "had this one before, and it ended");
+            state == PP_RANK_NEVER_CAME ? "continued without this one, which started too late"
+                                        : "already had this rank, and it ended");
     return PP_OK;
 }
 
@@ -153,7 +152,7 @@ static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_
         is_ours(f->fd)
             ? PP_OK
             : pp_fail(err, PP_E_USAGE,
-                      "--collective: %s holds something else; name a file of its own for the ranks to share",
+                      "--collective: %s is not a file of the ranks; name a new file for the ranks to share",
                       f->path);
     if (st == PP_OK)
         st = company ? check_size(f, o->world_size, err) : begin(f, o->world_size, err);

@@ -102,7 +102,7 @@ static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
     if (s->seed > UINT64_MAX - o->epoch)
         return pp_fail(err, PP_E_USAGE,
                        "the seed %" PRIu64 " plus epoch %" PRIu64
-                       " does not fit 64 bits, which PyTorch's manual_seed refuses too: take a smaller seed",
+                       " does not fit in 64 bits, the limit of PyTorch's manual_seed: use a smaller seed",
                        s->seed, o->epoch);
     o->share = malloc(s->n * sizeof(*o->share));
     if (!o->share)
@@ -158,7 +158,7 @@ static pp_status check(const struct pp_sampler_opts *o, struct pp_err *err)
 {
     uint64_t world = world_of(o), total = total_of(o);
     if ((unsigned)o->kind >= PP_SAMPLER_KIND_COUNT)
-        return pp_fail(err, PP_E_USAGE, "there is no sampler of kind %d", (int)o->kind);
+        return pp_fail(err, PP_E_USAGE, "unknown sampler kind %d", (int)o->kind);
     if (o->n == 0)
         return pp_fail(err, PP_E_EMPTY, "the dataset has no samples, so there is no order to draw from");
     if (o->n >= kinds[o->kind].end_n || total > PP_SAMPLER_MAX_N)
@@ -169,8 +169,7 @@ static pp_status check(const struct pp_sampler_opts *o, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "the world size %" PRIu64 " is beyond 2^32", world);
     if (o->rank >= world)
         return pp_fail(err, PP_E_USAGE,
-                       "rank %" PRIu64 " is outside the world of size %" PRIu64
-                       ": ranks go from 0 to %" PRIu64,
+                       "rank %" PRIu64 " is outside the world size %" PRIu64 ": ranks go from 0 to %" PRIu64,
                        o->rank, world, world - 1);
     if (pp_sampler_len_of(o) == 0)
         return pp_fail(err, PP_E_USAGE,

@@ -27,8 +27,7 @@ static pp_status check(const double *w, uint64_t n, uint64_t *heaviest, struct p
             *heaviest = i;
     }
     if (w[*heaviest] == 0)
-        return pp_fail(err, PP_E_USAGE,
-                       "all %" PRIu64 " weights are zero: at least one sample must have a chance to be drawn",
+        return pp_fail(err, PP_E_USAGE, "all %" PRIu64 " weights are zero: at least one must be above zero",
                        n);
     return PP_OK;
 }

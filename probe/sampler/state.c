@@ -153,7 +153,7 @@ static pp_status read_fields(json_t *object, const char *path, const struct fiel
         uint64_t *into = field_of(st, f);
         if (!value)
             return pp_fail(err, PP_E_CORRUPT,
-                           "the state %s has no \"%s\": it is not whole; start without --resume", path,
+                           "the state %s has no \"%s\": it is incomplete; start without --resume", path,
                            f->name);
         if (f->type == DIGITS ? !json_is_string(value) || !parse_digits(json_string_value(value), into)
                               : !json_is_integer(value) || json_integer_value(value) < 0)
@@ -175,7 +175,7 @@ static pp_status check_schema(json_t *root, const char *path, struct pp_err *err
                        path);
     if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
         return pp_fail(err, PP_E_VERSION,
-                       "the state %s is written as \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
+                       "the state %s has schema \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
                        "\": resume with the version that wrote it",
                        path, schema);
     return PP_OK;
@@ -234,7 +234,7 @@ pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_
     root = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
     if (!root) {
         status = pp_fail(err, PP_E_CORRUPT,
-                         "the state %s is cut short or is not JSON (line %d: %s); start without --resume",
+                         "the state %s is truncated or is not JSON (line %d: %s); start without --resume",
                          path, why.line, why.text);
         goto out;
     }
@@ -277,7 +277,7 @@ pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sam
     if (st->weights_digest && st->weights_digest != now.weights_digest)
         return pp_fail(
             err, PP_E_USAGE,
-            "the saved run drew by other weights (digest %016" PRIx64 ", now %016" PRIx64
+            "the saved run used other weights (digest %016" PRIx64 ", now %016" PRIx64
             "), which gives another order: resume with the same weights and draws, or start without --resume",
             st->weights_digest, now.weights_digest);
     if (!st->drop_last != !now.drop_last)

@@ -201,7 +201,7 @@ static pp_status populate(const struct mapping *m, const struct pp_read *r, size
     if (size == 0 || madvise(m->bytes + from, r->offset + size - from, MADV_POPULATE_READ) == 0)
         return PP_OK;
     if (errno == EFAULT || errno == EHWPOISON)
-        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was cut off or its medium failed",
+        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was truncated or its disk failed",
                        r->name, (unsigned long long)r->offset);
     for (uint64_t at = from; at < r->offset + size; at += m->page) /* a kernel before 5.14 */
         (void)*(volatile const uint8_t *)(m->bytes + at);
@@ -268,7 +268,7 @@ static pp_status posix_match(const struct pp_storage *s, const char *pattern, pp
         st = pp_fail(err, PP_E_NOT_FOUND, "no file matches %s", pattern);
     else if (r != 0)
         st = pp_fail(err, r == GLOB_NOSPACE ? PP_E_NO_MEMORY : PP_E_ACCESS,
-                     "cannot look for files that match %s", pattern);
+                     "cannot list the files that match %s", pattern);
     for (size_t i = 0; st == PP_OK && i < found.gl_pathc; i++)
         st = each(ctx, &(struct pp_entry){.name = found.gl_pathv[i], .kind = PP_ENTRY_UNTOLD}, err);
     globfree(&found);

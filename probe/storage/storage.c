@@ -42,7 +42,7 @@ pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct p
     if (!best)
         return pp_fail(
             err, PP_E_USAGE,
-            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or bring the shards here",
+            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or copy the shards to a local disk",
             place);
     return best->attach(place, out, err);
 }
@@ -84,7 +84,7 @@ pp_status pp_storage_match(const struct pp_storage *s, const char *pattern, pp_e
                            struct pp_err *err)
 {
     if (!s->ops->match)
-        return pp_fail(err, PP_E_UNSUPPORTED, "cannot look for files that match %s: %s has no patterns",
+        return pp_fail(err, PP_E_UNSUPPORTED, "cannot list the files that match %s: %s has no patterns",
                        pattern, s->ops->name);
     return s->ops->match(s, pattern, each, ctx, err);
 }

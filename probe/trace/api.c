@@ -35,7 +35,7 @@ static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_er
 {
     char dir_copy[PATH_MAX], base_copy[PATH_MAX], dir[PATH_MAX];
     if (!path || !*path || path[strlen(path) - 1] == '/' || strlen(path) >= sizeof(dir_copy))
-        return pp_fail(err, PP_E_USAGE, "a run needs the name of a file, such as run.sqlite%s%s",
+        return pp_fail(err, PP_E_USAGE, "a run needs a file name, such as run.sqlite%s%s",
                        path && *path ? ", not " : "", path ? path : "");
     snprintf(dir_copy, sizeof(dir_copy), "%s", path);
     snprintf(base_copy, sizeof(base_copy), "%s", path);
@@ -106,7 +106,7 @@ static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struc
         unlink(r->path);
     if (o->collector && !*o->collector)
         pp_fail(&r->note, PP_E_INCONCLUSIVE,
-                "no collector was asked for; the spans stay in %s until the run is opened", r->dir);
+                "no collector was requested; the spans stay in %s until the run is opened", r->dir);
     else if (pp_collector_start(o->collector, r->path, pp_session_lock_fd(r->session), &r->note) == PP_OK)
         pp_session_hand_over(r->session);
     return PP_OK;
@@ -126,14 +126,14 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
         } else if (!session_there(r->dir)) {
             if (!o->replace && access(r->path, F_OK) == 0)
                 return pp_fail(err, PP_E_EXISTS,
-                               "%s is there already; choose another name, or let it be replaced", r->path);
+                               "%s already exists; choose another name, or allow replacing it", r->path);
             status = make(r, o, err);
             if (status != PP_E_EXISTS)
                 return status;
         } else {
             status = pp_fail(
                 err, PP_E_EXISTS,
-                "%s holds what a killed run recorded; open it with `pipeprobe report %s` to recover that, choose another name, or let it be replaced",
+                "%s holds the recording of a killed run; recover it with `pipeprobe report %s`, choose another name, or allow replacing it",
                 r->dir, r->path);
             if (pp_now_ns() >= give_up && o->replace) {
                 pp_session_discard(
@@ -211,7 +211,7 @@ static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
         if (!session_live(r->dir) && session_there(r->dir))
             return pp_fail(
                 err, PP_E_INCONCLUSIVE,
-                "the collector of %s has gone; what it left in ring files is recovered when the run is opened",
+                "the collector of %s has ended; the spans in its ring files are recovered when the run is opened",
                 r->path);
         if (pp_now_ns() >= until)
             return pp_fail(err, PP_E_TRANSIENT, "%s is still being finished", r->path);
@@ -221,7 +221,7 @@ static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
                ? PP_OK
                : pp_fail(
                      err, PP_E_IO,
-                     "%s was deleted, moved or replaced while it was being recorded; record again, into a name that is left alone",
+                     "%s was deleted, moved or replaced during the recording; record again to a path that nothing else writes",
                      r->path);
 }
 
@@ -248,7 +248,7 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
     if (status == PP_OK && last && ringless)
         status = pp_fail(
             err, PP_E_NO_SPACE,
-            "%llu threads of %s could be given no ring, so nothing they did is recorded; free some space or inodes there, or open it with smaller ring_spans",
+            "%llu threads of %s got no ring and are not recorded; free some space or inodes there, or open it with smaller ring_spans",
             (unsigned long long)ringless, r->path);
     free(r);
     return status;

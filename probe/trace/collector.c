@@ -164,7 +164,7 @@ pp_status pp_collector_start(const char *program, const char *path, int lock_fd,
     else if (strcmp(answer, PP_COLLECTOR_READY) != 0)
         status = pp_fail(err, PP_E_SYSTEM,
                          "no collector for %s: %s; the spans stay in ring files until the run is opened",
-                         path, answer[0] ? answer : "it ended without a word");
+                         path, answer[0] ? answer : "it ended without a message");
 out:
     if (ends[0] >= 0)
         close(ends[0]);

@@ -85,7 +85,7 @@ static pp_status parse_rrc(struct pp_transform *t, struct step s, struct pp_err 
     int pair;
     const char *end;
     if (t->resize != PP_RESIZE_NONE || t->has_center)
-        return bad(err, s, "rrc comes first and once, and without resize: " TRAIN_EXAMPLE);
+        return bad(err, s, "rrc must come first, once, and without resize: " TRAIN_EXAMPLE);
     char *options = strchr(s.rest, ':');
     if (options)
         *options++ = '\0';
@@ -117,7 +117,7 @@ static pp_status parse_resize(struct pp_transform *t, struct step s, struct pp_e
     int pair;
     const char *end;
     if (t->resize != PP_RESIZE_NONE || t->has_center)
-        return bad(err, s, "resize comes first and once, before center, and without rrc: " EVAL_EXAMPLE);
+        return bad(err, s, "resize must come first, once, before center, and without rrc: " EVAL_EXAMPLE);
     if (read_size(s.rest, &t->resize_height, &t->resize_width, &pair, &end) != 0 || *end)
         return bad(err, s, "\"%s\" is not a size; resize:SIZE (shorter side) or resize:HxW with 1 to %d",
                    s.rest, PP_TRANSFORM_MAX_SIZE);
@@ -221,11 +221,10 @@ static pp_status unknown_step(struct step s, size_t name_length, struct pp_err *
         names[i] = steps[i].name;
     const char *near = pp_nearest(name, names);
     if (near)
-        return bad(err, s, "there is no step \"%s\"; did you mean %s?", name, near);
-    return bad(
-        err, s,
-        "there is no step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
-        name);
+        return bad(err, s, "unknown step \"%s\"; did you mean %s?", name, near);
+    return bad(err, s,
+               "unknown step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
+               name);
 }
 
 static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *err)
@@ -264,7 +263,7 @@ static pp_status fix_size(struct pp_transform *t, const char *spec, struct pp_er
     if (!t->has_center && t->resize == PP_RESIZE_NONE)
         return pp_fail(
             err, PP_E_USAGE,
-            "transform \"%.100s\" does not say a size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE",
+            "transform \"%.100s\" has no size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE",
             spec);
     if (!t->has_center && t->resize == PP_RESIZE_SHORTER)
         return pp_fail(

@@ -168,7 +168,7 @@ static void add_losses(struct build *b)
                          "their checksum does not match: the file is damaged");
     if (b->got.tally.unknown_phase)
         pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase,
-                         "their phase is not known to this version");
+                         "unknown phase: written by a newer version");
     double per_chunk = b->timeline.chunks ? (double)b->timeline.spans / (double)b->timeline.chunks : 0;
     double lost = (double)(dropped > told_spans ? dropped : told_spans) +
                   (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
@@ -276,9 +276,9 @@ static void set_headroom(struct build *b, double starved_ns)
     double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
     exposed_s = wait_s + r->starved_s;
-    r->headroom_if = r->collective_share > r->data_wait_share ? "nobody were waited for"
-                     : r->starved_s > 0                       ? "data and CPUs were always there"
-                                                              : "data were always there";
+    r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
+                     : r->starved_s > 0                       ? "data and CPUs were always available"
+                                                              : "data were always available";
     r->without_waits_samples_per_s = rate_without(r, wait_s);
     r->headroom_samples_per_s = rate_without(r, exposed_s);
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;

@@ -160,7 +160,7 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
     out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
     if (st == PP_OK && !out->replayed)
         snprintf(out->why_not.text, sizeof(out->why_not.text),
-                 "the replay of the run as it was is off by %.0f %%", 100 * out->signals.replay_error);
+                 "the replay of the unchanged run is off by %.0f %%", 100 * out->signals.replay_error);
     for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
         if (pp_metric_infos[m].from == PP_FROM_REPLAY)
             f->metric[m] = out->signals.metric[m];
@@ -227,7 +227,7 @@ static void show_ruled_out(const struct pp_diagnosis *d, struct pp_arena *arena,
                gain = weight * d->signals.sensitivity;
         if (weight < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
             v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
-                arena, "%s: made a quarter better it gains %.1f %% in the replay", pp_weighed_causes[i].name,
+                arena, "%s: 25 %% less of it gains %.1f %% in the replay", pp_weighed_causes[i].name,
                 100 * gain);
     }
 }

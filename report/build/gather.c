@@ -36,7 +36,7 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
     p.no_memory = !p.tally || !p.checks || (replays && !p.costs) || (draws && !p.series);
     pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     if (p.no_memory)
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for what is gathered from %s", source->path);
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the statistics of %s", source->path);
     pp_tally_end(p.tally);
     pp_status checked = pp_checks_end(p.checks, &out->tally, r, arena, &out->checks,
                                       status == PP_OK ? err : NULL);

@@ -110,22 +110,22 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
         return corrupt(path, "a run has no metrics", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
-            return corrupt(path, "a metric is no number", err);
+            return corrupt(path, "a metric is not a number", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         r->why[i] = pp_why_of_key(
             json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
-        return corrupt(path, "a run's session is no text", err);
+        return corrupt(path, "a run's session is not a text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||
         !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
-        return corrupt(path, "a run's verdict or outcome is no text", err);
+        return corrupt(path, "a run's verdict or outcome is not a text", err);
     if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
-        return corrupt(path, "a run's parts are no numbers", err);
+        return corrupt(path, "a run's parts are not numbers", err);
     json_object_foreach((json_t *)fields, name, value)
     {
         if (!json_is_string(value))
-            return corrupt(path, "a field is no text", err);
+            return corrupt(path, "a field is not a text", err);
         if (!pp_run_set_field(r, name, json_string_value(value)))
             return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
     }
@@ -136,8 +136,9 @@ static pp_status check_schema(const char *path, const json_t *doc, struct pp_err
 {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no baseline: its schema is %.60s, not " SCHEMA VERSION,
-                       path, schema ? schema : "missing");
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s is not a baseline: its schema is %.60s, not " SCHEMA VERSION, path,
+                       schema ? schema : "missing");
     if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
         return pp_fail(err, PP_E_VERSION,
                        "the baseline %s has schema %.60s, this version reads " SCHEMA VERSION
@@ -161,7 +162,7 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
         !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
         !read_text(doc, "pipeprobe_version", about->version, sizeof(about->version)) ||
         !json_is_object(fields) || !json_is_array(runs))
-        return corrupt(path, "label, fields or runs are not as the schema says", err);
+        return corrupt(path, "label, fields or runs do not match the schema", err);
     if (json_array_size(runs) == 0)
         return pp_fail(err, PP_E_EMPTY, "the baseline %s holds no runs; save it again", path);
     json_array_foreach(runs, i, run)
@@ -189,7 +190,7 @@ pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_base
         goto out;
     doc = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
     if (!doc)
-        st = pp_fail(err, PP_E_CORRUPT, "the baseline %s is no JSON: line %d: %s", path, why.line, why.text);
+        st = pp_fail(err, PP_E_CORRUPT, "the baseline %s is not JSON: line %d: %s", path, why.line, why.text);
     else
         st = read_document(path, doc, out, about, err);
 out:

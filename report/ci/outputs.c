@@ -171,7 +171,7 @@ static void put_share_family(const struct pp_compare *c, const char *name, const
 
 int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
 {
-    put_family("pipeprobe_median", NULL, "Median over runs, in the unit its metric names.", out);
+    put_family("pipeprobe_median", NULL, "Median over the runs, in the unit of the metric name.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const char *key = pp_cmp_metric((enum pp_cmp_id)i)->key;
         if (!isnan(c->metric[i].base_median))
@@ -183,8 +183,8 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
     }
     put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", times_worse,
                      out);
-    put_share_family(c, "pipeprobe_threshold_ratio", "How much worse is a regression.", threshold, out);
-    put_share_family(c, "pipeprobe_noise_floor_ratio", "What the same thing measured twice shows.",
+    put_share_family(c, "pipeprobe_threshold_ratio", "Regression threshold.", threshold, out);
+    put_share_family(c, "pipeprobe_noise_floor_ratio", "Difference of the same command measured twice.",
                      noise_floor, out);
     put_family("pipeprobe_regressed", NULL, "1 regressed, 0 not, NaN inconclusive or not measured.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {

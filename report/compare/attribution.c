@@ -56,7 +56,7 @@ static pp_status collect(struct pp_compare *c, const struct pp_runs *base, const
     double least = fabs(c->head_batch_s - c->base_batch_s) * PART_WORTH;
     c->part = malloc(sizeof(*c->part) * PP_LANE_COUNT * PP_PHASE_COUNT * PP_PART_COUNT);
     if (!c->part)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to say where the time went");
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the attribution of time");
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (int phase = 0; phase < PP_PHASE_COUNT; phase++)
             for (int part = 0; part < PP_PART_COUNT; part++) {

@@ -34,16 +34,15 @@ static pp_status check_run(const struct pp_run *r, struct pp_err *err)
     double rate = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES];
     if (strcmp(r->outcome, "finished") != 0)
         return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "%s is no sample: the run is %s; only finished runs are compared", r->path,
+                       "%s cannot be compared: the run is %s; only finished runs are compared", r->path,
                        r->outcome[0] ? r->outcome : "unfinished");
     if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
         return pp_fail(
             err, PP_E_INCONCLUSIVE,
-            "%s is no sample: no batches were measured in its steady state, so it has no rate; let it run longer",
-            r->path);
+            "%s cannot be compared: no batch was measured in its steady state; record a longer run", r->path);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isinf(r->metric[i]) || r->metric[i] < 0)
-            return pp_fail(err, PP_E_CORRUPT, "%s: its %s of %g makes no sense", r->path,
+            return pp_fail(err, PP_E_CORRUPT, "%s: %s is %g, which is not possible", r->path,
                            pp_cmp_metric((enum pp_cmp_id)i)->title, r->metric[i]);
     return PP_OK;
 }
@@ -59,8 +58,7 @@ static pp_status check_distinct(const struct pp_runs *a, const struct pp_runs *b
     for (size_t i = 0; i < a->n; i++)
         for (size_t k = a == b ? i + 1 : 0; k < b->n; k++)
             if (same_run(&a->run[i], &b->run[k]))
-                return pp_fail(err, PP_E_USAGE,
-                               "%s and %s are the same run%s; a run counts once: make another one",
+                return pp_fail(err, PP_E_USAGE, "%s and %s are the same run%s; record another run",
                                a->run[i].path, b->run[k].path, a == b ? "" : ", on both sides");
     return PP_OK;
 }
@@ -78,8 +76,8 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
     pp_status st = check_distinct(side->runs, side->runs, err);
     if (st == PP_OK && pp_unrepeated(side->runs, &d))
         return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "the runs of %s are not repetitions of one another: %s is %s in %s and %s in %s",
-                       side->label, d.name, d.base, d.base_path, d.head, d.head_path);
+                       "the runs of %s differ in configuration: %s is %s in %s and %s in %s", side->label,
+                       d.name, d.base, d.base_path, d.head, d.head_path);
     return st;
 }
 
@@ -94,10 +92,9 @@ pp_status pp_compare_check_environment(const struct pp_runs *base, const struct 
     for (size_t i = 1, at = 0; i < n && at < sizeof(more) - 1; i++)
         at += (size_t)snprintf(more + at, sizeof(more) - at, "%s%s",
                                i > 1 ? ", " : "; also different: ", d[i].name);
-    return pp_fail(
-        err, PP_E_INCONCLUSIVE,
-        "not comparable: %s is '%.60s' in %s and '%.60s' in %s%s; --allow-env %s compares all the same",
-        d[0].name, d[0].base, d[0].base_path, d[0].head, d[0].head_path, more, d[0].name);
+    return pp_fail(err, PP_E_INCONCLUSIVE,
+                   "not comparable: %s is '%.60s' in %s and '%.60s' in %s%s; --allow-env %s compares anyway",
+                   d[0].name, d[0].base, d[0].base_path, d[0].head, d[0].head_path, more, d[0].name);
 }
 
 /* ---- building ---- */
@@ -106,9 +103,10 @@ static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
 {
     if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) ||
         !(o->look_share > 0 && o->look_share <= 1))
-        return pp_fail(err, PP_E_USAGE,
-                       "alpha (%g), confidence (%g) and a look's share of them (%g) must be between 0 and 1",
-                       o->alpha, o->confidence, o->look_share);
+        return pp_fail(
+            err, PP_E_USAGE,
+            "alpha (%g), confidence (%g) and the share of each interim analysis (%g) must be between 0 and 1",
+            o->alpha, o->confidence, o->look_share);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
             return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
@@ -123,7 +121,7 @@ static pp_status check_pairs(const struct pp_compare_side *base, const struct pp
         return PP_OK;
     return pp_fail(
         err, PP_E_USAGE,
-        "pairs need as many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing ones",
+        "--paired needs equally many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing runs",
         base->label, base->runs->n, head->label, head->runs->n);
 }
 

@@ -31,7 +31,7 @@ static pp_status load_glob(const char *pattern, const char *word, const char *no
     if (rc != 0) {
         globfree(&g);
         return rc == GLOB_NOMATCH ? pp_fail(err, PP_E_NOT_FOUND, "%s: %s", word, nothing)
-                                  : pp_fail(err, PP_E_IO, "%s cannot be listed", word);
+                                  : pp_fail(err, PP_E_IO, "the files of %s cannot be listed", word);
     }
     for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++)
         st = load_one(g.gl_pathv[i], out, err);

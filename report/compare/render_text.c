@@ -100,9 +100,10 @@ static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
             put_sentence(page, "", text);
         }
         if (m->base_outliers.severe || m->head_outliers.severe) {
-            snprintf(text, sizeof(text),
-                     "%s: far outliers, kept: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)",
-                     title, m->base_outliers.severe, m->head_outliers.severe);
+            snprintf(
+                text, sizeof(text),
+                "%s: far outliers, not removed: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)",
+                title, m->base_outliers.severe, m->head_outliers.severe);
             put_sentence(page, "", text);
         }
     }
@@ -191,7 +192,8 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
         if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, "", unmeasured);
     put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
-    put_list(c, &page, "A/A noise floor (the same thing measured twice differs by less, 19 times of 20)",
+    put_list(c, &page,
+             "A/A noise floor (95 % of the differences of the same command measured twice are smaller)",
              name_noise);
     put_rule(c, &page);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;

@@ -18,16 +18,15 @@ static const struct {
 } whys[PP_WHY_COUNT] = {
     [PP_WHY_UNKNOWN] = {"", ""},
     [PP_WHY_NO_FIRST_BATCH] = {"no-first-batch", "the trainer never got a batch"},
-    [PP_WHY_NO_STEADY_STATE] = {"no-steady-state", "no steady state was reached; let it run longer"},
+    [PP_WHY_NO_STEADY_STATE] = {"no-steady-state", "no steady state was reached; record a longer run"},
     [PP_WHY_NO_STEP] = {"no-step", "the run has no trainer step; give --step-ms"},
     [PP_WHY_NO_WAIT] = {"no-wait", "no wait for data was recorded"},
     [PP_WHY_NO_CPU_TIME] = {"no-cpu-time", "CPU time was not recorded"},
     [PP_WHY_NO_EPOCH] = {"no-epoch", "no epoch was completed; give --epochs"},
     [PP_WHY_LOST_SPANS] = {"lost-spans", "spans were lost, so counts are not exact"},
-    [PP_WHY_PART_OF_EPOCH] = {"part-of-epoch",
-                              "the run did not consist of whole epochs; end it with --epochs"},
+    [PP_WHY_PART_OF_EPOCH] = {"part-of-epoch", "the run has no whole number of epochs; end it with --epochs"},
     [PP_WHY_NOT_COUNTED] = {"not-counted",
-                            "the recording does not say; it is of an older version or another loader"},
+                            "not recorded; the recording is from an older version or another loader"},
     [PP_WHY_MAPPED] = {"mapped", "token files are mapped, not read"},
 };
 

@@ -80,5 +80,5 @@ void pp_compare_answer_verdict(struct pp_compare *c)
         snprintf(v->sentence, sizeof(v->sentence),
                  "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s",
                  v->changed ? "changed" : "may have changed", v->base, v->base_runs, c->n_base, v->head,
-                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to tell from chance");
+                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to exclude chance");
 }

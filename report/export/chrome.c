@@ -62,7 +62,7 @@ static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_p
 {
     struct chrome *c = *self = calloc(1, sizeof(*c));
     if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     c->run = run;
     pp_gpu_tracks_begin(&c->gpu, run);
     pp_out_begin(&c->out, place->fd, place->out);

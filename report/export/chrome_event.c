@@ -75,7 +75,7 @@ void chrome_put_arg(struct chrome *c, int *n, const char *key, uint64_t v)
 
 pp_status chrome_check(const struct chrome *c, struct pp_err *err)
 {
-    return c->out_of_memory ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", c->out.label)
+    return c->out_of_memory ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", c->out.label)
                             : pp_out_check(&c->out, err);
 }
 

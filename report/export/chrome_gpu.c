@@ -43,7 +43,7 @@ pp_status chrome_put_gpu(struct chrome *c, const struct pp_gpu_row *row, struct 
     struct pp_gpu_slice s;
     pp_status st = pp_gpu_tracks_place(&c->gpu, row, &s);
     if (st != PP_OK)
-        return st == PP_END ? PP_OK : pp_fail(err, st, "exporting to %s: no memory", c->out.label);
+        return st == PP_END ? PP_OK : pp_fail(err, st, "exporting to %s: out of memory", c->out.label);
     if (s.new_device)
         chrome_put_name(c, "process_name", pid_of_slice(c, &s), 0, s.device_name);
     if (s.new_track)

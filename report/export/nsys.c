@@ -140,7 +140,7 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 {
     struct nsys *n = *self = calloc(1, sizeof(*n));
     if (!n)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     n->run = run;
     pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows || run->gpu_rows, err);
     if (st == PP_OK)

@@ -49,7 +49,7 @@ pp_status nsys_gpu_open(struct nsys_db *d, const struct pp_export_run *run, stru
     pp_status st = PP_OK;
     struct nsys_gpu *g = *out = calloc(1, sizeof(*g));
     if (!g)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", d->label);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", d->label);
     g->db = d;
     g->run = run;
     for (int i = 0; i < TABLES && st == PP_OK; i++)
@@ -91,7 +91,7 @@ static pp_status name_id(struct nsys_gpu *g, const char *text, int64_t *id, stru
     if (more)
         g->names = more;
     if (!more || !(more[g->n_names].text = strdup(text)))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", g->db->label);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", g->db->label);
     g->n_names++;
     pp_status st = nsys_string(g->db, text, &more[g->n_names - 1].id, err);
     *id = more[g->n_names - 1].id;

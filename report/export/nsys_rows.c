@@ -7,7 +7,7 @@
 
 static pp_status no_memory(const struct nsys_db *d, struct pp_err *err)
 {
-    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", d->label);
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", d->label);
 }
 
 static pp_status prepare(struct nsys_db *d, const char *into, const char *row, int rows, sqlite3_stmt **out,

@@ -53,7 +53,7 @@ static pp_status nvtxt_open(const struct pp_export_run *run, struct pp_export_pl
     struct nvtxt *n = *self = malloc(sizeof(*n));
     char text[512];
     if (!n)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     n->run = run;
     for (unsigned i = 0; i < 256; i++)
         snprintf(n->colour[i], sizeof(n->colour[i]), ", 0x%08x\n", (unsigned)pp_nsight_colour(i));
@@ -121,7 +121,7 @@ const struct pp_exporter pp_export_nvtxt = {
     .name = "nvtxt",
     .suffixes = {".nvtxt"},
     .next =
-        "ImportNvtxt --cmd create -n %s -o NAME.nsys-rep   (it lies beside nsys-ui; see docs/reference/exports.md)",
+        "ImportNvtxt --cmd create -n %s -o NAME.nsys-rep   (in the directory of nsys-ui; see docs/reference/exports.md)",
     .streams = 1,
     .open = nvtxt_open,
     .thread = nvtxt_thread,

@@ -43,7 +43,7 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
 {
     struct perfetto *p = *self = calloc(1, sizeof(*p));
     if (!p || !(p->tracks = calloc(run->n_threads + 1, sizeof(*p->tracks))))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", place->out);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     p->run = run;
     pp_out_begin(&p->out, place->fd, place->out);
     pp_gpu_tracks_begin(&p->gpu, run);
@@ -98,7 +98,7 @@ static pp_status add_counter(struct perfetto *p, const struct pp_export_counter 
     if (more)
         p->counters = more;
     if (!name)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", p->out.label);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
     more[p->n_counters++] = (struct counter_track){.name = name, .thread = c->thread};
     return perfetto_put_counter_track(p, p->n_counters - 1, err);
 }

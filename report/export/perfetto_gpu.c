@@ -18,7 +18,7 @@ pp_status perfetto_put_gpu(struct perfetto *p, const struct pp_gpu_row *row, str
     struct pp_gpu_slice s;
     pp_status st = pp_gpu_tracks_place(&p->gpu, row, &s);
     if (st != PP_OK)
-        return st == PP_END ? PP_OK : pp_fail(err, st, "exporting to %s: no memory", p->out.label);
+        return st == PP_END ? PP_OK : pp_fail(err, st, "exporting to %s: out of memory", p->out.label);
     if (s.new_track)
         st = put_gpu_track(p, &s, err);
     if (st != PP_OK)

@@ -49,7 +49,7 @@ pp_status perfetto_end(struct perfetto *p, size_t packet, struct pp_err *err)
 {
     pp_proto_end(&p->proto, packet);
     if (p->proto.failed)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", p->out.label);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
     pp_out_bytes(&p->out, p->proto.buf, p->proto.n);
     return pp_out_check(&p->out, err);
 }

@@ -23,14 +23,14 @@ static pp_status look(const struct pp_export_place *p, const char *input, int st
         return pp_fail(err, PP_E_USAGE, "exporting to %s: it is a directory; name a file in it", p->out);
     if (input && stat(input, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
         return pp_fail(err, PP_E_USAGE,
-                       "exporting to %s: that is the recorded run itself; choose another name with -o",
-                       p->out);
+                       "exporting to %s: this is the recording itself; choose another name with -o", p->out);
     *through = !S_ISREG(out.st_mode);
     if (*through && !streams)
         return pp_fail(err, PP_E_USAGE, "exporting to %s: this format needs a regular file", p->out);
     if (!*through && !p->force)
         return pp_fail(err, PP_E_EXISTS,
-                       "%s is there already; use --force to replace it, or another name with -o", p->out);
+                       "%s already exists; use --force to replace it, or choose another name with -o",
+                       p->out);
     return PP_OK;
 }
 
@@ -38,7 +38,7 @@ static pp_status make_temporary(struct pp_export_place *p, struct pp_err *err)
 {
     if (asprintf(&p->path, "%s.partial-%ld", p->out, (long)getpid()) < 0) {
         p->path = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: no memory", p->out);
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out);
     }
     unlink(p->path); /* of a process that had our number and was killed */
     p->fd = pp_io_open(p->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -82,7 +82,7 @@ static pp_status sync_file(const struct pp_export_place *p, struct pp_err *err)
     int fd = p->fd >= 0 ? p->fd : pp_io_open(p->path, O_RDONLY, 0);
     pp_status st = PP_OK;
     if (fd < 0 || pp_io_fsync(fd) != 0)
-        st = pp_fail_errno(err, errno, "writing %s to disk failed; nothing was left of it", p->out);
+        st = pp_fail_errno(err, errno, "writing %s to disk failed; the partial file was removed", p->out);
     if (fd >= 0 && fd != p->fd)
         close(fd);
     return st;
@@ -128,8 +128,9 @@ pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
     if (rename_into_place(p) != 0)
         return errno == EEXIST
                    ? pp_fail(err, PP_E_EXISTS,
-                             "%s came to be while it was being exported; use --force to replace it", p->out)
-                   : pp_fail_errno(err, errno, "giving the export its name %s failed", p->out);
+                             "%s was created by another process during the export; use --force to replace it",
+                             p->out)
+                   : pp_fail_errno(err, errno, "renaming the finished export to %s failed", p->out);
     p->temporary = 0;
     sync_directory(p->out);
     return PP_OK;

@@ -195,9 +195,9 @@ pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct
         st = src->each_loss(src->ctx, on_loss, &s, err);
     if (st == PP_OK && run->damaged_chunks)
         on_loss(&s, "chunks of spans", run->damaged_chunks,
-                "their checksums do not match: the file is damaged there");
+                "their checksums do not match: the file is damaged");
     if (st == PP_OK && s.out_of_memory)
-        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory", src->path);
+        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", src->path);
     if (st != PP_OK)
         return st;
     read_meta(run);

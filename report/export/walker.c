@@ -98,7 +98,7 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     s.flow = span->batch != PP_NO_BATCH ? w->run.phase_flow[span->phase] : PP_FLOW_NONE;
     s.track = pp_tracks_place(&w->tracks[thread], span->start_ns, s.end_ns, &ok);
     if (!ok)
-        return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory", w->source->path);
+        return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: out of memory", w->source->path);
     w->done.overlapping += s.track > 0;
     w->done.spans++;
     return w->to->span ? w->to->span(w->self, &s, w->err) : PP_OK;
@@ -115,7 +115,7 @@ static int on_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t 
         w->status = deliver_span(w, thread, &spans[w->order[i]]);
     if (w->status == PP_OK && w->opts->progress &&
         w->opts->progress(w->opts->progress_ctx, w->done.spans, w->run.spans))
-        w->status = pp_fail(w->err, PP_E_INTERRUPTED, "stopped; nothing was left of the export");
+        w->status = pp_fail(w->err, PP_E_INTERRUPTED, "interrupted; the partial export was removed");
     return w->status != PP_OK;
 }
 
@@ -175,7 +175,7 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
     w.done.damaged_chunks = w.run.damaged_chunks;
     w.tracks = calloc(w.run.n_threads + 1, sizeof(*w.tracks));
     if (!w.tracks) {
-        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory", source->path);
+        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
         goto out;
     }
     st = to->open(&w.run, place, &w.self, err);

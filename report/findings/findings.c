@@ -70,9 +70,8 @@ static const char *coincides(const struct pp_periodic *p, struct pp_arena *arena
     const struct pp_phase_info *phase = pp_phase_info(p->phase);
     const char *io = p->psi_io_share >= 0.5 ? ", while tasks waited for I/O (PSI)" : "";
     if (p->phase == PP_PHASE_NONE)
-        return p->psi_io_share >= 0.5
-                   ? "coincides with no recorded span, but with tasks that waited for I/O (PSI)"
-                   : "coincides with nothing that was recorded";
+        return p->psi_io_share >= 0.5 ? "no recorded span coincides, but tasks waited for I/O (PSI)"
+                                      : "no recorded span coincides";
     if (p->phase == PP_PHASE_CHECKPOINT || p->phase == PP_PHASE_EPOCH_BOUNDARY)
         return pp_arena_printf(arena, "coincides with %s spans%s", phase->name, io);
     return pp_arena_printf(arena, "coincides with longer %s of the %s%s", phase->name,
@@ -90,13 +89,13 @@ static void add_periodic(const struct pp_timeline *tl, const struct pp_periodic 
     }
     if (!p->found) {
         add_finding(r, arena, kind, PP_FINDING_NOT_FOUND,
-                    pp_arena_printf(arena, "no interval at which stalls come again, among %s batches",
+                    pp_arena_printf(arena, "no periodic stall in %s batches",
                                     pp_text_count(batches, CELL, (double)tl->n_cycles)));
         return;
     }
     struct pp_report_finding *f = add_finding(
         r, arena, kind, PP_FINDING_FOUND,
-        pp_arena_printf(arena, "every %s (%s batches) a stall of %s, %zu times, %s of the time: %s",
+        pp_arena_printf(arena, "a stall every %s (%s batches), %s long, %zu times, %s of the time: %s",
                         pp_text_duration(every, CELL, p->period_ns),
                         pp_text_count(batches, CELL, round(p->period_batches)),
                         pp_text_duration(long_, CELL, p->stall_ns), p->stalls,
@@ -211,20 +210,18 @@ static void add_order(const struct pp_visits *v, struct pp_arena *arena, struct 
             r, arena, kind, PP_FINDING_FOUND,
             pp_arena_printf(
                 arena,
-                "epoch %u reads its samples in the order of epoch %u (%s the same), as %llu of %s do, though not by their numbers: a shuffle that is not told the epoch",
+                "epoch %u repeats the shuffle order of epoch %u (%s the same), %llu of %s: set_epoch() is probably missing",
                 v->repeated_epoch, v->repeated_epoch - 1u,
                 pp_text_counted(same, CELL, (double)v->same_batches, "batch", "batches"),
                 (unsigned long long)v->repeated, pairs));
         f->next_step = pp_remedies[PP_REMEDY_SET_EPOCH].sentence;
     } else {
-        f = add_finding(
-            r, arena, kind, PP_FINDING_NOT_FOUND,
-            pp_arena_printf(
-                arena,
-                v->by_number
-                    ? "samples are read in order of their numbers: there is no shuffle to repeat (%s)"
-                    : "%s, each with an order of its own",
-                pairs));
+        f = add_finding(r, arena, kind, PP_FINDING_NOT_FOUND,
+                        pp_arena_printf(arena,
+                                        v->by_number
+                                            ? "samples are read in index order, without a shuffle (%s)"
+                                            : "%s, each in a different order",
+                                        pairs));
     }
     add_number(f, "compared_epochs", (double)v->pairs);
     add_number(f, "repeated_epochs", (double)v->repeated);
@@ -254,8 +251,8 @@ static void add_repeats(const struct pp_visits *v, struct pp_arena *arena, struc
     struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         !found ? pp_arena_printf(arena, "%s, no sample twice in an epoch%s", of,
-                                 v->scale > 1 ? " (of the samples that were watched)" : "")
-               : pp_arena_printf(arena, "%s%s of %s came to a sample that the epoch had had already, in %s%s",
+                                 v->scale > 1 ? " (of the sampled indexes)" : "")
+               : pp_arena_printf(arena, "%s%s of %s repeated a sample of the same epoch, in %s%s",
                                  v->scale > 1 ? "about " : "", pp_text_count(count, CELL, v->repeats), of,
                                  pp_text_counted(epochs, CELL, (double)v->repeat_epochs, "epoch", "epochs"),
                                  name_examples(v->again, v->n_again, arena)));
@@ -302,20 +299,20 @@ static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k
     double share = pp_timeline_collective_share(tl);
     if (!k->meetings) {
         add_finding(r, arena, kind, PP_FINDING_NOT_MEASURED,
-                    tl->collective_ns ? "which rank came last to the collective steps was not recorded"
-                                      : "the run met no other ranks (--collective)");
+                    tl->collective_ns ? "the last rank of each collective step was not recorded"
+                                      : "the run has no other ranks (--collective)");
         return;
     }
     int own = k->rank == k->last_rank, found = k->last_share >= PP_MOST_MEETINGS;
     struct pp_report_finding *f = add_finding(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena,
-                        "%srank %u came last to %s of %s%s; this one waited %s of its step time for others",
-                        found ? "" : "no rank is the slowest throughout: most often ", k->last_rank,
+                        "%srank %u was last in %s of %s%s; this rank waited %s of its step time for others",
+                        found ? "" : "no single slowest rank: most often ", k->last_rank,
                         pp_text_percent(last, CELL, k->last_share),
                         pp_text_counted(steps, CELL, (double)k->meetings, "collective step",
                                         "collective steps"),
-                        own ? ": it is this one" : "", pp_text_percent(wait, CELL, share)));
+                        own ? ": this rank" : "", pp_text_percent(wait, CELL, share)));
     if (found)
         f->next_step = own ? pp_remedies[PP_REMEDY_THIS_RANK].sentence
                            : pp_remedies[PP_REMEDY_THAT_RANK].sentence;

@@ -173,14 +173,15 @@ static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, 
             continue;
         seen = 1;
         keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
-                   pp_arena_printf(arena, "phases of %s overlap: a thread cannot be in both", a->name));
+                   pp_arena_printf(arena, "phases of %s overlap on one thread", a->name));
         keep_worst(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
-                   pp_arena_printf(arena, "spans of %s hold more CPU time and run-queue delay than time",
+                   pp_arena_printf(arena,
+                                   "spans of %s have more CPU time plus run-queue delay than wall time",
                                    a->name));
     }
     if (seen && !nested && usable_cpus > 0)
         keep_worst(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
-                   pp_arena_printf(arena, "spans hold CPU time for %.3g CPUs of %.3g usable",
+                   pp_arena_printf(arena, "spans have CPU time for %.3g CPUs, and %.3g are usable",
                                    cpu_ns / window_ns, usable_cpus));
 }
 
@@ -242,15 +243,15 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
                               : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;
-    keep_worst(
-        out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
-        pp_arena_printf(arena,
-                        "the workers made %.0f samples and the trainer got %.0f, with %.0f at most in flight",
-                        made, got, in_flight));
+    keep_worst(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
+               pp_arena_printf(
+                   arena,
+                   "the workers produced %.0f samples and the trainer got %.0f, with at most %.0f in flight",
+                   made, got, in_flight));
     keep_worst(out, PP_LAW_SERVICE,
                (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
                pp_arena_printf(
-                   arena, "the trainer got more samples than %zu workers can make at the cost they recorded",
+                   arena, "the trainer got more samples than %zu workers can produce at the recorded cost",
                    t->lane_threads[PP_LANE_WORKER]));
 }
 
@@ -284,8 +285,7 @@ static void check_queue(const struct pp_laws_pass *p, const struct pp_report_que
     /* of fewer than one batch, hand-over times are what is seen: they are taken as parts of one */
     double off = fabs(depth - measured->mean_depth) / fmax(fmax(depth, measured->mean_depth), 1);
     keep_worst(out, PP_LAW_LITTLE, off,
-               pp_arena_printf(arena,
-                               "queue %s measured a mean depth of %.3g batches, by the spans it was %.3g",
+               pp_arena_printf(arena, "queue %s measured a mean depth of %.3g batches; the spans give %.3g",
                                measured->name, measured->mean_depth, depth));
 }
 

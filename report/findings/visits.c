@@ -243,9 +243,8 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
     out->by_number = by_number > 0;
     if (out->pairs == 0)
         out->order_unknown =
-            possible
-                ? "the epochs have one batch in common, or are of one batch"
-                : "only one epoch was read far enough to be compared, or its spans carry no batch numbers";
+            possible ? "the epochs have one batch in common, or one batch each"
+                     : "only one epoch has enough samples to compare, or its spans have no batch numbers";
 }
 
 /* ---- samples ---- */
@@ -259,10 +258,10 @@ static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
     for (size_t e = 0; e <= UINT16_MAX; e++)
         out->repeat_epochs += p->repeat_epoch[e / 8] >> e % 8 & 1;
     if (p->with_replacement)
-        out->repeats_unknown = "the sampler draws with replacement, so samples come again on purpose";
+        out->repeats_unknown = "the sampler draws with replacement, so samples repeat by design";
     else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
         out->repeats_unknown =
-            "most samples came more than once and all spans name epoch 0: either the epoch is not told (pp_lap.epoch), or each worker reads the whole data set";
+            "most samples repeat and all spans have epoch 0: either the epoch is not recorded (pp_lap.epoch), or each worker reads the whole data set";
 }
 
 /* An epoch that began and ended in the recording. */
@@ -330,17 +329,16 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
             name_missing(p, e, best, out);
     }
     if (p->with_replacement)
-        out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out on purpose";
+        out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out by design";
     else if (p->cached)
-        out->skips_unknown = "batches were delivered again without being read (--cached-batches)";
+        out->skips_unknown = "batches were repeated without reading (--cached-batches)";
     else if (lost || p->merged)
         out->skips_unknown = lost ? "spans are missing from the recording"
                                   : "a part of the samples was recorded as sums (--detail)";
     else if (out->whole_epochs == 0)
         out->skips_unknown = "no epoch was read from its first batch to its last";
     else if (isnan(p->per_epoch) && out->whole_epochs < 2)
-        out->skips_unknown =
-            "one whole epoch, and the recording does not say how many samples it should have";
+        out->skips_unknown = "one whole epoch; its expected number of samples is not recorded";
 }
 
 void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)

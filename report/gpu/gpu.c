@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MOST_DROPPED \
-    0.01 /* of the records, as of spans: a fifth of the smallest share that decides (5 %) \
+    0.01 /* of the records, as of spans: a fifth of the smallest share that changes a verdict (5 %) \
           */
 
 struct split {
@@ -252,11 +252,11 @@ static pp_status read_counters(const struct pp_source *source, uint64_t from_ns,
     g->pcie_rx_bytes_per_s = mean_reading(&r, RX);
     g->pcie_tx_bytes_per_s = mean_reading(&r, TX);
     if (!told)
-        g->counters_missing = "the recording does not say whether NVML was read";
+        g->counters_missing = "NVML was not recorded";
     else if (strncmp(told, "not recorded", 12) == 0)
         g->counters_missing = pp_arena_copy(arena, told);
     else if (!r.n[MEMORY] && !r.n[UTILIZATION])
-        g->counters_missing = "no reading fell into the steady state (there is one a second)";
+        g->counters_missing = "no NVML sample in the steady state (one per second)";
     return st;
 }
 
@@ -277,12 +277,12 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
         kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns &&
                    rows->kernels[i].start_ns < tl->end_ns;
     if (!activity)
-        return "the recording does not say whether the GPU was looked at";
+        return "GPU activity was not recorded";
     if (strncmp(activity, "not recorded", 12) == 0)
         return activity;
     if (dropped > MOST_DROPPED * (kept + dropped))
         return pp_arena_printf(
-            arena, "%.0f of %.0f records were dropped, more than the 1 %% that leaves shares intact", dropped,
+            arena, "%.0f of %.0f records were dropped, and above 1 %% the shares are not reliable", dropped,
             kept + dropped);
     if (!tl->has_trainer || tl->end_ns <= tl->start_ns || !kernels)
         return "no kernel of a step ran in the steady state (--step cuda runs one)";

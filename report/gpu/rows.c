@@ -195,7 +195,7 @@ pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uin
         return PP_OK;
     pp_status st = source->each_gpu(source->ctx, on_row, &r, err);
     if (st == PP_OK && (r.out_of_memory || !keep_blocking(out)))
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for what the GPU did in %s", source->path);
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the GPU activity of %s", source->path);
     if (st != PP_OK)
         return st;
     sort(out->kernels, out->n_kernels, sizeof(*out->kernels), by_kernel_start);

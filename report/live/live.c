@@ -345,7 +345,7 @@ pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *er
     *out = NULL;
     if (!l || !(l->path = strdup(path))) {
         free(l);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %s", path);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     }
     forget(l);
     look(l);

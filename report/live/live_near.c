@@ -149,7 +149,7 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
     live_near_forget(l);
     l->seen = calloc(l->n_threads + 1, sizeof(*l->seen));
     if (!l->seen)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look into %s", l->path);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", l->path);
     for (size_t i = 0; i < l->n_threads; i++)
         l->seen[i].sample = PP_NO_SAMPLE;
     pp_status status = pp_reader_open(l->path, &r, err);

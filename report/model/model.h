@@ -264,7 +264,7 @@ struct pp_report {
     double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing
                                       else changed; NAN without a step */
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
-    const char *headroom_if;       /* what would have to be so: "data were always there"; after "if" */
+    const char *headroom_if;       /* what would have to be so: "data were always available"; after "if" */
     double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
                          not count as exposed */
     double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they

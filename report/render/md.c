@@ -28,7 +28,7 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     if (r->outcome && strcmp(r->outcome, "finished") != 0) {
         fputs("> **This run is ", out);
         pp_md_text(out, r->outcome);
-        fputs(".** The numbers are of what was recorded until then.\n\n", out);
+        fputs(".** The numbers cover what was recorded until then.\n\n", out);
     }
     fputs("**", out);
     pp_md_text(out, v->sentence);
@@ -123,7 +123,7 @@ static void put_fixes(FILE *out, const struct pp_report *r)
 static void put_proofs(FILE *out, const struct pp_report *r)
 {
     if (r->n_proofs)
-        fputs("**Proved by running it:**\n\n", out);
+        fputs("**Proved by experiment:**\n\n", out);
     for (size_t i = 0; i < r->n_proofs; i++) {
         fputs("- ", out);
         pp_md_text(out, r->proofs[i].sentence);
@@ -157,7 +157,7 @@ static void put_evidence(FILE *out, const struct pp_report *r)
     const struct pp_report_verdict *v = &r->verdict;
     if (v->evidences == 0)
         return;
-    fold(out, v->n_ruled_out ? "Evidence, and what was ruled out" : "Evidence");
+    fold(out, v->n_ruled_out ? "Evidence, and causes ruled out" : "Evidence");
     put_table(out, r, &pp_section_evidence, "verdict.evidence", SIZE_MAX);
     for (size_t i = 0; i < v->n_ruled_out; i++) {
         fputs(i ? "- " : "\nRuled out:\n\n- ", out);
@@ -220,7 +220,7 @@ static void put_gpu(FILE *out, const struct pp_report_gpu *g)
     put_not_measured(out, "NVML", g->counters_missing);
     if (g->not_measured && g->counters_missing)
         return;
-    fold(out, "What the GPU did");
+    fold(out, "GPU");
     fputs("| GPU | |\n|---|---:|\n", out);
     for (size_t i = 0; i < n; i++)
         put_row(out, line[i].field->name, pp_field_text(line[i].field, &line[i].value, value, CELL), "");

@@ -28,7 +28,7 @@ static const char *supports(const void *row, enum pp_printer in, char *buf)
     int s = ((const struct pp_report_evidence *)row)->supports;
     if (in == PP_IN_MD)
         return s > 0 ? "supports" : s < 0 ? "against" : "";
-    return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 speaks against" : "for context";
+    return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 contradicts it" : "for context";
 }
 
 static const char *finding_state(const void *row, enum pp_printer in, char *buf)
@@ -100,7 +100,7 @@ SECTION(proofs, OPEN, HTML("Predicted and measured"));
 static const struct pp_section_column findings[] = {
     {.form = "kind", .head = {HTML("looked for")}},
     {.form = "state", .head = {HTML("")}, .words = finding_state},
-    {.form = "sentence", .head = {HTML("what was seen")}},
+    {.form = "sentence", .head = {HTML("finding")}},
     {.form = "next_step", .head = {HTML("next")}},
 };
 SECTION(findings, OPEN, HTML("Looked for"));
@@ -171,12 +171,12 @@ static const struct pp_section_column queues[] = {
     {.form = "put_wait_ns", .head = {TEXT("put wait"), HTML("#waited to put")}, .width = 11},
     {.form = "get_wait_ns", .head = {TEXT("get wait"), HTML("#waited to get")}, .width = 11},
 };
-SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues as measured by their owner"));
+SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues, measured over the whole run"));
 
 static const struct pp_section_column errors[] = {
     {.form = "count", .head = {MD("#count")}},
     {.form = "kind", .head = {MD("kind"), HTML("kind")}},
-    {.form = "action", .head = {MD("action"), HTML("what was done")}},
+    {.form = "action", .head = {MD("action"), HTML("action")}},
     {.form = "{example_path}: {example_reason}", .head = {MD("example")}},
     {.form = "count", .head = {HTML("#how many")}},
     {.form = "example_path", .head = {HTML("example")}, .flags = PP_CELL_PATH},
@@ -246,7 +246,7 @@ static const struct pp_section_column legs[] = {
     {.form = "thread", .head = {HTML("thread")}},
     {.form = "spans", .head = {HTML("#spans")}},
     {.form = "total_ns", .head = {HTML("#time")}},
-    {.form = "in_wait_ns", .head = {HTML("#of it in the wait")}},
+    {.form = "in_wait_ns", .head = {HTML("#of it during the wait")}},
 };
 SECTION(legs, OPEN, HTML("The same as a table"));
 

@@ -61,7 +61,7 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Next: ", 6, 0, v->next_step);
     put_headroom(p, r);
     if (v->evidences)
-        pp_page_heading(p, "Evidence (+ supports the verdict, - speaks against it)");
+        pp_page_heading(p, "Evidence (+ supports the verdict, - contradicts it)");
     for (size_t i = 0; i < v->evidences; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
         char lead[120];
@@ -86,7 +86,7 @@ static void put_fixes(const struct pp_page *p, const struct pp_report *r)
     }
     if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
         return;
-    pp_page_heading(p, "What it would take (predicted by replay, 80 % interval)");
+    pp_page_heading(p, "Predicted gains (replay, 80 % interval)");
     for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         char lead[120], rate[CELL];
@@ -138,7 +138,7 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
     if (r->window_batches == 0)
         return;
     add(&l, r->has_steady_state ? "steady state: "
-                                : "no steady state was reached; of all batches, warm-up included: ");
+                                : "no steady state was reached; numbers of all batches, with warm-up: ");
     add(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
         pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
@@ -328,7 +328,7 @@ static void put_environment(const struct pp_page *p, const struct pp_report *r)
 static void put_proofs(const struct pp_page *p, const struct pp_report *r)
 {
     if (r->n_proofs)
-        pp_page_heading(p, "Proved by running it");
+        pp_page_heading(p, "Proved by experiment");
     for (size_t i = 0; i < r->n_proofs; i++)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
 }
@@ -338,7 +338,7 @@ static void put_findings(const struct pp_page *p, const struct pp_report *r)
 {
     static const char *const marks[] = {"  ! ", "  - ", "  ? "};
     if (r->n_findings)
-        pp_page_heading(p, "Looked for (! found, - not there, ? not measured)");
+        pp_page_heading(p, "Other findings (! found, - not found, ? not measured)");
     for (int state = PP_FINDING_FOUND; state <= PP_FINDING_NOT_MEASURED; state++)
         for (size_t i = 0; i < r->n_findings; i++) {
             const struct pp_report_finding *f = &r->findings[i];

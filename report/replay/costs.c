@@ -251,16 +251,15 @@ static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_er
             path);
     if (c->n < 8)
         return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "%s holds %zu samples of a steady state, too few to replay; record longer", path,
+                       "%s has %zu samples in the steady state, too few to replay; record longer", path,
                        c->n);
     if (!c->has_resources)
         return pp_fail(
             err, PP_E_INCONCLUSIVE,
-            "%s has no CPU time and run-queue delay with its spans (no /proc/thread-self/schedstat?), and wall times alone predict wrongly",
+            "%s has no CPU time and run-queue delay in its spans (no /proc/thread-self/schedstat?); wall times alone give wrong predictions",
             path);
     if (c->workers < 1 || c->batch_size < 1)
-        return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "%s does not say how many workers it ran with, or its batch size", path);
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s has no number of workers or no batch size", path);
     return PP_OK;
 }
 

@@ -20,9 +20,9 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         {"the storage's bandwidth", d->setup.storage_bytes_per_s > 0 && d->bytes > 0
                                         ? d->setup.storage_bytes_per_s / d->bytes
                                         : INFINITY},
-        {"the storage's reads a second", d->setup.storage_reads_per_s > 0 && d->reads > 0
-                                             ? d->setup.storage_reads_per_s / d->reads
-                                             : INFINITY},
+        {"the storage's reads per second", d->setup.storage_reads_per_s > 0 && d->reads > 0
+                                               ? d->setup.storage_reads_per_s / d->reads
+                                               : INFINITY},
         {"a lock that the workers share", d->serial_ns > 0 ? 1e9 / d->serial_ns : INFINITY},
     };
     out->most_per_s = INFINITY;
@@ -56,7 +56,7 @@ pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, do
     struct pp_knobs k = *knobs;
     struct pp_demand d;
     if (!(step_ns > 0) || !isfinite(step_ns))
-        return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and more than 0");
+        return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and above 0");
     k.step_ns = step_ns;
     pp_whatif_demand(c, &k, &d);
     double batch = (double)d.setup.batch_size, rate = batch * 1e9 / step_ns;

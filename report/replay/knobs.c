@@ -40,24 +40,23 @@ static const struct {
     {"workers", "N", "decoding threads", COUNT, AT(workers)},
     {"prefetch", "N", "batches in flight per worker", COUNT, AT(prefetch)},
     {"copy-buffers", "N", "batches on the device", COUNT, AT(copy_buffers)},
-    {"overlap", "on|off", "copies beside the steps (copy-buffers 2 or 1)", OVERLAP, 0},
-    {"batch-size", "N", "samples per batch; unless the step is given too, it is taken to grow with it", BATCH,
-     0},
-    {"order", "in-order|out-of-order", "how batches are delivered", ORDER, 0},
+    {"overlap", "on|off", "copies overlap the steps (copy-buffers 2 or 1)", OVERLAP, 0},
+    {"batch-size", "N", "samples per batch; the step grows with it unless given", BATCH, 0},
+    {"order", "in-order|out-of-order", "delivery order of batches", ORDER, 0},
     {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
-    {"cache", "warm|SHARE", "part of the reads that storage does not see", CACHE, 0},
-    {"storage-latency", "FACTOR", "times the recorded time blocked in reads", LATENCY, 0},
-    {"storage-bandwidth", "BYTES_PER_S", "that all reads share", BANDWIDTH, 0},
-    {"decode", "FACTOR", "times the recorded CPU time of decoding", FACTOR, AT(decode)},
-    {"transform", "FACTOR", "times that of transforms", FACTOR, AT(transform)},
-    {"collate", "FACTOR", "times that of collating", FACTOR, AT(collate)},
-    {"copy", "FACTOR", "times the recorded time of copies to the device", FACTOR, AT(copy)},
-    {"sync", "FACTOR", "times the time in device syncs", FACTOR, AT(sync)},
-    {"collective", "FACTOR", "times what a step takes the other ranks; 0: nobody is waited for", FACTOR,
+    {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
+    {"storage-latency", "FACTOR", "factor on the time blocked in reads", LATENCY, 0},
+    {"storage-bandwidth", "BYTES_PER_S", "bandwidth shared by all reads", BANDWIDTH, 0},
+    {"decode", "FACTOR", "factor on the CPU time of decoding", FACTOR, AT(decode)},
+    {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
+    {"collate", "FACTOR", "factor on the CPU time of collating", FACTOR, AT(collate)},
+    {"copy", "FACTOR", "factor on the time of copies to the device", FACTOR, AT(copy)},
+    {"sync", "FACTOR", "factor on the time in device syncs", FACTOR, AT(sync)},
+    {"collective", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", FACTOR,
      AT(collective)},
-    {"retries", "FACTOR", "times the time spent backing off from failed reads", FACTOR, AT(retry)},
-    {"step", "FACTOR", "times the trainer's step", STEP, 0},
+    {"retries", "FACTOR", "factor on the back-off time of failed reads", FACTOR, AT(retry)},
+    {"step", "FACTOR", "factor on the trainer's step", STEP, 0},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
 #undef AT
 };
@@ -65,12 +64,10 @@ static const struct {
 static const struct {
     const char *name, *why;
 } refused[] = {
-    {"gil",
-     "what holds an interpreter's lock, and for how long, is not in the recording; only a run without it can tell"},
-    {"gpu-decode",
-     "how fast the device decodes, and what that takes from its steps, is not in the recording; only a run can tell"},
+    {"gil", "interpreter lock hold times are not in the recording; measure a run without it"},
+    {"gpu-decode", "the device's decode speed is not in the recording; measure a run with it"},
     {"format",
-     "what another file format costs to read and decode is not in the recording; convert a part of the data and record it"},
+     "the cost of another file format is not in the recording; convert a part of the data and record it"},
     {"device",
      "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
 };
@@ -166,16 +163,15 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         names[i] = knobs[i].name, i++;
     if (i == KNOBS) {
         const char *near = pp_nearest(name, names);
-        return pp_fail(err, PP_E_USAGE,
-                       "no knob is called '%s'%s%s%s (pipeprobe whatif --set list shows them all)", name,
-                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        return pp_fail(err, PP_E_USAGE, "unknown knob '%s'%s%s%s (pipeprobe whatif --set list shows all)",
+                       name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     if (!eq || !set(k, i, eq + 1))
-        return pp_fail(err, PP_E_USAGE, "'%s' does not fit; it takes %s=%s%s", text, name, knobs[i].values,
+        return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
-            "pinned=no cannot be predicted: what bouncing through pageable memory costs here was not recorded; run with --pageable");
+            "pinned=no cannot be predicted: the cost of pageable copies was not recorded; run with --pageable");
     return PP_OK;
 }

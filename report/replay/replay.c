@@ -481,7 +481,7 @@ static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batch
         !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4)
         return pp_fail(
             err, PP_E_USAGE,
-            "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, and there must be samples and at least 4 batches");
+            "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, with samples and at least 4 batches");
     return PP_OK;
 }
 

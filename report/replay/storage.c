@@ -286,7 +286,7 @@ static double slow_read_ns(double median)
     return fmax(OUTAGE_TIMES * median, OUTAGE_NS);
 }
 
-/* The part of the slow reads that come together; 0: too few to tell. median: of the time blocked in reads. */
+/* The part of the slow reads at the same time; 0: too few to tell. median: of the time blocked in reads. */
 static double outages_share(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
 {
     double limit = slow_read_ns(median);
@@ -417,7 +417,7 @@ pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
     struct read *r = malloc((c->n + 1) * sizeof(*r));
     c->n_slow = 0;
     if (!r)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the reads of %zu samples", c->n);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", c->n);
     for (size_t i = 0; i < c->n; i++)
         r[i] = (struct read){c->samples[i].worker, c->samples[i].read_blocked};
     qsort(r, c->n, sizeof(*r), by_worker);
@@ -475,9 +475,8 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         return PP_OK;
     float *v = malloc(c->n * sizeof(*v));
     const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
-    pp_status st = v && order
-                       ? PP_OK
-                       : pp_fail(err, PP_E_NO_MEMORY, "no memory to look at the reads of %zu samples", c->n);
+    pp_status st = v && order ? PP_OK
+                              : pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", c->n);
     if (st == PP_OK) {
         sort_by_end(c, order);
         drift_of(c, order, v, out);

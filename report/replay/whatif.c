@@ -20,7 +20,7 @@ static size_t replay_length(const struct pp_costs *c)
 /* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who
  * competes. */
 enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS };
-_Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each has its place");
+_Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each batch has its place");
 
 static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_cost_sample *s, size_t n,
                            double *samples_per_s, struct pp_err *err)

@@ -18,7 +18,7 @@ struct pp_knobs {
     int alone;                           /* 1: the run has the CPUs to itself */
     double read, bandwidth; /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit
                                beyond what was recorded */
-    double cached;          /* share of the reads that storage does not see, 0..1 */
+    double cached;          /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
     double step;                       /* multiplier of the trainer's own time */
     double step_ns;                    /* or that time; 0: as the multiplier says */

@@ -193,7 +193,7 @@ static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
         return PP_OK;
     return pp_fail(
         err, PP_E_UNSUPPORTED,
-        "%d workers with a prefetch of %d and batches of %llu keep %.0f samples in flight, and more than %d are not replayed; ask for fewer of one of them",
+        "%d workers with a prefetch of %d and batches of %llu keep %.0f samples in flight, and the replay supports at most %d; reduce one of the three",
         s->workers, s->prefetch, (unsigned long long)s->batch_size, in_flight, MOST_IN_FLIGHT);
 }
 

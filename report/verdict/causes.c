@@ -58,9 +58,9 @@ static const char *why_not(const struct pp_facts *f, const struct pp_cause_rule 
 {
     const struct pp_condition *c = first_missed(f, rule);
     if (!owner_fits(f, rule))
-        return "another phase owns the stalls";
+        return "another phase causes the stalls";
     if (!c)
-        return "it holds too; an earlier rule named the cause";
+        return "also true; an earlier rule named the cause";
     const struct pp_metric_info *m = &pp_metric_infos[c->metric];
     char value[48], limit[64];
     return pp_arena_printf(arena, "%s is %s, not %s", m->text,

@@ -31,7 +31,7 @@ enum pp_metric_from {
     X(OWNER_CPU, "cpu", "owner: on the CPU", SHARE, OWNER)                                       \
     X(OWNER_DELAY, "run_queue", "owner: waiting for a CPU", SHARE, OWNER)                        \
     X(OWNER_BLOCKED, "blocked", "owner: blocked", SHARE, OWNER)                                  \
-    X(SATURATION, "saturation", "CPU used of usable", SHARE, RUN)                                \
+    X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN)                                \
     X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER)                        \
     X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
     X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
@@ -46,13 +46,13 @@ enum pp_metric_from {
     X(BATCH_SIZE, "batch_size", "samples per batch", COUNT, RUN)                                 \
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER, RUN)                 \
     X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT)                        \
-    X(STRETCH, "stretch", "step stretched for want of CPU", SHARE, COSTS)                        \
-    X(OWN_CROWD, "own_crowd", "this run's part of who wants a CPU", SHARE, COSTS)                \
+    X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS)                        \
+    X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
     X(STARTUP, "startup", "time to the first batch", SHARE, RUN)                                 \
     X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT)                   \
-    X(LAST_RANK, "last_rank", "the rank that came last", COUNT, RANKS)                           \
-    X(LAST_SHARE, "last_share", "steps to which it came last", SHARE, RANKS)                     \
+    X(LAST_RANK, "last_rank", "the slowest rank", COUNT, RANKS)                           \
+    X(LAST_SHARE, "last_share", "steps in which it was last", SHARE, RANKS)                     \
     X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE, LAWS)                \
     X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE, LAWS)                       \
     X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE, LAWS)                             \
@@ -68,26 +68,26 @@ enum pp_metric_from {
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
-    X(G_CPUS, "g_cpus", "replay: gain of all usable CPUs", SHARE, REPLAY)                        \
-    X(CPUS_LEAD, "cpus_lead", "replay: all CPUs over 1/4 less work", SHARE, REPLAY)              \
-    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: all CPUs, a worker for each", SHARE, REPLAY)    \
+    X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
+    X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \
+    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY)    \
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY)                          \
-    X(PREFETCH_PART, "prefetch_part", "replay: prefetch, of free storage's gain", SHARE, REPLAY) \
+    X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER, REPLAY)                     \
-    X(READ_BURST, "read_burst", "slow reads that come together", SHARE, REPLAY)                  \
+    X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY)                  \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER, REPLAY)             \
     X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", NUMBER, REPLAY)                  \
     X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER, REPLAY)                     \
     X(READ_SERIAL, "read_serial", "gaps between reads follow bytes", NUMBER, REPLAY)             \
     X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY)                                 \
     X(MISS, "miss", "reads not from the page cache", SHARE, REPLAY)                              \
-    X(FREE_MEMORY, "free_memory", "memory left if all were cached", SHARE, REPLAY)               \
+    X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY)               \
     X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
     X(DRIFT, "drift", "median read after / before a change", NUMBER, REPLAY)                     \
-    X(TRANSFORM_PART, "transform_part", "transform of the CPU work", SHARE, REPLAY)              \
-    X(COLLATE_PART, "collate_part", "collate of the CPU work", SHARE, REPLAY)                    \
-    X(COPY_CPU, "copy_cpu", "copies: on the CPU", SHARE, REPLAY)                                 \
-    X(CONTENDED, "contended", "CPUs that others used", SHARE, REPLAY)                            \
+    X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY)              \
+    X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY)                    \
+    X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \
+    X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY)                            \
     X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY)                         \
     X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER, REPLAY)              \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER, GPU)                        \
@@ -96,7 +96,7 @@ enum pp_metric_from {
     X(GPU_PAGEABLE, "gpu_pageable", "copied from pageable memory", SHARE, GPU)                   \
     X(GPU_OVERLAP, "gpu_overlap", "gain of overlapping all copies", SHARE, GPU)                  \
     X(GPU_SYNCS, "gpu_syncs", "synchronising calls per step", NUMBER, GPU)                       \
-    X(GPU_OVERHEAD, "gpu_overhead", "steps beyond their kernels", SHARE, GPU)
+    X(GPU_OVERHEAD, "gpu_overhead", "step time without kernels", SHARE, GPU)
 /* clang-format on */
 
 enum pp_metric {

@@ -100,27 +100,27 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch: --prefetch",
                             "Deepen --prefetch: storage is fast enough on average.", PREFETCH},
     [PP_REMEDY_OUT_OF_ORDER] =
-        {"order", "batches as they are finished: --out-of-order",
-         "Deliver batches as they are finished (--out-of-order), deepen --prefetch, or sort samples by size into buckets.",
+        {"order", "batches in order of completion: --out-of-order",
+         "Deliver batches in order of completion (--out-of-order), deepen --prefetch, or sort samples by size into buckets.",
          OUT_OF_ORDER},
     [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory: leave out --pageable (pin_memory=True)",
                           "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch).",
                           PINNED},
     [PP_REMEDY_COPY_BUFFERS] =
-        {"buffers", "copies beside the steps: --copy-buffers",
+        {"buffers", "copies that overlap the steps: --copy-buffers",
          "Copy the next batch during the step: --copy-buffers 2 (a second stream and non_blocking=True in PyTorch).",
          OVERLAP},
     [PP_REMEDY_NO_SYNC] =
         {"sync", "no device sync in every step: leave out --sync-every-step",
-         "Drop the synchronisation in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and enlarge the batch.",
+         "Remove the device sync in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and use larger batches.",
          NO_SYNC},
     [PP_REMEDY_COPY_LESS] =
         {"link", "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link",
          "Copy less (--wire u8: bytes, normalised on the device; or --dtype f16).", COPY_LESS},
-    [PP_REMEDY_CACHED] = {"storage", "cached, staged or packed data: reads that do not block", NULL, CACHED},
+    [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED},
     [PP_REMEDY_LESS_WORK] =
         {"work",
-         "half the decoding and transforming: smaller images offline, cached decoded data, cheaper augmentation",
+         "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
          LESS_WORK},
     [PP_REMEDY_ERRORS] =
@@ -128,25 +128,23 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms.",
          ERRORS},
     [PP_REMEDY_LOCK] =
-        {"lock", "decoding without the lock its workers share: processes instead of threads",
-         "Take the work out of the lock: processes instead of threads, or a library that releases the interpreter's lock.",
+        {"lock", "no lock contention in decode: processes instead of threads",
+         "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
          WORDS(NULL,
                "`DataLoader(num_workers=N)`: processes; in threads only calls that release the GIL "
                "(torchvision.io, Pillow-SIMD, OpenCV)",
                "`wds.WebLoader(num_workers=N)`: processes",
                "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
                "`py_num_workers=N`")},
-    [PP_REMEDY_OTHER_LOAD] = {"cpus",
-                              "the CPUs to ourselves: move what else runs on them, or raise the quota",
-                              "Find what else runs on these CPUs before changing the loader.", OTHER_LOAD},
+    [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: move other jobs away, or raise the quota",
+                              "Move other processes off these CPUs before changing the loader.", OTHER_LOAD},
     [PP_REMEDY_SLOW_RANK] =
-        {"slow-rank",
-         "the slow rank mended, so that this one waits for nobody: see that rank's own recording",
-         "Mend the slow rank: its own recording says what holds it up. This rank's input is not the cause, and no change to it gains anything.",
+        {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
+         "Fix the slow rank: see its recording for the cause. This rank's input is not the cause, and no change to it gains anything.",
          RANKS},
     [PP_REMEDY_SLOW_WORKER] =
-        {"slow-worker", "the slow worker as fast as the others: look at its CPU and its place",
-         "Look at that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it.",
+        {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
+         "Check that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it.",
          WORDS("`--out-of-order`, `--prefetch N` until it is mended",
                "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
@@ -158,7 +156,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          FEWER_WORKERS},
     [PP_REMEDY_PREFETCH_OR_ORDER] =
         {NULL, NULL,
-         "Deepen --prefetch, or try --out-of-order: one slow sample holds back the finished batches behind it.",
+         "Deepen --prefetch, or try --out-of-order: one slow sample delays the finished batches behind it.",
          OUT_OF_ORDER},
     [PP_REMEDY_ASYNC_COPY] =
         {NULL, NULL,
@@ -168,26 +166,25 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL, "Copy less (--wire u8), or overlap copies with steps (--copy-buffers 2).", COPY_LESS},
     [PP_REMEDY_LARGER_BATCH] =
         {NULL, NULL,
-         "Enlarge the batch, or give the device several steps at a time (CUDA graphs, no wait after each step).",
+         "Use larger batches, or queue several steps at a time (CUDA graphs, no sync after each step).",
          WORDS("a larger `--batch-size`",
                "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
                "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
-    [PP_REMEDY_CUPTI] = {NULL, NULL, "Make CUPTI available to this run (docs/guide/gpu.md) and record again.",
+    [PP_REMEDY_CUPTI] = {NULL, NULL, "Install CUPTI for this run (docs/guide/gpu.md) and record again.",
                          WORDS("docs/guide/gpu.md: the CUPTI library beside the driver", NULL, NULL, NULL)},
-    [PP_REMEDY_RECORD_LONGER] = {NULL, NULL,
-                                 "Record longer, or with one thing changed: --copy-buffers, --batch-size.",
-                                 WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`",
-                                       NULL, NULL, NULL)},
+    [PP_REMEDY_RECORD_LONGER] =
+        {NULL, NULL, "Record longer, or again with one option changed: --copy-buffers, --batch-size.",
+         WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`", NULL, NULL, NULL)},
     [PP_REMEDY_EVEN_RANKS] =
         {NULL, NULL,
-         "Even out what a step costs the ranks: samples of like size in a batch, the same data rate for all; a deeper prefetch hides it where reads vary.",
+         "Balance the ranks' steps: samples of similar size in a batch, the same data rate for all; a deeper prefetch hides varying reads.",
          WORDS("`--prefetch N` on every rank",
                "a sampler that buckets samples by size; a larger `prefetch_factor`",
                "`.shuffle(N)` with a larger buffer; shards of equal size for every rank",
                "`random_shuffle=True` with a larger `initial_fill=`; `prefetch_queue_depth=N`")},
     [PP_REMEDY_RECORD_RANKS] =
         {NULL, NULL,
-         "Record every rank: the one that hardly waits in its collective step is the slow one, and its own verdict says why.",
+         "Record every rank: the slow one hardly waits in its collective step, and its verdict names the cause.",
          WORDS("`--ranks N`", "`pipeprobe exec` around the command of every rank", "the same as in PyTorch",
                "the same as in PyTorch")},
     [PP_REMEDY_QUOTA] = {NULL, NULL,
@@ -195,20 +192,20 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                          QUOTA},
     [PP_REMEDY_OTHER_LOAD_OR_QUOTA] =
         {NULL, NULL,
-         "Find what else runs on these CPUs, or what limits them (cgroup quota), before changing the loader.",
+         "Move other processes off these CPUs, or raise their limit (cgroup quota), before changing the loader.",
          OTHER_LOAD},
     [PP_REMEDY_OTHER_LOAD_THEN_WORKERS] =
-        {NULL, NULL,
-         "Find what else runs on these CPUs; with them free, --workers auto gains {g_cpus_workers}.",
+        {NULL, NULL, "Move other processes off these CPUs; then --workers auto gains {g_cpus_workers}.",
          OTHER_LOAD},
     [PP_REMEDY_SLOW_SHARD] =
-        {NULL, NULL, "Move or repair that part (a mount, a server, a shard): the others are fast enough.",
+        {NULL, NULL,
+         "Move or repair that part (a mount, a server, a shard): the other parts are fast enough.",
          WORDS("move that part of DATASET", "move those files; `cache_dir` or a local copy hides it",
                "`cache_dir=DIR` for its shards, or write them again with `wds.ShardWriter`",
                "move those files of `file_root=` or `paths=`")},
     [PP_REMEDY_STORAGE_CHANGE] =
         {NULL, NULL,
-         "Find what changed for the storage at that moment: another job, an exhausted burst credit, a cache that filled up.",
+         "Find what changed for the storage at that moment: another job, exhausted burst credits, a full cache.",
          CACHED},
     [PP_REMEDY_READ_TAIL] = {NULL, NULL,
                              "Hedge or repeat slow reads, deepen --prefetch, or try --out-of-order.",
@@ -219,7 +216,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          CACHED},
     [PP_REMEDY_READ_AHEAD] =
         {NULL, NULL,
-         "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or bring the file into memory first (vmtouch, cat).",
+         "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or load the file into memory first (vmtouch, cat).",
          WORDS("`vmtouch -t FILE` before the run; a larger `--window`",
                "`np.memmap` with `mmap.madvise(MADV_WILLNEED)`, or `os.preadv` into buffers",
                "shards are read as streams: pack the tokens with `wds.ShardWriter`",
@@ -242,11 +239,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                                    READS},
     [PP_REMEDY_STORAGE] =
         {NULL, NULL,
-         "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+         "For latency: more reads in flight (--workers, --prefetch). For bandwidth: a faster tier, a cache or packed shards.",
          READS},
     [PP_REMEDY_COLLATE] =
-        {NULL, NULL,
-         "Write samples straight into the batch, or collate in parallel; smaller batches bring it forward.",
+        {NULL, NULL, "Write samples directly into the batch, collate in parallel, or use smaller batches.",
          WORDS(
              "a smaller `--batch-size`",
              "a `collate_fn` that writes into one preallocated tensor; samples as tensors, not as PIL images",
@@ -259,17 +255,16 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
                "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
     [PP_REMEDY_WHAT_BLOCKS] =
-        {NULL, NULL,
-         "Look for what {owner} waits for: a lock shared by the workers, or memory that has to be paged in.",
+        {NULL, NULL, "Find what {owner} waits for: a lock shared by the workers, or memory that is paged in.",
          WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
-         "Keep the workers from one epoch to the next and prefetch across it (persistent_workers=True in PyTorch).",
+         "Keep the workers across epochs and prefetch across the boundary (persistent_workers=True in PyTorch).",
          KEEP_WORKERS},
     [PP_REMEDY_START_ONCE] =
         {NULL, NULL,
-         "Start the workers once for all epochs (persistent_workers=True in PyTorch), and keep the index of the dataset.",
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
          KEEP_WORKERS},
 
     [PP_REMEDY_PERIODIC_CHECKPOINT] =
@@ -277,38 +272,37 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS(NULL, "`torch.distributed.checkpoint.async_save`", NULL, NULL)},
     [PP_REMEDY_PERIODIC_EPOCH] =
         {NULL, NULL,
-         "Prefetch across the epoch boundary, and keep the workers from one epoch to the next (persistent_workers=True in PyTorch).",
+         "Prefetch across the epoch boundary, and keep the workers across epochs (persistent_workers=True in PyTorch).",
          KEEP_WORKERS},
-    [PP_REMEDY_KEEP_WORKERS] =
-        {NULL, NULL, "Keep the workers from one epoch to the next (persistent_workers=True in PyTorch).",
-         KEEP_WORKERS},
+    [PP_REMEDY_KEEP_WORKERS] = {NULL, NULL,
+                                "Keep the workers across epochs (persistent_workers=True in PyTorch).",
+                                KEEP_WORKERS},
     [PP_REMEDY_PERIODIC_IO] =
         {NULL, NULL,
-         "Look for what writes or reads at that interval: a flush, a snapshot, logging, another job on the same storage; a deeper --prefetch bridges short ones.",
+         "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A deeper --prefetch hides short stalls.",
          PREFETCH},
     [PP_REMEDY_PERIODIC_STORAGE] =
         {NULL, NULL,
-         "Look for what uses the storage at that interval: a flush, a snapshot, another job; a deeper --prefetch bridges short ones.",
+         "Find the job that uses the storage at this interval: a flush, a snapshot, another job. A deeper --prefetch hides short stalls.",
          PREFETCH},
     [PP_REMEDY_PERIODIC_ERRORS] = {NULL, NULL,
-                                   "Reads fail at that interval: the errors below name the files.", ERRORS},
+                                   "Reads fail at this interval: the errors below name the files.", ERRORS},
     [PP_REMEDY_PERIODIC_STEP] =
         {NULL, NULL,
-         "The step itself takes longer then: look for what the training loop does every so many steps (evaluation, logging, a flush), or what else runs at that interval.",
+         "The step itself takes longer at this interval: check what the training loop does every N steps (evaluation, logging, a flush), and timers of other processes.",
          WORDS(NULL, "callbacks, evaluation and logging of the training loop; `gc.collect()`", NULL, NULL)},
     [PP_REMEDY_PERIODIC_SYNC] =
         {NULL, NULL,
-         "Look for what the training loop does every so many steps that waits for the device (logging a loss, .item()).",
+         "Check what the training loop does every N steps that waits for the device (logging a loss, .item()).",
          NO_SYNC},
-    [PP_REMEDY_PERIODIC_RANK] = {NULL, NULL,
-                                 "Another rank is late at that interval: look into its recording.", RANKS},
+    [PP_REMEDY_PERIODIC_RANK] = {NULL, NULL, "Another rank is late at this interval: see its recording.",
+                                 RANKS},
     [PP_REMEDY_PERIODIC_OTHER] =
-        {NULL, NULL,
-         "Look for what runs at that interval beside the loader: timers, cron jobs, garbage collection, evaluation.",
+        {NULL, NULL, "Find what runs at this interval: timers, cron jobs, garbage collection, evaluation.",
          WORDS(NULL, "`gc.disable()` or `gc.freeze()` after start-up; evaluation and logging", NULL, NULL)},
     [PP_REMEDY_FIRST_OPENING] =
         {NULL, NULL,
-         "Keep the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
+         "Save the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
          WORDS(
              "tar shards with `--index-dir`",
              "a list of files in one file, not `ImageFolder` over a remote mount",
@@ -316,16 +310,15 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "`file_list=` in place of `file_root=`; `index_paths=` from `wds2idx` for `fn.readers.webdataset`")},
     [PP_REMEDY_FIRST_WORKERS] =
         {NULL, NULL,
-         "Start the workers once for all epochs (persistent_workers=True in PyTorch), with less to import and to copy into each.",
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch); import and copy less into each worker.",
          KEEP_WORKERS},
     [PP_REMEDY_FIRST_RANKS] =
         {NULL, NULL,
-         "Start all ranks together; of those that begin late, see what they open and how long that takes.",
+         "Start all ranks together; for a late rank, check which files it opens and how long that takes.",
          RANKS},
     [PP_REMEDY_FIRST_BATCH] =
         {NULL, NULL,
-         "The first batch has nothing to wait behind: look at its reads in a cold cache, or make it smaller.",
-         CACHED},
+         "The first batch is not prefetched: warm the page cache for its reads, or make it smaller.", CACHED},
     [PP_REMEDY_PREFETCH_ACROSS] =
         {NULL, NULL,
          "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.",
@@ -338,22 +331,18 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`random_shuffle=True`, or `shuffle_after_epoch=True`, of `fn.readers.*`")},
     [PP_REMEDY_REPEATED] =
         {NULL, NULL,
-         "Look at how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that begins an epoch again.",
+         "Check how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that restarts an epoch.",
          WORDS("`--rank`, `--world-size`",
                "`DistributedSampler`; `get_worker_info()` in an `IterableDataset`",
                "`nodesplitter=wds.split_by_node`, `workersplitter=wds.split_by_worker`; not `resampled=True`",
                "`shard_id=`, `num_shards=`; `pad_last_batch=False`")},
     [PP_REMEDY_SKIPPED] =
         {NULL, NULL,
-         "Look at what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume past its place.",
+         "Check what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume that skips samples.",
          WORDS("leave out `--drop-last`", "`drop_last=False`; the length of the sampler",
                "`.with_epoch(N)`: N samples per worker; `partial=True` of `.batched(N)`",
                "`last_batch_policy=LastBatchPolicy.PARTIAL`; `shard_id=`, `num_shards=`")},
-    [PP_REMEDY_THIS_RANK] =
-        {NULL, NULL, "All other ranks go at this one's pace: what holds it up, its verdict above says.",
-         RANKS},
-    [PP_REMEDY_THAT_RANK] =
-        {NULL, NULL,
-         "Look into that rank's own recording: its verdict says what holds it up, and all others with it.",
-         RANKS},
+    [PP_REMEDY_THIS_RANK] = {NULL, NULL, "All ranks wait for this one; see its verdict above.", RANKS},
+    [PP_REMEDY_THAT_RANK] = {NULL, NULL,
+                             "See that rank's recording: its verdict names the cause for all ranks.", RANKS},
 };

@@ -361,7 +361,7 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     pp_status st = pp_storage_read(c, err);
     float *v = malloc(c->n * sizeof(*v));
     if (!v)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to look at %zu samples", c->n);
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
     if (st == PP_OK) {
         add_storage(&c->storage, out->metric);
         out->metric[PP_METRIC_WORK_TAIL] = work_tail_of(c, v);

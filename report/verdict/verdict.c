@@ -115,12 +115,11 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
     v->next_step = g->remedy;
     if (!f->has_steady_state && f->failed) {
         v->reason = "the run failed before a steady state was reached";
-        v->next_step =
-            "Put right what made it fail: its message says what, and errors that are listed name the files.";
+        v->next_step = "Fix the failure: its message names it, and the errors list the files.";
     } else if (!f->has_steady_state) {
         v->reason = "the recording ends before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
-        v->reason = "an epoch is one batch, so every wait is one between epochs and none can be judged";
+        v->reason = "an epoch has one batch, so every wait is an epoch boundary and cannot be judged";
         v->next_step = "Use more data, or a smaller --batch-size.";
     }
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
@@ -167,7 +166,7 @@ static void show_laws(const struct judge *j)
     const struct pp_facts *f = j->facts;
     if (f->bound)
         add_evidence(j, PP_METRIC_BOUND,
-                     pp_arena_printf(j->arena, "of what %s could do at the recorded cost; the nearest bound",
+                     pp_arena_printf(j->arena, "of the limit of %s at the recorded cost; the nearest bound",
                                      f->bound),
                      0);
     for (size_t i = 0; i < pp_guard_rules_n; i++)
@@ -177,7 +176,7 @@ static void show_laws(const struct judge *j)
                 char limit[48];
                 pp_unit_text(PP_UNIT_SHARE, pp_guard_rules[i].limit, limit, sizeof(limit));
                 add_evidence(j, law_metrics[k],
-                             pp_arena_printf(j->arena, "<= %s: the recording agrees with itself", limit), 0);
+                             pp_arena_printf(j->arena, "<= %s: the recording is consistent", limit), 0);
             }
 }
 
@@ -200,12 +199,12 @@ static void show_context(const struct judge *j)
 static const char *missing_signals(const struct pp_facts *f)
 {
     if (f->starved_alone)
-        return "the replay, which would tell whether this run's own threads or others' take it, does not come out as the run did";
+        return "the replay that would separate own threads from other processes does not reproduce the run";
     if (!f->owner_known)
         return "the recording has no worker spans during the stalls";
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
         return "CPU time and run-queue delay were not recorded";
-    return "how many CPUs the run could use was not recorded";
+    return "the number of usable CPUs was not recorded";
 }
 
 /* Chance that the true share lies on the same side of the threshold as the measured one (normal
@@ -275,14 +274,14 @@ static const char *with_cause(const struct judge *j, const struct pp_level_rule 
 {
     const struct pp_report_verdict *v = j->out;
     const char *why = fill(j, cause->sentence);
-    char sure[48] = "";
+    char confidence[48] = "";
     size_t n = strlen(cause->l1);
     if (strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0)
         why += n + 2;
     if (!isnan(v->confidence))
-        pp_text_percent(sure, sizeof(sure), v->confidence);
-    return pp_arena_printf(j->arena, "%s%s%s%s: %s (%s); %s", v->headline, sure[0] ? ", " : "", sure,
-                           sure[0] ? " sure" : "", lost, words_of(j->facts, level), why);
+        pp_text_percent(confidence, sizeof(confidence), v->confidence);
+    return pp_arena_printf(j->arena, "%s%s%s: %s (%s); %s", v->headline, confidence[0] ? ", confidence " : "",
+                           confidence, lost, words_of(j->facts, level), why);
 }
 
 static void judge_level(const struct judge *j)
@@ -306,9 +305,9 @@ static void judge_level(const struct judge *j)
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     else if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
-        add_evidence(j, PP_METRIC_STRETCH, "apart: no remedy for it gains 15 % by the replay", 0);
+        add_evidence(j, PP_METRIC_STRETCH, "counted separately: no remedy gains 15 % in the replay", 0);
     if (boundary >= moderate)
-        add_evidence(j, PP_METRIC_BOUNDARY, "kept apart: not steady state, but not training either",
+        add_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
                      bound ? 0 : -1);
     const struct pp_cause_rule *outside = bound ? NULL
                                                 : pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
@@ -319,7 +318,7 @@ static void judge_level(const struct judge *j)
         v->l2 = outside->l2;
         v->confidence = v->exposed_share = NAN;
         v->sentence = pp_arena_printf(
-            j->arena, "INPUT-BOUND outside the steady state (in it, the trainer waits %s); %s",
+            j->arena, "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
             fill(j, "{data_wait}"), fill(j, outside->sentence));
         v->next_step = fill(j, pp_remedies[outside->remedy].sentence);
         show_cause(j, outside);
@@ -330,10 +329,10 @@ static void judge_level(const struct judge *j)
         if (boundary >= pp_level_rules[0].at_least)
             v->sentence = pp_arena_printf(
                 j->arena, "%s; %s", v->sentence,
-                fill(j, "but {boundary} of the time passes at epoch boundaries and checkpoints"));
+                fill(j, "but epoch boundaries and checkpoints take {boundary} of the time"));
         v->next_step = fill(
             j,
-            "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Look at the step itself.");
+            "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself.");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
@@ -349,11 +348,11 @@ static void judge_level(const struct judge *j)
         show_cause(j, cause);
     } else {
         v->reason = missing_signals(f);
-        v->sentence = pp_arena_printf(j->arena, "%s; what holds it up is not established: %s", v->sentence,
+        v->sentence = pp_arena_printf(j->arena, "%s; the cause is not established: %s", v->sentence,
                                       v->reason);
         v->next_step =
             f->starved_alone
-                ? "Record longer, or again when others leave these CPUs alone: that tells whose threads take them."
+                ? "Record longer, or again without background load on these CPUs."
                 : "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
     }
     show_context(j);

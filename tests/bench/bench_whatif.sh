@@ -177,7 +177,7 @@ one() {
     ) >"$T/run.json" 2>"$T/run.err" || rc=$?
     [ -z "$quota" ] || leave_quota
     [ $rc != 77 ] || return 77
-    [ $rc = 0 ] || [ $rc = 3 ] || { echo "bench_whatif: '${words[*]}' ended with $rc: $(head -n 1 "$T/run.err")" >&2; return 1; }
+    [ $rc = 0 ] || [ $rc = 3 ] || { echo "bench_whatif: '${words[*]}' exited with code $rc: $(head -n 1 "$T/run.err")" >&2; return 1; }
     rate=$(json "$T/run.json" '$.samples_per_s')
     mine=$(sqlite3 "$file" "SELECT COALESCE((SELECT max(value) FROM counter JOIN name ON name.id = counter.name WHERE name.name = 'process_cpu_ns_total'), 0) / 1e9" 2>/dev/null || echo 0)
     others=$(awk "BEGIN { o = ($(jiffies) - $before) / $(getconf CLK_TCK) - ${mine:-0}; printf \"%.1f\", (o > 0 ? o : 0) / ($EPOCHREALTIME - $start) }")

@@ -24,7 +24,7 @@ wait
 for way in deleted replaced moved dir; do
     is "$way: exit code" "$(cat "$T/$way.rc")" 4
     is "$way: one sentence" "$(grep -c . "$T/$way.err")" 1
-    like "$way: which says what to do" "$(cat "$T/$way.err")" "$way/run\.sqlite was deleted, moved or replaced while it was being recorded.*Record again"
+    like "$way: which says what to do" "$(cat "$T/$way.err")" "$way/run\.sqlite was deleted, moved or replaced during the recording.*Record again"
 done
 is "deleted: nothing is left" "$(ls -A "$T/deleted")" ""
 is "moved: nothing else is left" "$(ls -A "$T/moved")" elsewhere.sqlite

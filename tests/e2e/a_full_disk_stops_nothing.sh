@@ -15,13 +15,13 @@ sound() { sql "$S/run.sqlite" 'PRAGMA integrity_check'; }
 
 client
 is "no room for a ring: the program goes on" "$rc" 0
-like "no room for a ring: pp_close says so" "$(cat "$ERR")" "3 threads of .*small/run\.sqlite could be given no ring.*free some space"
+like "no room for a ring: pp_close says so" "$(cat "$ERR")" "3 threads of .*small/run\.sqlite got no ring.*free some space"
 is "no room for a ring: the file says so" "$(sql "$S/run.sqlite" "SELECT what, count FROM loss")" "threads|3"
 is "no room for a ring: nothing else is left" "$(ls -A "$S")" run.sqlite
 
 run timeout 60 "$PP" exec --force -o "$S/run.sqlite" -- "$CLIENT" push=100 exit=5
 is "exec, no room for a ring: the program's exit code" "$rc" 5
-like "exec, no room for a ring: said" "$(cat "$ERR")" "1 thread could be given no ring in .*small/run\.sqlite\.rings"
+like "exec, no room for a ring: said" "$(cat "$ERR")" "1 thread got no ring in .*small/run\.sqlite\.rings"
 is "exec, no room for a ring: nothing else is left" "$(ls -A "$S")" run.sqlite
 
 run timeout 60 "$PP" exec --force --ring-spans 1024 -o "$S/run.sqlite" -- "$CLIENT" push=1000 sleep=1500 push=1000000 exit=5

@@ -48,9 +48,9 @@ check "and nothing of it is left" test ! -e "$T/out.sqlite" -a ! -e "$T/out.sqli
 # -- shards
 head -c 20000 "$T/shards/shard-000003.tar" >"$T/cut.tar"
 run timeout 60 "$PP" run "$T/cut.tar" $short --force -o "$T/out.sqlite"
-check "a tar that ends in the middle runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
+check "a tar that is truncated runs on what is there" test "$rc" -eq 0 -o "$rc" -eq 3
 like "and says so" "$(cat "$OUT" "$ERR")" "cut\.tar.*(ends|truncated|middle)"
-like "and the file does" "$(sql "$T/out.sqlite" "SELECT action, reason FROM error WHERE kind = 'warning'")" "noted.*cut\.tar ends in the middle"
+like "and the file does" "$(sql "$T/out.sqlite" "SELECT action, reason FROM error WHERE kind = 'warning'")" "noted.*cut\.tar is truncated"
 rm "$T/shards/shard-000001.tar"
 refuses "a missing shard of a range" 2 "shard-000001\.tar" "$PP" run "$T/shards/shard-{000000..000003}.tar" --force -o "$T/out.sqlite"
 refuses "more ranks than shards" 2 "rank 4 gets none" "$PP" run "$T/shards" --stream --rank 4 --world-size 5 --force -o "$T/never.sqlite"
@@ -81,7 +81,7 @@ refuses "a rank outside the world" 2 "rank" "$PP" run "$T/images" --rank 3 --wor
 refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --worker 2 --force -o "$T/out.sqlite"
 refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
 refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
-refuses "one dash for two" 2 "-batch-size: no such option; did you mean --batch-size" "$PP" run "$T/images" -batch-size 4 --force -o "$T/out.sqlite"
+refuses "one dash for two" 2 "unknown option -batch-size; did you mean --batch-size" "$PP" run "$T/images" -batch-size 4 --force -o "$T/out.sqlite"
 refuses "PyTorch's name for it" 2 "did you mean --prefetch" "$PP" run "$T/images" --prefetch-factor 4 --force -o "$T/out.sqlite"
 refuses "PyTorch's other name" 2 "did you mean --workers" "$PP" run "$T/images" --num-workers 4 --force -o "$T/out.sqlite"
 refuses "a transform without its size" 2 "rrc is written rrc:224" "$PP" run "$T/images" --transform rrc --force -o "$T/out.sqlite"
@@ -116,7 +116,7 @@ refuses "output exists" 2 "mine\.sqlite.*--force" "$PP" run "$T/images" $short -
 is "and is untouched" "$(cat "$T/mine.sqlite")" precious
 run timeout 60 "$PP" run "$T/images" $short -o "$T/mine.sqlite" --force
 is "--force replaces it" "$(sql "$T/mine.sqlite" 'PRAGMA integrity_check')" ok
-refuses "output to standard output" 2 "needs a file of its own" "$PP" run "$T/images" $short -o -
+refuses "output to standard output" 2 "cannot be written to standard output" "$PP" run "$T/images" $short -o -
 refuses "output in a directory that is none" 2 "absent" "$PP" run "$T/images" $short -o "$T/absent/out.sqlite"
 refuses "output that is a directory" 2 "$T/images" "$PP" run "$T/images" $short -o "$T/images" --force
 check "and the directory is still there" test -d "$T/images/class_000"
@@ -147,7 +147,7 @@ is "a byte-order mark and line ends of another system are no setting" "$rc" 0
 rm "$XDG_CONFIG_HOME/pipeprobe/config"
 run env PIPEPROBE_SEEED=1 "$PP" plan --n 3
 is "a variable that nothing reads ends no run" "$rc" 0
-is "but is said" "$(cat "$ERR")" "pipeprobe: PIPEPROBE_SEEED is set, and nothing reads it; did you mean PIPEPROBE_SEED?"
+is "but is said" "$(cat "$ERR")" "pipeprobe: PIPEPROBE_SEEED is set, but no option has this name; did you mean PIPEPROBE_SEED?"
 
 # -- help
 for command in $("$PP" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do

@@ -16,14 +16,14 @@ client fine
 is "nothing is found" "$(states "$T/fine.sqlite")" "not-found not-found not-found"
 client forgotten
 is "set_epoch forgotten is found, and nothing else" "$(states "$T/forgotten.sqlite")" "found not-found not-found"
-like "epoch by epoch" "$(finding "$T/forgotten.sqlite" epoch-order sentence)" "epoch 1 reads its samples in the order of epoch 0 \(40 batches the same\), as 2 of 2 pairs"
+like "epoch by epoch" "$(finding "$T/forgotten.sqlite" epoch-order sentence)" "epoch 1 repeats the shuffle order of epoch 0 \(40 batches the same\), 2 of 2 pairs"
 for format in text md html; do
     like "$format names the remedy" "$("$PP" report "$T/forgotten.sqlite" --format "$format" | tr -d '\\' | tr -s ' \n' ' ')" "set_epoch\(epoch\)"
 done
 like "and CSV has the numbers" "$("$PP" report "$T/forgotten.sqlite" --format csv)" 'findings,"epoch-order",repeated_epochs,2'
 client sequential
 is "reading by number is no finding" "$(states "$T/sequential.sqlite")" "not-found not-found not-found"
-like "and is called so" "$(finding "$T/sequential.sqlite" epoch-order sentence)" "in order of their numbers"
+like "and is called so" "$(finding "$T/sequential.sqlite" epoch-order sentence)" "in index order, without a shuffle"
 client again
 is "samples read twice are found" "$(states "$T/again.sqlite")" "not-found found not-found"
 like "with how many" "$(finding "$T/again.sqlite" samples-repeated sentence)" "15 of 1,440 visits .* in 3 epochs: sample [0-9]+ of epoch 0"

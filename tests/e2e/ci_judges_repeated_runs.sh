@@ -12,7 +12,7 @@ mkdir "$T/tmp" && export TMPDIR=$T/tmp
 cd "$T" || exit 1
 
 # ---- without a baseline ----
-refuses "no baseline" 2 "no baseline pipeprobe-baseline.json.*--lenient" "$PP" ci run -- "${OPTIONS[@]}"
+refuses "no baseline" 2 "baseline pipeprobe-baseline.json does not exist.*--lenient" "$PP" ci run -- "${OPTIONS[@]}"
 run "$PP" ci run --lenient --runs 2 --warmup-runs 0 --keep "$T/first" -- "${OPTIONS[@]}"
 is "--lenient: exit code" "$rc" 0
 like "--lenient: says that nothing was compared" "$(cat "$ERR")" 'nothing was compared'
@@ -28,7 +28,7 @@ refuses "save does not overwrite" 2 "exists; 'ci baseline update'" "$PP" ci base
 run "$PP" ci baseline show
 like "show: label and throughput" "$(cat "$OUT")" 'v1'
 cp pipeprobe-baseline.json before.json
-refuses "update by the runs that are in it" 2 "are the same run, on both sides; a run counts once" "$PP" ci baseline update "$T/first"
+refuses "update by the runs that are in it" 2 "are the same run, on both sides; record another run" "$PP" ci baseline update "$T/first"
 run "$PP" ci run --lenient -q -b none.json --runs 2 --warmup-runs 0 --keep "$T/second" -- "${OPTIONS[@]}"
 run "$PP" ci baseline update "$T/second" # two runs tell nothing about timings
 is "update by inconclusive runs: exit code" "$rc" 3
@@ -38,8 +38,8 @@ is "update by runs that are not worse: exit code" "$rc" 0
 is "update: label" "$(json pipeprobe-baseline.json '$.label')" v2
 cp first/head-01.sqlite stopped.sqlite && sqlite3 stopped.sqlite "UPDATE meta SET value = 'interrupted' WHERE section = 'run' AND key = 'outcome'"
 cp pipeprobe-baseline.json before.json
-refuses "update by an unfinished run" 3 "stopped.sqlite is no sample" "$PP" ci baseline update stopped.sqlite
-refuses "save of an unfinished run" 3 "stopped.sqlite is no sample" "$PP" ci baseline save stopped.sqlite -b x.json
+refuses "update by an unfinished run" 3 "stopped.sqlite cannot be compared" "$PP" ci baseline update stopped.sqlite
+refuses "save of an unfinished run" 3 "stopped.sqlite cannot be compared" "$PP" ci baseline save stopped.sqlite -b x.json
 check "update by an unfinished run: unchanged" cmp pipeprobe-baseline.json before.json
 refuses "a typo" 2 "did you mean update" "$PP" ci baseline updat
 
@@ -57,14 +57,14 @@ refuses "the baseline of another machine" 3 "cpu_model is 'Other CPU' in .*--all
 echo '{"schema":"pipeprobe.baseline/7"}' >future.json
 refuses "a baseline of another schema" 4 "pipeprobe.baseline/7" "$PP" ci run -b future.json -- "${OPTIONS[@]}"
 head -c 200 before.json >cut.json
-refuses "a baseline cut short" 4 "cut.json is no JSON" "$PP" ci run -b cut.json -- "${OPTIONS[@]}"
+refuses "a baseline cut short" 4 "cut.json is not JSON" "$PP" ci run -b cut.json -- "${OPTIONS[@]}"
 
 # ---- failures ----
 refuses "nothing to run" 2 "after --" "$PP" ci run --aa
 refuses "words before --" 2 "after --" "$PP" ci run "$T/images"
-refuses "options that run refuses" 2 "exit code 2 and is no sample: .*wrokers" "$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --wrokers 3
-refuses "a data set that is not there" 2 "is no sample: .*missing" "$PP" ci run -q --aa -- "$T/missing"
-refuses "a BASE that fails" 4 "exit code 3[0-9] and is no sample: went wrong" "$PP" ci run -q --warmup-runs 0 --ab 'echo went wrong; exit 33;' -- "${OPTIONS[@]}"
+refuses "options that run refuses" 2 "exit code 2 and is not compared: .*wrokers" "$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --wrokers 3
+refuses "a data set that is not there" 2 "is not compared: .*missing" "$PP" ci run -q --aa -- "$T/missing"
+refuses "a BASE that fails" 4 "exit code 3[0-9] and is not compared: went wrong" "$PP" ci run -q --warmup-runs 0 --ab 'echo went wrong; exit 33;' -- "${OPTIONS[@]}"
 refuses "--ab and --aa" 2 "give one" "$PP" ci run --aa --ab x -- "${OPTIONS[@]}"
 "$PP" ci run -q --aa --warmup-runs 0 -- "${OPTIONS[@]}" --epochs 4000 >"$OUT" 2>"$ERR" &
 sleep 1
@@ -85,7 +85,7 @@ is "A/B: in turn" "$(for f in ab/*.sqlite; do echo "$(sqlite3 "$f" "SELECT value
 
 run "$PP" compare "ab/base-*.sqlite" "ab/head-*.sqlite" --paired --threshold 900% --ungate verdict --json
 is "A/B: compare --paired says the same of the kept runs" "$rc, $(json "$OUT" '$.metrics[0].times_worse')" "0, $(json "$T/ab.json" '$.metrics[0].times_worse')"
-refuses "A/B: pairs without a partner" 2 "as many runs on each side.*has 7 and .* has 1" "$PP" compare "ab/base-*.sqlite" ab/head-01.sqlite --paired
+refuses "A/B: pairs without a partner" 2 "equally many runs on each side.*has 7 and .* has 1" "$PP" compare "ab/base-*.sqlite" ab/head-01.sqlite --paired
 
 # ---- the examples ----
 # The command of an example: the folded text after "pipeprobe ci run" up to a line that is not part of it, as a shell would get it.

@@ -87,7 +87,7 @@ refuses "no operands" 2 "BASE and HEAD" "$PP" compare
 refuses "three operands" 2 "two operands" "$PP" compare a b c
 refuses "BASE is HEAD" 2 "r1.sqlite and .*r1.sqlite are the same run, on both sides" "$PP" compare "$T/base" "$T/base"
 mkdir "$T/twice" && cp "$T/base/r1.sqlite" "$T/twice/a.sqlite" && cp "$T/base/r1.sqlite" "$T/twice/b.sqlite"
-refuses "a run given twice" 2 "a.sqlite and .*b.sqlite are the same run; a run counts once" "$PP" compare "$T/twice" "$T/slow"
+refuses "a run given twice" 2 "a.sqlite and .*b.sqlite are the same run; record another run" "$PP" compare "$T/twice" "$T/slow"
 refuses "a file that is not there" 2 "missing.sqlite" "$PP" compare "$T/base" "$T/missing.sqlite"
 refuses "an empty directory" 2 "empty: the directory holds no recording" "$PP" compare "$T/base" "$T/empty"
 as_user=()
@@ -104,29 +104,29 @@ refuses "a file that is no recording" 4 "noise.sqlite" "$PP" compare "$T/base" "
 refuses "a recording cut short" 4 "cut.sqlite" "$PP" compare "$T/base" "$T/cut.sqlite"
 refuses "another SQLite file" 4 "other.sqlite" "$PP" compare "$T/base" "$T/other.sqlite"
 refuses "another version of the schema" 4 "newer.sqlite" "$PP" compare "$T/base" "$T/newer.sqlite"
-refuses "an unfinished run" 3 "unfinished.sqlite is no sample: the run is unfinished" "$PP" compare "$T/base" "$T/unfinished.sqlite"
-refuses "an unfinished run, strict" 1 "unfinished.sqlite is no sample" "$PP" compare "$T/base" "$T/unfinished.sqlite" --strict
+refuses "an unfinished run" 3 "unfinished.sqlite cannot be compared: the run is unfinished" "$PP" compare "$T/base" "$T/unfinished.sqlite"
+refuses "an unfinished run, strict" 1 "unfinished.sqlite cannot be compared" "$PP" compare "$T/base" "$T/unfinished.sqlite" --strict
 refuses "an interrupted run" 3 "the run is interrupted" "$PP" compare "$T/interrupted.sqlite" "$T/base"
-refuses "zero batches" 3 "nothing.sqlite is no sample: no batches" "$PP" compare "$T/base" "$T/nothing.sqlite"
+refuses "zero batches" 3 "nothing.sqlite cannot be compared: no batch" "$PP" compare "$T/base" "$T/nothing.sqlite"
 refuses "another machine" 3 "cpu_model is .*Other CPU.*--allow-env cpu_model" "$PP" compare "$T/base" "$T/foreign.sqlite"
 run "$PP" compare "$T/base" "$T/foreign.sqlite" --allow-env cpu_model
 is "another machine, allowed: compared" "$rc" 3
 like "another machine, allowed: said" "$(cat "$OUT")" 'allowed to differ: cpu_model'
 mkdir "$T/mixed" && cp "$T/base/r1.sqlite" "$T/mixed" && record "$T/mixed/r9.sqlite" --prefetch 5
-refuses "a side of two configurations" 3 "not repetitions of one another: config.prefetch" "$PP" compare "$T/mixed" "$T/base"
+refuses "a side of two configurations" 3 "differ in configuration: config.prefetch" "$PP" compare "$T/mixed" "$T/base"
 refuses "a metric with a typo" 2 "did you mean samples_per_s" "$PP" compare "$T/base" "$T/slow" --ungate samples_pers
-refuses "a threshold that is none" 2 "no percentage" "$PP" compare "$T/base" "$T/slow" --threshold samples_per_s=lots
+refuses "a threshold that is none" 2 "is not a percentage" "$PP" compare "$T/base" "$T/slow" --threshold samples_per_s=lots
 refuses "a field with a typo" 2 "did you mean cpu_model" "$PP" compare "$T/base" "$T/slow" --allow-env cpu_mode
 
 # ---- history ----
 H=$T/history.sqlite
-refuses "history: show before add" 2 "no history" "$PP" history show --db "$H"
+refuses "history: show before add" 2 "history .* does not exist" "$PP" history show --db "$H"
 for i in 1 2 3; do run "$PP" history add "$T/base" --db "$H" --label "c$i"; done
 is "history: add" "$rc" 0
 refuses "history: the same label twice" 2 "already" "$PP" history add "$T/base" --db "$H" --label c3
-refuses "history: an unfinished run is no point" 3 "no sample" "$PP" history add "$T/unfinished.sqlite" --db "$H"
+refuses "history: an unfinished run is no point" 3 "cannot be compared" "$PP" history add "$T/unfinished.sqlite" --db "$H"
 run "$PP" history show --db "$H"
-like "history: too few for changes" "$(cat "$OUT")" '3 points: changes are looked for from 20 on'
+like "history: too few for changes" "$(cat "$OUT")" '3 points: change detection needs 20'
 # the level drops by a fifth after the 15th of 30
 sqlite3 "$H" "WITH RECURSIVE i(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM i WHERE n < 39) INSERT INTO point SELECT n, 1, 4000000000 + n, 'k' || n FROM i;
               INSERT INTO value SELECT id, 'samples_per_s', CASE WHEN id < 25 THEN 1000 ELSE 800 END + id * 7 % 5, 7 FROM point WHERE id >= 10"
@@ -137,5 +137,5 @@ cp "$OUT" "$T/h1" && run "$PP" history show samples_per_s --db "$H" --json --las
 check "history: the same every time" cmp "$OUT" "$T/h1"
 refuses "history: a metric with a typo" 2 "did you mean" "$PP" history show samples_pers --db "$H"
 refuses "history: no history" 4 "noise.sqlite" "$PP" history show --db "$T/noise.sqlite"
-refuses "history: another SQLite file" 4 "no history of pipeprobe" "$PP" history show --db "$T/other.sqlite"
+refuses "history: another SQLite file" 4 "not a pipeprobe history" "$PP" history show --db "$T/other.sqlite"
 done_testing

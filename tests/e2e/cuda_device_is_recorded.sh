@@ -155,7 +155,7 @@ is "the file knows" "$(meta config device), $(meta chosen device)" "host, $(meta
 like "the reason too" "$(meta chosen device)" "no CUDA device"
 refuses "asked for by name, no device is an error" 4 "no CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
 refuses "an empty CUDA_VISIBLE_DEVICES is named" 4 'CUDA_VISIBLE_DEVICES=""' env CUDA_VISIBLE_DEVICES= LD_LIBRARY_PATH="$FAKES" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
-refuses "an old driver is named" 4 "for CUDA 8.0, and 9.0 is needed" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="version=8000" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
+refuses "an old driver is named" 4 "supports CUDA 8.0, and CUDA 9.0 is needed" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="version=8000" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
 refuses "--step cuda without a device" 2 "needs a CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --step cuda --step-ms 1 -o "$T/none.sqlite"
 refuses "--step cuda on the host" 2 "runs on the GPU" "$PP" run --synthetic n=10 --step cuda --step-ms 1 --device host -o "$T/none.sqlite"
 
@@ -166,7 +166,7 @@ like "the sentence says what to try" "$(cat "$ERR")" "page-locking .*out of memo
 for call in cuMemcpyHtoDAsync_v2:20 cuEventSynchronize:30 cuLaunchKernel:20; do
     fake_run "fail=$call:719" --steps 200 --step-ms 1
     is "device lost at $call: exit code" "$rc" 4
-    like "$call: one sentence" "$(grep 'pipeprobe run:' "$ERR")" "unspecified launch failure.*\(CUDA error 719\).*recorded so far is kept"
+    like "$call: one sentence" "$(grep 'pipeprobe run:' "$ERR")" "unspecified launch failure.*\(CUDA error 719\).*recording so far is kept"
     is "$call: the recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" "SELECT count(*) > 10 FROM v_span WHERE phase = 'h2d'"), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, 1, ok"
     is "$call: the span that failed is marked" "$(sql "$T/run.sqlite" "SELECT count(*) > 0 FROM v_span WHERE phase IN ('h2d', 'step') AND flags & 1")" 1
 done

@@ -31,13 +31,13 @@ check "the shared file is gone" test ! -e "$T/ranks"
 check "that all end together is no news" bash -c "! grep -q 'goes on\|go on' '$T'/?.err"
 for rank in 0 3; do "$PP" report "$T/$rank.sqlite" --json >"$T/$rank.json" 2>/dev/null; done
 is "a held rank: class" "$(json "$T/0.json" '$.verdict.l1')/$(json "$T/0.json" '$.verdict.l2')" sync/rank-straggler
-like "a held rank: says who" "$(json "$T/0.json" '$.verdict.sentence')" "^SYNC-BOUND \(rank-straggler\).* for other ranks.* rank 3 came last to [0-9.]+ %"
+like "a held rank: says who" "$(json "$T/0.json" '$.verdict.sentence')" "^SYNC-BOUND \(rank-straggler\).* for other ranks.* rank 3 was last in [0-9.]+ %"
 holds "a held rank: hardly waits for data" "$(json "$T/0.json" '$.data_wait_share') < 0.2"
 holds "a held rank: waits for ranks" "$(json "$T/0.json" '$.collective_share') > 0.3"
 is "a held rank: what to mend" "$(json "$T/0.json" '$.verdict.fixes[0].knob')" slow-rank
-like "a held rank: what it says of the others" "$(json "$T/0.json" "\$.findings")" "rank 3 came last to"
+like "a held rank: what it says of the others" "$(json "$T/0.json" "\$.findings")" "rank 3 was last in"
 is "the slow rank: class" "$(json "$T/3.json" '$.verdict.l1')/$(json "$T/3.json" '$.verdict.l2')" storage/latency
-like "the slow rank: knows that it is" "$(json "$T/3.json" "\$.findings")" "rank 3 came last to [^\"]*: it is this one"
+like "the slow rank: knows that it is" "$(json "$T/3.json" "\$.findings")" "rank 3 was last in [^\"]*: this rank"
 holds "the slow rank: waits for nobody" "$(json "$T/3.json" '$.collective_share') < 0.1"
 holds "both went at one pace" "$(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') < 1.1 && $(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') > 0.9"
 run "$PP" whatif "$T/0.sqlite" --set workers=4 --json
@@ -60,14 +60,14 @@ is "a line on each" "$(json "$OUT" '$.schema') $(json "$OUT" '$.ranks[0].file') 
 check "a recording of each" test -s "$T/job.rank0.sqlite" -a -s "$T/job.rank1.sqlite" -a -s "$T/job.rank2.sqlite"
 is "of its own part" "$(sql "$T/job.rank2.sqlite" "SELECT group_concat(value) FROM meta WHERE section = 'config' AND key IN ('rank', 'world_size') ORDER BY key")" 2,3
 holds "that went together" "$(json "$OUT" '$.collective_steps') > 20"
-refuses "a recording that is there" 2 "job.rank0.sqlite exists already" "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --quiet
+refuses "a recording that is there" 2 "job.rank0.sqlite already exists" "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --quiet
 mkdir "$T/unnamed" && cd "$T/unnamed" || exit 1
 for s in 0 1 2 3 4 5; do touch "pipeprobe-$(date -d "+$s seconds" +%Y%m%d-%H%M%S).rank0.sqlite"; done
 run timeout 60 "$PP" run $DATA --ranks 2 --duration 2 --json --quiet
 is "of the second of another run, unnamed" "$rc" 0
 like "both are of one name" "$(json "$OUT" '$.ranks[0].file') $(json "$OUT" '$.ranks[1].file')" '^(pipeprobe-[0-9-]+-2).rank0.sqlite \1.rank1.sqlite$'
 cd - >/dev/null || exit 1
-refuses "a rank beside all ranks" 2 "--rank is one rank's" "$PP" run $DATA --ranks 3 --rank 1 --quiet
+refuses "a rank beside all ranks" 2 "--rank is for a single rank" "$PP" run $DATA --ranks 3 --rank 1 --quiet
 refuses "all ranks unrecorded" 2 "leave out --no-record" "$PP" run $DATA --ranks 3 --no-record --quiet
 refuses "what fails for all ranks is said once" 2 "cannot open" "$PP" run "$T/none" --ranks 3 -o "$T/x.sqlite" --quiet
 }
@@ -93,7 +93,7 @@ wait "${pids[2]}" 2>/dev/null
 begin 0 2 --steps 60 --collective-limit 1s
 finish 0
 is "nobody else begins: it goes on alone" "$rc" 0
-like "and says so" "$(cat "$T/0.err")" "rank 1 of 2 did not begin within 1.00 s; rank 0 goes on alone"
+like "and says so" "$(cat "$T/0.err")" "rank 1 of 2 did not start within 1.00 s; rank 0 continues alone"
 
 begin 0 2 --duration 20
 for _ in $(seq 100); do [ -s "$T/ranks" ] && break; sleep 0.1; done
@@ -101,11 +101,11 @@ sleep 0.3
 # shellcheck disable=SC2086
 {
 refuses "another world size" 2 "already have --world-size 2" "$PP" run $DATA --rank 1 --world-size 3 --collective "$T/ranks" --no-record --steps 1 --quiet
-refuses "a rank twice" 2 "is that rank of" "$PP" run $DATA --rank 0 --world-size 2 --collective "$T/ranks" --no-record --steps 1 --quiet
+refuses "a rank twice" 2 "already has this rank in" "$PP" run $DATA --rank 0 --world-size 2 --collective "$T/ranks" --no-record --steps 1 --quiet
 kill -TERM "${pids[0]}"
 finish 0
 is "one that waits for the others can be stopped" "$rc" 130
-refuses "a run of one rank" 2 "nobody to wait for" "$PP" run $DATA --collective "$T/ranks" --no-record
+refuses "a run of one rank" 2 "needs at least 2 ranks" "$PP" run $DATA --collective "$T/ranks" --no-record
 refuses "no directory" 2 "none" "$PP" run $DATA --world-size 2 --collective "$T/none/ranks" --no-record
 refuses "with --prove" 2 "runs this rank alone" "$PP" run $DATA --world-size 2 --collective "$T/ranks" --prove -o "$T/x.sqlite"
 }

@@ -16,7 +16,7 @@ for to in nsys:run.nsys.sqlite nvtxt:run.nvtxt perfetto:run.pftrace chrome:run.j
     check "${to%%:*}: the default name is ${to#*:}" test -s "$T/${to#*:}"
     is "${to%%:*}: nothing on standard output" "$(wc -c <"$OUT")" 0
     like "${to%%:*}: says how many" "$(cat "$ERR")" '350 spans to '
-    like "${to%%:*}: says what the recording lacks" "$(cat "$ERR")" 'lacks 12 spans: the ring of pp-worker-1 was full'
+    like "${to%%:*}: says what the recording lacks" "$(cat "$ERR")" 'missing in the recording: 12 spans: the ring of pp-worker-1 was full'
 done
 cp "$R" "$T/damaged.sqlite"
 sqlite3 "$T/damaged.sqlite" "UPDATE chunk SET body = zeroblob(length(body)) WHERE id = (SELECT min(id) FROM chunk)"
@@ -53,18 +53,18 @@ run "$PP" export "$R" --to csv -o - --quiet
 is "--quiet is quiet" "$(wc -c <"$ERR")" 0
 
 # ---- what is refused
-refuses "an output that is there" 2 "run.csv is there already.*--force" "$PP" export "$R" --to csv
+refuses "an output that is there" 2 "run.csv already exists.*--force" "$PP" export "$R" --to csv
 echo mine >"$T/mine.csv"
 run "$PP" export "$R" -o "$T/mine.csv" --force
 is "--force replaces" "$rc $(wc -l <"$T/mine.csv")" "0 351"
-refuses "the recording as its own export" 2 "the recorded run itself" "$PP" export "$R" --to nsys -o "$R" --force
+refuses "the recording as its own export" 2 "this is the recording itself" "$PP" export "$R" --to nsys -o "$R" --force
 is "and it is still whole" "$(sql "$R" 'PRAGMA integrity_check')" ok
-refuses "no format" 2 "which format" "$PP" export "$R"
-refuses "a suffix that tells nothing" 2 "does not tell the format" "$PP" export "$R" -o "$T/x.txt"
+refuses "no format" 2 "no format given" "$PP" export "$R"
+refuses "a suffix that tells nothing" 2 "the suffix of .* is not a format" "$PP" export "$R" -o "$T/x.txt"
 refuses "a format that is not there" 2 "perfeto.*perfetto" "$PP" export "$R" --to perfeto
 refuses "nsys under a name nsys would not open" 2 "end in .sqlite" "$PP" export "$R" --to nsys -o "$T/x.db"
 refuses "nsys on standard output" 2 "cannot go to standard output" "$PP" export "$R" --to nsys -o -
-refuses "no recording" 2 "which recording" "$PP" export --to csv
+refuses "no recording" 2 "no recording given" "$PP" export --to csv
 refuses "two recordings" 2 "one recording at a time" "$PP" export "$R" "$R" --to csv
 refuses "a recording that is not there" 2 "nothing.sqlite" "$PP" export "$T/nothing.sqlite" --to csv
 refuses "a directory that is not there" 2 "no/x.csv" "$PP" export "$R" -o "$T/no/x.csv"
@@ -107,10 +107,10 @@ kill -INT $!
 wait $!
 is "an export that is stopped exits with 130" "$?" 130
 check "and leaves nothing" test -z "$(ls "$T" | grep long.nsys)"
-like "and says so" "$(cat "$ERR")" "stopped; nothing was left"
+like "and says so" "$(cat "$ERR")" "interrupted; the partial export was removed"
 
 # ---- the one trap of nsys that we can see
 touch "$T/trap.nsys-rep"
 run "$PP" export "$R" -o "$T/trap.sqlite"
-like "a report beside it would read it" "$(cat "$ERR")" "nsys stats .*trap.nsys-rep will read .*trap.sqlite"
+like "a report beside it would read it" "$(cat "$ERR")" "nsys stats .*trap.nsys-rep' will read the export .*trap.sqlite"
 done_testing

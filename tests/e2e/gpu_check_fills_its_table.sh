@@ -38,7 +38,7 @@ else
         is "portable: shares no more than that" "$(find "$T/root" -name '*.so*' -printf '%f\n' | grep -Evc '^(libc|libm|libdl|libpthread|ld-linux.*)\.so')" 0
         run chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --force -o /tmp/run.sqlite
         check "portable: runs with libc alone" test "$rc" -eq 0 -o "$rc" -eq 3
-        like "portable: looked for a driver" "$(cat "$ERR")" "not CUDA: there is no NVIDIA driver here"
+        like "portable: looked for a driver" "$(cat "$ERR")" "not CUDA: the NVIDIA driver is not installed"
         cp -L "$FAKES/libcuda.so.1" "$FAKES/libcupti.so.13" "$FAKES/libnvidia-ml.so.1" "$T/root/tmp/"
         run env LD_LIBRARY_PATH=/tmp chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --step cuda:1ms --force -o /tmp/run.sqlite
         like "portable: opens a driver where there is one" "$(cat "$ERR")" "device +Fake GPU 0"

@@ -40,7 +40,7 @@ mkdir "$T/own"
 sed 's/--workers [0-9]*/--workers 0/' samples/scenarios/slow-link.ini >"$T/own/slow-link.ini"
 run timeout 60 "$LAB" --scenarios "$T/own"
 is "no run could be made: exit code" "$rc" 4
-like "why not" "$(cat "$OUT")" "^-- +26 slow-link +not run: .* ended with 2: --workers"
+like "why not" "$(cat "$OUT")" "^-- +26 slow-link +not run: .* exited with code 2: --workers"
 like "the sentence" "$(cat "$ERR")" "not one run could be made"
 check "and no table" bash -c "! grep -q 'L0' '$OUT'"
 

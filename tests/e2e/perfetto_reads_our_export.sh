@@ -25,7 +25,7 @@ run env LD_LIBRARY_PATH="$FAKES" "$PP" run --synthetic n=400,size=64x64 --transf
     --force -o "$T/gpu.sqlite"
 run "$PP" export "$T/gpu.sqlite" --to perfetto
 is "gpu: exported" "$rc" 0
-like "gpu: and counted" "$(cat "$ERR")" "$(sql "$T/gpu.sqlite" "SELECT count(*) FROM gpu") rows of what the GPU did"
+like "gpu: and counted" "$(cat "$ERR")" "$(sql "$T/gpu.sqlite" "SELECT count(*) FROM gpu") rows of GPU activity"
 category="CASE kind WHEN 'memcpy' THEN 'gpu_memcpy' WHEN 'memset' THEN 'gpu_memset' WHEN 'api' THEN 'cuda_driver' WHEN 'sync' THEN 'cuda_sync' ELSE kind END"
 sql "$T/gpu.sqlite" "SELECT $category, count(*), sum(dur_ns), coalesce(sum(bytes), 0) FROM gpu GROUP BY 1 ORDER BY 1" >"$T/want"
 run "$PP" export "$T/gpu.sqlite" --to chrome

@@ -39,7 +39,7 @@ is "and no memory" "$rc $(wc -l <"$OUT")" "0 100000"
 refuses "a full disk" 4 "no space" bash -c "'$PP' plan --n 100000 >/dev/full"
 refuses "nothing to plan for" 2 "none is given" "$PP" plan
 refuses "two things to plan for" 2 "not two" "$PP" plan somewhere --n 5
-refuses "two datasets" 2 "one too many" "$PP" plan here there
+refuses "two datasets" 2 "one dataset at a time: remove" "$PP" plan here there
 refuses "a start beyond the epoch" 2 "beyond the 5 samples" "$PP" plan --n 5 --start 6
 refuses "a rank outside the world" 2 "from 0 to 3" "$PP" plan --n 5 --rank 4 --world-size 4
 refuses "fewer samples than ranks, last dropped" 2 "leaves none" "$PP" plan --n 3 --world-size 8 --drop-last

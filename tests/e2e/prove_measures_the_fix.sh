@@ -9,8 +9,8 @@ file=$T/job.sqlite
 run timeout 120 "$PP" run "${slow[@]}" --prove --prove-rounds 2 -o "$file"
 is "it runs" "$rc" 0
 like "the rounds are told as they go" "$(cat "$ERR")" "proving +free-input, round 2 of 2"
-like "the report shows the proof" "$(cat "$OUT")" "Proved by running it"
-like "the input is free beside a ballast" "$(cat "$OUT")" "input free, a ballast on [0-9.]+ CPUs"
+like "the report shows the proof" "$(cat "$OUT")" "Proved by experiment"
+like "the input is free beside a ballast" "$(cat "$OUT")" "input free, CPU ballast on [0-9.]+ CPUs"
 is "one row for the fix, one for the headroom" "$(sql "$file" "SELECT group_concat(kind, ' ') FROM proof")" "fix headroom"
 holds "the fix is proved to gain" "$(sql "$file" "SELECT measured_samples_per_s / base_samples_per_s FROM proof WHERE kind = 'fix'") > 1.15"
 holds "and so is free input" "$(sql "$file" "SELECT measured_samples_per_s / base_samples_per_s FROM proof WHERE kind = 'headroom'") > 1.5"
@@ -22,7 +22,7 @@ cp "$OUT" "$T/report.json"
 is "JSON has it" "$(json "$T/report.json" '$.proof[1].change')" free-input
 for format in html md csv; do
     run "$PP" report "$file" --format $format
-    like "$format has it" "$(cat "$OUT")" "Proved by running it|^proof,|,proof,|proof/"
+    like "$format has it" "$(cat "$OUT")" "Proved by experiment|^proof,|,proof,|proof/"
 done
 
 run timeout 60 "$PP" run "${slow[@]}" --prove --keep-proof --quiet --force -o "$file"

@@ -15,7 +15,7 @@ holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" repo
 is "a COLUMNS that is no width is not" "$(COLUMNS=wide "$PP" report "$T/run.sqlite" | widest)" "$("$PP" report "$T/run.sqlite" | widest)"
 holds "--help too, up to 80" "$(COLUMNS=64 "$PP" report --help-all | grep '^   ' | widest) <= 64 && $(COLUMNS=200 "$PP" run --help-all | widest) <= 80"
 mkdir -p "$XDG_CONFIG_HOME/pipeprobe" && printf '[report]\ncolor = never\n\n[reprot]\nformat = md\n' >"$XDG_CONFIG_HOME/pipeprobe/config"
-refuses "a heading with a typo" 2 'config:4: .reprot.: no such command.*did you mean .report.' "$PP" report "$T/run.sqlite"
+refuses "a heading with a typo" 2 'config:4: .reprot.: unknown command.*did you mean .report.' "$PP" report "$T/run.sqlite"
 rm -r "$XDG_CONFIG_HOME/pipeprobe"
 
 for format in text md html json csv; do

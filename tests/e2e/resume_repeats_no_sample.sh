@@ -58,7 +58,7 @@ refuses "a stream's state with another buffer" 2 "shuffle-buffer 20" "$PP" run $
 refuses "with the shards in order" 2 "that run had --shuffle-shards" "$PP" run $stream --no-shuffle-shards --resume "$T/state"
 rm "$T/shards/shard-000004.tar"*
 # shellcheck disable=SC2086
-refuses "with other shards" 2 "5 shards, and here are 4" "$PP" run $stream --resume "$T/state"
+refuses "with other shards" 2 "5 shards, and this one has 4" "$PP" run $stream --resume "$T/state"
 
 # Ranks share the epoch: disjoint, and together everything.
 for rank in 0 1 2; do

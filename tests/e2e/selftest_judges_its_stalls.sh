@@ -42,7 +42,7 @@ else
 fi
 refuses "a stall that is none" 2 "did you mean slow-link" "$PP" selftest --only slow-lin
 refuses "an operand" 2 "makes its own data" "$PP" selftest slow-reads
-refuses "a place that cannot be made" 2 "no directory $OUT/kept for the recordings: Not a directory" "$PP" selftest --only slow-link --keep "$OUT/kept"
+refuses "a place that cannot be made" 2 "cannot create the directory $OUT/kept for the recordings: Not a directory" "$PP" selftest --only slow-link --keep "$OUT/kept"
 # Ctrl-C ends it, and the run that it makes.
 timeout -s INT 3 "$PP" selftest --only slow-reads --seconds 30 >"$OUT" 2>"$ERR" &
 wait $!

@@ -161,7 +161,7 @@ type q
 restored "NO_COLOR"
 for term in dumb no-such-terminal; do
     shell "clear; TERM=$term $PP top $T/run.sqlite"
-    wait_for "TERM=$term: a sentence" 'does not know TERM|can show no screen'
+    wait_for "TERM=$term: a sentence" 'unknown TERM|no full-screen mode'
     wait_for "TERM=$term: and a line" 'ENDED killed .*samples/s'
     restored "TERM=$term"
 done
@@ -193,7 +193,7 @@ check "--once --json is JSON" json_valid "$OUT"
 is "--once --json: schema" "$(json "$OUT" '$.schema')" pipeprobe.top/1
 holds "--once --json: two workers" "$(json "$OUT" '$.workers[1].samples_per_s') > 0"
 refuses "a file that is not there" 2 "does not exist|no such|cannot" "$PP" top "$T/nothing.sqlite"
-refuses "no file given" 2 "which recording" "$PP" top
+refuses "no file given" 2 "no recording given" "$PP" top
 refuses "two files" 2 "one recording" "$PP" top "$T/run.sqlite" "$T/run.sqlite"
 echo "this is text" >"$T/text"
 refuses "a file that is no recording" 4 "." "$PP" top "$T/text"

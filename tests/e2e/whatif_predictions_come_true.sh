@@ -32,9 +32,9 @@ refuses "a sweep of what a replay cannot know" 4 "cannot be predicted" "$PP" wha
 refuses "more than a replay is made for" 4 "samples in flight" "$PP" whatif "$T/two.sqlite" --set workers=1024 --set prefetch=100
 refuses "a count beyond its range says the range" 2 "from 1 to 1024" "$PP" whatif "$T/two.sqlite" --set workers=1025
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=64 --set step-ms=1
-like "far more reads at a time than were recorded: said so" "$(cat "$OUT")" "takes storage to answer [0-9]+ reads at a time as quickly as the [12]\.[0-9] that were recorded"
+like "far more reads at a time than were recorded: said so" "$(cat "$OUT")" "Assumes that storage serves [0-9]+ parallel reads as fast as the [12]\.[0-9] recorded"
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=3
-is "a few more are no news" "$(grep -c 'takes storage' "$OUT")" 0
+is "a few more are no news" "$(grep -c 'Assumes that storage' "$OUT")" 0
 refuses "no number" 2 "workers=N" "$PP" whatif "$T/two.sqlite" --set workers=many
 refuses "nonsense is said before anything is printed" 2 "storage-latency=FACTOR" "$PP" whatif "$T/two.sqlite" --set storage-latency=-1 --json
 is "and nothing was" "$(cat "$OUT")" ""
@@ -63,7 +63,7 @@ check "docs/reference/knobs.md has the knobs that --set list has" cmp "$T/knobs.
 holds "all of them" "$(grep -c = "$T/knobs.told") >= 19"
 refuses "a knob that is none" 2 "did you mean workers" "$PP" whatif "$T/two.sqlite" --set wrokers=4
 refuses "what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --set gil=none
-refuses "no recording" 2 "which recording" "$PP" whatif
+refuses "no recording" 2 "no recording given" "$PP" whatif
 
 run timeout 60 "$PP" report "$T/two.sqlite" --json
 cp "$OUT" "$T/report.json"

@@ -25,9 +25,9 @@ struct options {
 /* In the order of enum seed_half. */
 static const struct pp_opt_choice half_choices[] = {
     {"any", "from --first-seed on"},
-    {"tune", "odd seeds: thresholds may be looked at with them"},
-    {"report", "even seeds: what is reported is measured with them"},
-    {"held-out", "20 to 24: for the last word, no rule has seen them"},
+    {"tune", "odd seeds: for tuning thresholds"},
+    {"report", "even seeds: for reported numbers"},
+    {"held-out", "20 to 24: no rule was tuned with them"},
     {NULL, NULL},
 };
 
@@ -53,21 +53,21 @@ static const struct pp_opt opts[] = {
     {.name = "first-seed", .type = PP_OPT_INT, .offset = AT(first_seed), .min = 0, .max = 1e6, .arg = "N",
      .dflt = "1", .help = "of --half any"},
     {.name = "truth", .type = PP_OPT_FLAG, .offset = AT(truth),
-     .help = "turn every knob for real too: is the label causal, do predictions hold"},
+     .help = "also run every knob: checks that labels are causal and predictions hold"},
     {.name = "truth-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(truth_rounds), .min = 1,
      .max = 300, .arg = "N", .dflt = "1", .help = "--truth in the first N runs of each scenario"},
     {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES",
-     .help = "these scenarios, apart by commas"},
+     .help = "these scenarios, separated by commas"},
     {.name = "scenarios", .type = PP_OPT_STRING, .offset = AT(scenarios), .arg = "DIR",
      .dflt = "samples/scenarios", .help = "read the scenarios from there"},
     {.name = "seconds", .type = PP_OPT_DOUBLE, .offset = AT(seconds), .min = 1, .max = 600, .arg = "S",
      .dflt = "2.5", .group = "How long", .help = "length of one run; severe ones take twice that"},
     {.name = "budget", .type = PP_OPT_DOUBLE, .offset = AT(budget_min), .min = 0, .max = 1e5,
-     .arg = "MINUTES", .dflt = "0", .help = "start no run that would end later; 0: the whole plan"},
+     .arg = "MINUTES", .dflt = "0", .help = "time limit: start no run that would end later; 0: the whole plan"},
     {.name = "keep", .type = PP_OPT_STRING, .offset = AT(keep), .arg = "DIR",
-     .help = "keep the recordings there"},
+     .help = "directory for the recordings"},
     {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR",
-     .help = "run nothing: judge the recordings that --keep left there"},
+     .help = "run nothing: judge the recordings of an earlier --keep"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -211,7 +211,7 @@ static pp_status check_only(const struct test *t, const char *only, struct pp_er
             i++;
         const char *near = i == t->n ? pp_nearest(word, names) : NULL;
         if (i == t->n)
-            st = pp_fail(err, PP_E_USAGE, "--only: no scenario is called '%s'%s%s%s", word,
+            st = pp_fail(err, PP_E_USAGE, "--only: unknown scenario '%s'%s%s%s", word,
                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     free(names);
@@ -257,7 +257,7 @@ static pp_status make_place(struct test *t, struct pp_err *err)
                        getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     }
     if (t->o->keep && mkdir(t->o->keep, 0777) != 0 && errno != EEXIST)
-        return pp_fail_errno(err, errno, "no directory %s for the recordings", t->o->keep);
+        return pp_fail_errno(err, errno, "cannot create the directory %s for the recordings", t->o->keep);
     t->place = (struct lab_place){.dir = t->dir,
                                   .keep = t->o->again ? t->o->again : t->o->keep,
                                   .again = t->o->again != NULL,
@@ -280,7 +280,7 @@ static void remove_place(const struct test *t)
 
 static const struct pp_command lab_command = {
     .name = "lab",
-    .summary = "make stalls of known cause here and count the right verdicts",
+    .summary = "create stalls of known cause and count the correct verdicts",
     .usage = "lab [options]",
     .opts = opts,
     .notes = "About two minutes: every scenario once, the confusion matrix, other tools' rules\n"
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
         st = pp_fail(&err, PP_E_USAGE, "'%s': the lab makes its own data; --only names scenarios",
                      operands[0]);
     if (st == PP_OK && o.again && o.keep)
-        st = pp_fail(&err, PP_E_USAGE, "--again reads what --keep left behind: give one of them");
+        st = pp_fail(&err, PP_E_USAGE, "--again reads the recordings of --keep: give one of them");
     if (st == PP_OK) {
         t->o = &o;
         t->start_ns = pp_now_ns();

@@ -77,8 +77,8 @@ static pp_status read_one(const char *path, struct scenario *s, struct pp_err *e
         if (eq)
             *eq = '\0';
         if (!eq || !set_key(s, trim(text), trim(eq + 1)))
-            st = pp_fail(err, PP_E_CORRUPT, "%s:%d: '%s' is no key of a scenario, or too long", path, number,
-                         text);
+            st = pp_fail(err, PP_E_CORRUPT, "%s:%d: '%s' is not a key of a scenario, or too long", path,
+                         number, text);
     }
     if (st == PP_OK && (!s->row || !s->l0[0] || !s->options[0]))
         st = pp_fail(err, PP_E_CORRUPT, "%s: row, l0 and options are needed", path);
@@ -314,7 +314,7 @@ static const char *said(const char *file, char *line, size_t size)
     snprintf(words, sizeof(words), "%s.said", file);
     FILE *f = fopen(words, "r");
     if (!f || !fgets(line, (int)size, f))
-        snprintf(line, size, "it said nothing");
+        snprintf(line, size, "no message");
     if (f)
         fclose(f);
     unlink(words);
@@ -379,7 +379,7 @@ pp_status scenario_execute(const struct scenario *s, const struct scenario_run *
     if (code == 77)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s needs a control group that can be written to", s->name);
     if (code != 0 && code != 3)
-        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s ended with %d: %s", s->name, c.text, code,
+        return pp_fail(err, PP_E_SYSTEM, "%s: pipeprobe run%s exited with code %d: %s", s->name, c.text, code,
                        words);
     return PP_OK;
 }

@@ -97,8 +97,8 @@ static void put_shares(const struct lab_results *r, FILE *out)
     } rows[] = {{"L0 (input-bound or not)", always, l0_right},
                 {"L1 (storage, transform, loader, sync, not)", always, l1_right},
                 {"L2 (the cause), of those with one", has_cause, l2_right},
-                {"L1, of runs that others left alone", is_quiet, l1_right},
-                {"L2, of runs that others left alone", quiet_with_cause, l2_right},
+                {"L1, of runs without background load", is_quiet, l1_right},
+                {"L2, of runs without background load", quiet_with_cause, l2_right},
                 {"false input-bound, of the controls", is_control, called_bound},
                 {"no answer (inconclusive, or no class)", always, no_answer}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -249,8 +249,7 @@ static void put_truths(const struct lab_results *r, FILE *out)
         fprintf(out, "  fix efficacy (our first fix / best knob): median %.2f, lowest tenth %.2f, of %zu\n",
                 quantile(efficacy, n, 0.5), quantile(efficacy, n, 0.1), n);
     if (no_knob)
-        fprintf(out, "  first fixes that are no knob which can be turned here, and so not judged: %zu\n",
-                no_knob);
+        fprintf(out, "  first fixes that are not knobs of this machine, not judged: %zu\n", no_knob);
     free(efficacy);
 }
 
@@ -269,7 +268,7 @@ static void put_errors(const struct lab_results *r, const char *knob, int quiet,
     if (n)
         fprintf(out, "    %-30s %4zu %8.1f %% %8.1f %% %8.0f %%\n",
                 knob    ? knob
-                : quiet ? "all that others left alone"
+                : quiet ? "without background load"
                         : "all",
                 n, 100 * quantile(error, n, 0.5), 100 * quantile(error, n, 0.95),
                 100.0 * (double)covered / (double)n);

@@ -27,9 +27,9 @@ struct pp_report dash_report = {
             .n_fixes = 1,
             .headline = "STORAGE-BOUND (latency)",
             .sentence =
-                "STORAGE-BOUND (latency), 87 % sure: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); meanwhile read takes 62 % of the workers' time and is blocked 94 % of it",
+                "STORAGE-BOUND (latency), confidence 87 %: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); during the stalls read takes 62 % of the workers' time and is blocked for 94 % of it",
             .next_step =
-                "More reads in flight (--workers, --prefetch) when latency holds them up; a faster tier, a cache or packed shards when bandwidth does.",
+                "For latency: more reads in flight (--workers, --prefetch). For bandwidth: a faster tier, a cache or packed shards.",
         },
 };
 

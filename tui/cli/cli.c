@@ -80,8 +80,8 @@ int pp_cli_mistyped(const struct pp_command *const *commands, char *const *envir
             i++;
         const char *only = i >= options && i < k ? variables[i - options].only : NULL;
         if (only && *value && strcmp(value, only) != 0) { /* an empty one is as none */
-            fprintf(out, "pipeprobe: " PREFIX "%s=%s changes nothing; the one value it is read for is %s\n",
-                    name, value, only);
+            fprintf(out, "pipeprobe: " PREFIX "%s=%s has no effect; the only valid value is %s\n", name,
+                    value, only);
             found++;
         }
         if (i < k)
@@ -89,7 +89,7 @@ int pp_cli_mistyped(const struct pp_command *const *commands, char *const *envir
         for (size_t at = 0; name[at]; at++)
             upper[at] = (char)toupper((unsigned char)name[at]);
         const char *near = pp_nearest(upper, known);
-        fprintf(out, "pipeprobe: " PREFIX "%s is set, and nothing reads it%s%s%s\n", name,
+        fprintf(out, "pipeprobe: " PREFIX "%s is set, but no option has this name%s%s%s\n", name,
                 near ? "; did you mean " PREFIX : "", near ? near : "", near ? "?" : "");
         found++;
     }

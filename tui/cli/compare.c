@@ -17,7 +17,7 @@ static const struct pp_opt opts[] = {
     GATE_OPT_ROWS(struct options, gate, "no"),
     {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired),
      .group = "Gate",
-     .help = "pair by pair: run k of BASE and run k of HEAD were made side by side"},
+     .help = "pairwise: run k of BASE and run k of HEAD ran side by side"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -27,7 +27,7 @@ static pp_status check_operands(const char *const *operands, int n, struct pp_er
     if (n < 2)
         return pp_fail(
             err, PP_E_USAGE,
-            "compare what with what? Give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
+            "give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
     if (n > 2)
         return pp_fail(
             err, PP_E_USAGE,
@@ -83,14 +83,14 @@ out:
 
 const struct pp_command pp_cmd_compare = {
     .name = "compare",
-    .summary = "say whether repeated runs of HEAD are worse than those of BASE",
+    .summary = "test whether repeated runs of HEAD are worse than those of BASE",
     .usage = "compare BASE HEAD [options]",
     .opts = opts,
     .notes = "BASE, HEAD: a recording, a directory of them, a 'glob*' in quotes, or a\n"
              "baseline.json. Timings need 7 runs a side; counts (bytes, reads, batches,\n"
              "errors) need one.\n"
              "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
-             "comparable (--strict: 1), 4 a file is damaged or no recording.",
+             "comparable (--strict: 1), 4 a file is damaged or not a recording.",
     .examples = {"pipeprobe compare runs/main runs/branch",
                  "pipeprobe compare base.json 'head-*.sqlite' --threshold samples_per_s=3%"},
     .run = run,

@@ -20,7 +20,7 @@ static const struct pp_opt opts[] = {
     {.name = "lock-fd", .type = PP_OPT_INT, .offset = AT(lock_fd), .min = -1, .max = 1 << 20, .dflt = "-1",
      .group = "Options", .arg = "FD", .help = "inherited descriptor that holds the session's lock"},
     {.name = "ready-fd", .type = PP_OPT_INT, .offset = AT(ready_fd), .min = -1, .max = 1 << 20, .dflt = "-1",
-     .arg = "FD", .help = "where to say that it is ready, or why not; without it, stay in the foreground"},
+     .arg = "FD", .help = "descriptor for the ready message or the error; without it, stay in the foreground"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
     if (n != 1 || o.lock_fd < 0)
         status = pp_fail(
             &err, PP_E_USAGE,
-            "libpipeprobe starts this beside a program that records; to look at a run use 'pipeprobe report FILE'");
+            "libpipeprobe starts this for a program that records; to see a run use 'pipeprobe report FILE'");
     else if (to.fd >= 0 && detach(&to))
         goto out;
     else
@@ -90,7 +90,7 @@ out:
 
 const struct pp_command pp_cmd_drain = {
     .name = "drain",
-    .summary = "carry what a program records with libpipeprobe into its file",
+    .summary = "write the spans of a libpipeprobe program into its file",
     .usage = "drain FILE [options]",
     .opts = opts,
     .notes = "Started by pp_open() (pipeprobe/pipeprobe.h) as a process of its own; ends when\n"

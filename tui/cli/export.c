@@ -16,7 +16,7 @@ struct options {
 
 #define ROW(name, help) {#name, help},
 static const struct pp_opt_choice formats[] = {
-    {"auto", "by the suffix of --output"},
+    {"auto", "default: the suffix of --output"},
     PP_EXPORT_FORMATS(ROW){NULL, NULL},
 };
 #undef ROW
@@ -31,7 +31,7 @@ static const struct pp_opt opts[] = {
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
      .help = "replace an existing output file"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet),
-     .help = "nothing on standard error but failures"},
+     .help = "only errors on standard error"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -78,11 +78,11 @@ static pp_status choose_format(const struct options *o, const struct pp_exporter
     return o->output
                ? pp_fail(
                      err, PP_E_USAGE,
-                     "%s does not tell the format; give --to, 'pipeprobe export --help' lists the formats",
+                     "the suffix of %s is not a format; give --to, 'pipeprobe export --help' lists the formats",
                      o->output)
                : pp_fail(
                      err, PP_E_USAGE,
-                     "which format? Give --to, or -o with a suffix that tells it; 'pipeprobe export --help' lists them");
+                     "no format given: use --to, or -o with the format's suffix; 'pipeprobe export --help' lists them");
 }
 
 static int has_suffix(const char *path, const char *suffix)
@@ -122,7 +122,7 @@ static void warn_sibling(const char *out)
     if (asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) < 0)
         return;
     if (access(report, F_OK) == 0)
-        fprintf(stderr, "note: nsys stats %s will read %s from now on\n", report, out);
+        fprintf(stderr, "note: 'nsys stats %s' will read the export %s from now on\n", report, out);
     free(report);
 }
 
@@ -131,7 +131,7 @@ static void note_loss(void *ctx, const char *what, uint64_t count, const char *w
     char text[32];
     (void)ctx;
     if (count)
-        fprintf(stderr, "note: the recording lacks %s %s: %s\n",
+        fprintf(stderr, "note: missing in the recording: %s %s: %s\n",
                 pp_text_count(text, sizeof(text), (double)count), what, why);
     else /* not a number of things */
         fprintf(stderr, "note: %s: %s\n", what, why);
@@ -151,7 +151,7 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
     fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans),
             to_stdout ? "standard output" : out);
     if (r->gpu_rows)
-        fprintf(stderr, "%s rows of what the GPU did with them\n",
+        fprintf(stderr, "%s rows of GPU activity with them\n",
                 pp_text_count(text, sizeof(text), (double)r->gpu_rows));
     note_losses(source);
     if (r->damaged_chunks)
@@ -193,7 +193,7 @@ out:
 static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
 {
     if (n == 0)
-        return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
+        return pp_fail(err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
     if (n > 1)
         return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
                        operands[0], operands[1], n > 2 ? ", ..." : "");
@@ -233,7 +233,7 @@ const struct pp_command pp_cmd_export = {
     .summary = "write a recorded run in another tool's format",
     .usage = "export FILE --to FORMAT [-o OUT] [options]",
     .opts = opts,
-    .notes = "OUT appears only when it is complete. docs/reference/exports.md says what goes where.",
+    .notes = "OUT is created when it is complete. docs/reference/exports.md says what goes where.",
     .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
     .run = export_main,
 };

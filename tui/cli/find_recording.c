@@ -72,7 +72,7 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
         return pp_fail(err, PP_E_NOT_FOUND,
                        "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);
     if (written.n > 1)
-        return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name the one you mean",
+        return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name one of them",
                        written.n, dir, written.names);
     return PP_OK;
 }
@@ -128,21 +128,20 @@ static pp_status of_process(const char *pid, char *path, size_t size, struct pp_
     struct found f = {.n = 0};
     int e = look_at_descriptors(pid, &f);
     if (e == ENOENT)
-        return pp_fail(err, PP_E_NOT_FOUND, "there is no process %s, and no file of that name", pid);
+        return pp_fail(err, PP_E_NOT_FOUND, "no process and no file has the name %s", pid);
     if (e)
         return pp_fail_errno(err, e,
-                             "cannot see which files process %s has open; give the FILE it records into",
-                             pid);
+                             "cannot list the open files of process %s; name the FILE it records into", pid);
     if (f.n == 0)
         look_at_mappings(pid, &f);
     if (f.n == 0)
         return pp_fail(
             err, PP_E_NOT_FOUND,
-            "process %s records into no file; give the process of 'pipeprobe run' or 'pipeprobe exec', or the FILE",
+            "process %s has no recording open; name the process of 'pipeprobe run' or 'pipeprobe exec', or the FILE",
             pid);
     if (f.n > 1)
-        return pp_fail(err, PP_E_USAGE, "process %s has %d recordings open: %s; name the one you mean", pid,
-                       f.n, f.names);
+        return pp_fail(err, PP_E_USAGE, "process %s has %d recordings open: %s; name one of them", pid, f.n,
+                       f.names);
     snprintf(path, size, "%s", f.path);
     return PP_OK;
 }

@@ -31,7 +31,7 @@ const struct pp_opt_choice gate_colors[] = {
 static pp_status unknown_metric(const char *option, const char *name, struct pp_err *err)
 {
     const char *near = pp_nearest(name, pp_cmp_keys());
-    return pp_fail(err, PP_E_USAGE, "--%s: there is no metric '%s'%s%s%s", option, name,
+    return pp_fail(err, PP_E_USAGE, "--%s: unknown metric '%s'%s%s%s", option, name,
                    near ? "; did you mean " : "; 'pipeprobe compare --help' lists them", near ? near : "",
                    near ? "?" : "");
 }
@@ -44,8 +44,8 @@ static pp_status parse_percent(const char *text, double *share, struct pp_err *e
     double v;
     snprintf(copy, sizeof(copy), "%.*s", (int)(n && text[n - 1] == '%' ? n - 1 : n), text);
     if (n >= sizeof(copy) || pp_parse_double(copy, &v) != PP_OK || !(v >= 0) || v > 10000)
-        return pp_fail(err, PP_E_USAGE, "--threshold: '%s' is no percentage; '5%%' or 'samples_per_s=5%%'",
-                       text);
+        return pp_fail(err, PP_E_USAGE,
+                       "--threshold: '%s' is not a percentage; write '5%%' or 'samples_per_s=5%%'", text);
     *share = v / 100;
     return PP_OK;
 }
@@ -94,7 +94,7 @@ static pp_status check_field(const char *name, struct pp_err *err)
         if (strcmp(names[i], name) == 0)
             return PP_OK;
     const char *near = pp_nearest(name, names);
-    return pp_fail(err, PP_E_USAGE, "--allow-env: no field '%s' is compared%s%s%s", name,
+    return pp_fail(err, PP_E_USAGE, "--allow-env: unknown field '%s'%s%s%s", name,
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

@@ -25,21 +25,21 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
      GATE_AT(TYPE, MEMBER, threshold), \
      .arg = "[METRIC=]PCT", \
      .group = "Gate", \
-     .help = "how much worse is a regression; without METRIC, of all timings (again: more)"}, \
+     .help = "regression threshold; without METRIC: of all timings (repeatable)"}, \
         {.name = "ungate", \
          .type = PP_OPT_LIST, \
          GATE_AT(TYPE, MEMBER, ungate), \
          .arg = "METRIC", \
-         .help = "show this metric, or 'verdict', but let it decide nothing (again: more)"}, \
+         .help = "show this metric, or 'verdict', but do not gate on it (repeatable)"}, \
         {.name = "allow-env", \
          .type = PP_OPT_LIST, \
          GATE_AT(TYPE, MEMBER, allow_env), \
          .arg = "FIELD", \
-         .help = "compare although this field of the environment differs; 'all' for any"}, \
+         .help = "compare although this environment field differs; 'all' for any"}, \
         {.name = "strict", \
          .type = PP_OPT_FLAG, \
          GATE_AT(TYPE, MEMBER, strict), \
-         .help = "inconclusive fails: exit code 1 instead of 3"}, \
+         .help = "inconclusive is a failure: exit code 1 instead of 3"}, \
         {.name = "alpha", \
          .advanced = 1, \
          .type = PP_OPT_DOUBLE, \
@@ -54,14 +54,14 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
          .type = PP_OPT_FLAG, \
          GATE_AT(TYPE, MEMBER, noise_check), \
          .dflt = NOISE, \
-         .help = "refuse thresholds below what A/A of these runs shows"}, \
+         .help = "refuse thresholds below the A/A noise floor of these runs"}, \
         {.name = "format", \
          .type = PP_OPT_CHOICE, \
          GATE_AT(TYPE, MEMBER, format), \
          .choices = gate_formats, \
          .dflt = "text", \
          .group = "Output", \
-         .help = "for people, as Markdown, or one document of schema pipeprobe.compare/1"}, \
+         .help = "text, Markdown, or one JSON document (schema pipeprobe.compare/1)"}, \
         {.name = "json", \
          .type = PP_OPT_FLAG, \
          GATE_AT(TYPE, MEMBER, json), \
@@ -71,7 +71,7 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
          .type = PP_OPT_STRING, \
          GATE_AT(TYPE, MEMBER, output), \
          .arg = "FILE", \
-         .help = "write there instead of to standard output"}, \
+         .help = "write to FILE instead of standard output"}, \
         {.name = "junit", \
          .type = PP_OPT_STRING, \
          GATE_AT(TYPE, MEMBER, junit), \
@@ -94,7 +94,7 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
          .type = PP_OPT_STRING, \
          GATE_AT(TYPE, MEMBER, markdown), \
          .arg = "FILE", \
-         .help = "Markdown too; $GITHUB_STEP_SUMMARY gets it without asking"}, \
+         .help = "Markdown too; always written to $GITHUB_STEP_SUMMARY when set"}, \
         {.name = "force", \
          .letter = 'f', \
          .type = PP_OPT_FLAG, \

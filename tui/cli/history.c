@@ -26,13 +26,13 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "db", .type = PP_OPT_STRING, AT(db), .arg = "FILE", .dflt = "pipeprobe-history.sqlite",
-     .group = "Options", .help = "the history, a small SQLite file"},
+     .group = "Options", .help = "the file of the history"},
     {.name = "label", .type = PP_OPT_STRING, AT(label), .arg = "TEXT",
      .help = "add: name of the point, such as a commit; default: the time"},
     {.name = "last", .type = PP_OPT_INT, AT(last), .min = 1, .max = PP_CHANGE_MAX, .arg = "N", .dflt = "100",
-     .help = "show: so many points of each series, the newest"},
+     .help = "show: the newest N points of each series"},
     {.name = "max-p", .type = PP_OPT_DOUBLE, AT(max_p), .min = 1e-12, .max = 0.1, .arg = "P", .dflt = "0.001",
-     .help = "show: a change point's t-test is below this"},
+     .help = "show: largest p of a change point's t-test"},
     {.name = "json", .type = PP_OPT_FLAG, AT(json),
      .help = "show: one document of schema pipeprobe.history/1"},
     {.name = NULL},
@@ -85,7 +85,7 @@ static pp_status add(const struct options *o, const char *const *words, int n, s
     struct pp_runs runs = {0};
     struct pp_compare_opts strict;
     pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, &runs, err)
-                         : pp_fail(err, PP_E_USAGE, "which runs? Give recordings, or directories of them");
+                         : pp_fail(err, PP_E_USAGE, "no runs given: name recordings, or directories of them");
     pp_compare_defaults(&strict);
     if (st == PP_OK)
         st = pp_compare_check_side(&(struct pp_compare_side){words[0], &runs}, err);
@@ -150,8 +150,7 @@ static void put_series_text(const struct show *s, const struct point *p, size_t 
         putchar('\n');
     }
     if (n < POINTS_FOR_CHANGES)
-        printf("  %zu point%s: changes are looked for from %d on\n", n, n == 1 ? "" : "s",
-               POINTS_FOR_CHANGES);
+        printf("  %zu point%s: change detection needs %d\n", n, n == 1 ? "" : "s", POINTS_FOR_CHANGES);
 }
 
 static void put_series_json(struct show *s, const struct point *p, size_t n, const struct pp_change *change,
@@ -233,7 +232,7 @@ static pp_status check_metrics(const char *const *keys, int n, struct pp_err *er
     for (int i = 0; i < n; i++)
         if (pp_cmp_find(keys[i]) < 0) {
             const char *near = pp_nearest(keys[i], pp_cmp_keys());
-            return pp_fail(err, PP_E_USAGE, "there is no metric '%s'%s%s%s", keys[i],
+            return pp_fail(err, PP_E_USAGE, "unknown metric '%s'%s%s%s", keys[i],
                            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
         }
     return PP_OK;
@@ -272,7 +271,7 @@ static pp_status show(const struct options *o, const char *const *words, int n, 
         pp_json_object_end(&s.json);
         pp_json_end(&s.json);
     } else if (st == PP_OK && !s.shown)
-        puts("nothing in the history yet");
+        puts("the history is empty");
     if (st == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     free(s.point);
@@ -288,8 +287,8 @@ static pp_status dispatch(const struct options *o, const char *const *words, int
         return add(o, words + 1, n - 1, err);
     if (n > 0 && strcmp(words[0], "show") == 0)
         return show(o, words + 1, n - 1, err);
-    return pp_fail(err, PP_E_USAGE, "history is followed by add or show%s%s%s", near ? "; did you mean " : "",
-                   near ? near : "", near ? "?" : "");
+    return pp_fail(err, PP_E_USAGE, "history needs a subcommand: add or show%s%s%s",
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static int run(int argc, char **argv)
@@ -314,9 +313,9 @@ const struct pp_command pp_cmd_history = {
     .summary = "keep medians of repeated runs over time and show where they changed",
     .usage = "history add RUNS... [options]   or   history show [METRIC...] [options]",
     .opts = opts,
-    .notes = "Change points: E-divisive with a t-test, from 20 points of one machine, work and\n"
-             "options on; the same history gives the same answer.\n"
-             "Exit codes: 0 fine, 2 usage, 3 a run is no sample, 4 a file is damaged.",
+    .notes = "Change points: E-divisive with a t-test, for 20 or more points of one machine,\n"
+             "workload and options. The same history gives the same result.\n"
+             "Exit codes: 0 success, 2 usage, 3 a run cannot be compared, 4 a file is damaged.",
     .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"",
                  "pipeprobe history show samples_per_s data_wait_share"},
     .run = run,

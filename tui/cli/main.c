@@ -29,7 +29,7 @@ static const struct pp_command *find(const char *name)
 static int unknown(const char *name)
 {
     const char *near = pp_nearest(name + strspn(name, "-"), names);
-    fprintf(stderr, "pipeprobe: %s: no such %s", name, name[0] == '-' ? "option" : "command");
+    fprintf(stderr, "pipeprobe: %s: unknown %s", name, name[0] == '-' ? "option" : "command");
     if (near)
         fprintf(stderr, "; did you mean %s?\n", near);
     else

@@ -39,16 +39,16 @@ static const struct pp_opt_choice sampler_choices[] = {
 /* clang-format off */
 static const struct pp_opt count_row = {
     .name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1, .max = (double)PP_SAMPLER_MAX_N,
-    .arg = "N", .help = "no data at all: N samples, indexes only"};
+    .arg = "N", .help = "no data: N samples, indexes only"};
 static const struct pp_opt own_rows[] = {
     {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
      .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
     {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
      .help = "one weight per sample, for --sampler weighted"},
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
-     .help = "of the order"},
+     .help = "seed of the order"},
     {.name = "epoch", .type = PP_OPT_INT, .offset = AT(epoch), .min = 0, .max = MANY, .arg = "E", .dflt = "0",
-     .help = "the first is 0"},
+     .help = "epoch number, from 0"},
     {.name = "rank", .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R", .dflt = "0",
      .help = "this rank of --world-size"},
     {.name = "world-size", .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6, .arg = "W",
@@ -57,7 +57,7 @@ static const struct pp_opt own_rows[] = {
      .help = "cut the epoch to a multiple of W instead of padding it"},
 
     {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0",
-     .group = "Output", .help = "begin at position P, as a resumed run does"},
+     .group = "Output", .help = "start at position P, like a resumed run"},
     {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N",
      .help = "print N positions (default: to the end of the epoch)"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0",
@@ -73,7 +73,7 @@ static struct pp_opt plan_opt_table[PP_OPTS_MAX + 1];
 __attribute__((constructor)) static void make_table(void)
 {
     struct pp_opt *end = pp_dataset_options_rows(plan_opt_table, 0, 0, 0, AT(formats));
-    plan_opt_table[0].help = "made-up images instead of DATASET: n=10000,size=500x375";
+    plan_opt_table[0].help = "generated images instead of DATASET: n=10000,size=500x375";
     *end++ = count_row;
     end = pp_dataset_options_rows(end, 1, SIZE_MAX, 0, AT(formats));
     for (struct pp_opt *o = plan_opt_table; o < end; o++)
@@ -114,9 +114,8 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
     pp_status st;
 
     if ((path != NULL) + (synthetic != NULL) + (o->n > 0) != 1)
-        return pp_fail(err, PP_E_USAGE,
-                       "one of DATASET, --synthetic SPEC and --n N says what to plan for, %s",
-                       path || synthetic || o->n > 0 ? "not two" : "and none is given");
+        return pp_fail(err, PP_E_USAGE, "give one of DATASET, --synthetic SPEC and --n N; %s",
+                       path || synthetic || o->n > 0 ? "not two" : "none is given");
     if (o->n > 0) {
         p->n = (uint64_t)o->n;
         return PP_OK;
@@ -250,7 +249,7 @@ static pp_status print_plan(struct plan *p, const struct plan_opts *o, struct pp
         print_samples(p, NULL, print_line);
     if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
         return PP_OK;
-    return pp_fail_errno(err, errno ? errno : EIO, "the plan is not whole: writing it to stdout failed");
+    return pp_fail_errno(err, errno ? errno : EIO, "the plan is incomplete: writing to stdout failed");
 }
 
 static int plan_main(int argc, char **argv)
@@ -272,7 +271,7 @@ static int plan_main(int argc, char **argv)
     if ((code = pp_cli_parse(&pp_cmd_plan, &set, argc, argv, operands, &n_operands)) >= 0)
         goto out;
     if (n_operands > 1)
-        st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: \"%s\" is one too many", operands[1]);
+        st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: remove \"%s\"", operands[1]);
     if (st == PP_OK)
         st = open_data(p, &o, operands[0], &err);
     if (st == PP_OK)
@@ -295,11 +294,11 @@ out:
 
 const struct pp_command pp_cmd_plan = {
     .name = "plan",
-    .summary = "print which sample comes at which position of an epoch",
+    .summary = "print the sample order of an epoch",
     .usage = "plan DATASET [options]   or   plan --n N [options]",
     .opts = plan_opt_table,
     .notes = "One line per position: the sample's index, a tab and its path (the index alone\n"
-             "with --n). What `pipeprobe run` with the same options delivers, whatever its\n"
+             "with --n). `pipeprobe run` with the same options delivers this order, with any\n"
              "number of workers.",
     .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --rank 2 --world-size 8",
                  "pipeprobe plan --n 1281167 --sampler torch --limit 10"},

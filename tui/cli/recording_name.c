@@ -28,7 +28,7 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
     if (output && strcmp(output, "-") == 0)
         return pp_fail(
             err, PP_E_USAGE,
-            "--output -: a recording is a database and needs a file of its own; name one (./- if that is its name)");
+            "--output -: a recording is a database and cannot be written to standard output; name a file (./- if it is called -)");
     if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
     if (output)
@@ -38,7 +38,7 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     if (output && !force && access(path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists already; give another --output, or --force to replace it",
+        return pp_fail(err, PP_E_EXISTS, "%s already exists; give another --output, or --force to replace it",
                        path);
     snprintf(copy, sizeof(copy), "%s", path);
     const char *dir = dirname(copy);

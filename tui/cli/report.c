@@ -16,10 +16,10 @@ enum { AUTO, TEXT, MD, HTML, JSON, CSV };
 
 #define AT(field) offsetof(struct options, field)
 static const struct pp_opt_choice formats[] = {
-    {"auto", "by the name of --output (.md, .html, .json, .csv), else text"},
+    {"auto", "default: by the suffix of --output (.md, .html, .json, .csv), else text"},
     {"text", "for a terminal"},
     {"md", "Markdown for a pull request"},
-    {"html", "one self-contained page with pictures"},
+    {"html", "one self-contained page with charts"},
     {"json", "one document of schema pipeprobe.report/1"},
     {"csv", "section,item,field,value"},
     {NULL, NULL},
@@ -33,10 +33,10 @@ static const struct pp_opt_choice colors[] = {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT",
-     .dflt = "auto", .group = "Options", .help = "all say the same"},
+     .dflt = "auto", .group = "Options", .help = "all formats have the same content"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
-     .help = "write there instead of to standard output"},
+     .help = "write to FILE instead of standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
      .help = "replace an existing output file"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
@@ -48,7 +48,7 @@ static const struct pp_opt opts[] = {
 static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
 {
     if (n == 0)
-        return pp_fail(err, PP_E_USAGE, "which recording? Give the FILE that 'pipeprobe run' wrote");
+        return pp_fail(err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
     if (n > 1)
         return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
                        operands[0], operands[1], n > 2 ? ", ..." : "");
@@ -136,11 +136,11 @@ out:
 
 const struct pp_command pp_cmd_report = {
     .name = "report",
-    .summary = "say what bounds a recorded run, with the evidence",
+    .summary = "show the bottleneck of a recorded run, with the evidence",
     .usage = "report FILE [options]",
     .opts = opts,
     .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
-             "little was recorded to judge, 4 when FILE is damaged or no recording.",
+             "little was recorded for a verdict, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe report run.sqlite -o report.html",
                  "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
     .run = run,

@@ -43,7 +43,7 @@ static const struct pp_opt opts[] = {
      .arg = "S",
      .dflt = "4",
      .help = "length of one run"},
-    {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "keep the recordings there"},
+    {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "directory for the recordings"},
     {.name = "json", .type = PP_OPT_FLAG, AT(json), .help = "the results as JSON, pipeprobe.selftest/1"},
     {.name = NULL},
 };
@@ -253,8 +253,8 @@ static pp_status make_place(const struct options *o, char *dir, size_t size, str
         snprintf(dir, size, "%s", o->keep);
         if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &there) == 0 && S_ISDIR(there.st_mode)))
             return PP_OK;
-        return pp_fail_errno(err, errno == EEXIST ? ENOTDIR : errno, "no directory %s for the recordings",
-                             dir);
+        return pp_fail_errno(err, errno == EEXIST ? ENOTDIR : errno,
+                             "cannot create the directory %s for the recordings", dir);
     }
     snprintf(dir, size, "%s/pipeprobe-selftest-XXXXXX", tmp);
     return mkdtemp(dir)

@@ -39,12 +39,12 @@ static const struct pp_opt_choice views[] = {
 };
 /* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "What to look at",
-     .help = "begin at this time since the start of the run, paused"},
+    {.name = "at", .type = PP_OPT_DURATION, .offset = AT(at_ns), .arg = "T", .group = "View",
+     .help = "start at this time of the run, paused"},
     {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5",
-     .help = "seconds that rates and shares are taken over"},
+     .help = "window of rates and shares in seconds"},
     {.name = "view", .type = PP_OPT_CHOICE, .offset = AT(view), .choices = views, .dflt = "overview",
-     .help = "begin with this view"},
+     .help = "first view"},
     {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output",
      .help = "one frame on standard output, then exit"},
     {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text),
@@ -54,11 +54,11 @@ static const struct pp_opt opts[] = {
     {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR",
      .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
     {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line),
-     .help = "status lines instead of a screen; so it is when stdout is no terminal"},
+     .help = "status lines instead of a screen; default when stdout is not a terminal"},
     {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s",
-     .help = "between status lines"},
+     .help = "time between status lines"},
     {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse),
-     .help = "clicks choose, the wheel moves; without, the terminal's copy and paste work"},
+     .help = "mouse: click selects, wheel scrolls; off: the terminal's copy and paste"},
     {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto",
      .help = "auto: blocks in a UTF-8 locale, else ASCII"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
@@ -83,7 +83,7 @@ static pp_status read_size(const char *text, struct pp_dash_opts *d, struct pp_e
     if (!text)
         return PP_OK;
     if (sscanf(text, "%4dx%4d%n", &d->cols, &d->rows, &end) != 2 || text[end] || d->cols < 1 || d->rows < 1)
-        return pp_fail(err, PP_E_USAGE, "--size %s is no COLUMNSxROWS such as 120x40", text);
+        return pp_fail(err, PP_E_USAGE, "--size %s is not COLUMNSxROWS such as 120x40", text);
     return PP_OK;
 }
 
@@ -93,12 +93,12 @@ static pp_status check(const struct options *o, const char *const *operands, int
         return pp_fail(
             err, PP_E_USAGE,
             n ? "one recording at a time, but %d were given"
-              : "which recording? Give the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
+              : "no recording given: name the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
             n);
     if (o->text && o->json)
         return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
     if (o->interval_ns == 0)
-        return pp_fail(err, PP_E_USAGE, "--interval 0 would print without end; give at least 100ms");
+        return pp_fail(err, PP_E_USAGE, "--interval 0 is too short; give at least 100ms");
     return PP_OK;
 }
 
@@ -112,7 +112,7 @@ static pp_status show(const struct options *o, const struct pp_dash_opts *d, str
     pp_status status = pp_dash_screen(d, err);
     if (status != PP_E_UNSUPPORTED)
         return status;
-    fprintf(stderr, "pipeprobe top: %s; going on with a status line every few seconds\n", err->text);
+    fprintf(stderr, "pipeprobe top: %s; printing a status line every few seconds instead\n", err->text);
     return pp_dash_lines(d, stdout, err);
 }
 
@@ -169,12 +169,12 @@ static const struct pp_command_rows keys = {.title = "KEYS", .row = key_row};
 
 const struct pp_command pp_cmd_top = {
     .name = "top",
-    .summary = "watch a run as it goes, or play a recorded one",
+    .summary = "watch a run live, or replay a recorded one",
     .usage = "top FILE|DIR|PID [options]",
     .opts = opts,
     .notes = "FILE may be growing or complete, yours or another user's; DIR: its newest\n"
              "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
-             "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or no recording.",
+             "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe top $(pgrep -n pipeprobe)",
                  "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
     .rows = &keys,

@@ -21,11 +21,11 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "set", .letter = 's', .type = PP_OPT_LIST, .offset = AT(set), .arg = "KNOB=VALUE",
-     .group = "Options", .help = "may be given several times; --set list shows the knobs"},
+     .group = "Options", .help = "repeatable; --set list shows the knobs"},
     {.name = "sweep", .type = PP_OPT_STRING, .offset = AT(sweep), .arg = "KNOB=A..B",
      .help = "one prediction for each whole number from A to B"},
     {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7,
-     .arg = "MS", .help = "what a step of MS needs: samples/s, bytes/s, cores, workers"},
+     .arg = "MS", .help = "requirements of a step of MS: samples/s, bytes/s, cores, workers"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json),
      .help = "one document of schema pipeprobe.whatif/1"},
     {.name = NULL},
@@ -109,7 +109,7 @@ static void put_caution(const struct asked *a)
     if (a->o->json || !(a->most_waiting > FAR_BEYOND * fmax(a->recorded_waiting, 1)))
         return;
     printf(
-        "  This takes storage to answer %.0f reads at a time as quickly as the %.1f that were recorded; a run will tell.\n",
+        "  Assumes that storage serves %.0f parallel reads as fast as the %.1f recorded; verify with a run.\n",
         a->most_waiting, a->recorded_waiting);
 }
 
@@ -120,7 +120,7 @@ static void put_ranks(const struct asked *a)
     double collective = pp_timeline_collective_share(&a->timeline);
     if (!a->o->json && a->costs.n_others)
         printf(
-            "  This rank waits %s of its step time for other ranks, whose steps are taken to last as long as recorded; collective=0 is without them.\n",
+            "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
             pp_text_percent(share, sizeof(share), collective));
 }
 
@@ -147,9 +147,9 @@ static void put_measured(struct asked *a, const char *path)
            pp_text_rate(rate, sizeof(rate), c->samples_per_s), c->workers, c->workers == 1 ? "" : "s",
            c->cpus, c->cpus == 1 ? "" : "s");
     if (c->others + c->groups < 0.05)
-        printf(", hardly wanted by others\n");
+        printf(", almost no background load\n");
     else
-        printf(", shared with %.1f %s of others\n", c->others + c->groups,
+        printf(", background load: %.1f %s of other processes\n", c->others + c->groups,
                c->fair_to_groups ? "groups" : "threads");
 }
 
@@ -159,7 +159,7 @@ static void put_limit(const struct pp_estimate *e)
     printf("  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of,
            strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0 ? "allow" : "allows",
            pp_text_rate(most, sizeof(most), e->most_per_s), e->batch_size * 1e3 / e->most_per_s,
-           "no number of workers reaches that step");
+           "no number of workers keeps up with that step");
 }
 
 /* What a team computes on the back of an envelope, from recorded costs. */
@@ -179,7 +179,7 @@ static void put_estimate(const struct pp_estimate *e)
     if (e->most_per_s < e->samples_per_s)
         putchar('\n'), put_limit(e);
     else if (!e->workers)
-        printf(": more than a loader of threads is replayed with\n");
+        printf(": more workers than the replay supports\n");
     else
         printf("; replayed with %s%d: %s samples/s, data wait %s\n",
                e->with_workers.data_wait_share > 0.05 ? "even " : "", e->workers,
@@ -357,8 +357,8 @@ static int run(int argc, char **argv)
     }
     if (st == PP_OK && n != 1)
         st = pp_fail(&err, PP_E_USAGE,
-                     n ? "one recording at a time, %d were given"
-                       : "which recording? Give the FILE that 'pipeprobe run' wrote",
+                     n ? "one recording at a time, but %d were given"
+                       : "no recording given: name the FILE that 'pipeprobe run' wrote",
                      n);
     if (st == PP_OK)
         st = read_run(operands[0], &a, &err);
@@ -377,9 +377,9 @@ const struct pp_command pp_cmd_whatif = {
     .summary = "predict a recorded run's throughput with other knobs, by replay",
     .usage = "whatif FILE [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
     .opts = opts,
-    .notes = "Without --set and --sweep: every fix that can be replayed, largest gain first.\n"
+    .notes = "Without --set and --sweep: all remedies that can be replayed, best first.\n"
              "Intervals are 80 %. Exit code: 2 for a knob that does not exist, 3 when too\n"
-             "little was recorded, 4 for one that a replay cannot know.",
+             "little was recorded, 4 for one that the replay cannot predict.",
     .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm",
                  "pipeprobe whatif run.sqlite --sweep workers=1..32"},
     .run = run,

@@ -14,11 +14,11 @@ const struct pp_knob_row pp_knob_rows[PP_KNOBS + 1] = {
     {"copy-buffers", "batches on the device", PP_KNOB_COUNT, "copy_buffers"},
     {"batch-size", "samples per batch; the step grows with it", PP_KNOB_DOUBLING, "batch_size"},
     {"cpus", "usable CPUs", PP_KNOB_COUNT, "usable_cpus"},
-    {"cache", "share of the reads that storage does not see", PP_KNOB_SHARE, NULL},
-    {"storage-latency", "times the time blocked in reads", PP_KNOB_FACTOR, NULL},
-    {"decode", "times the CPU time of decoding", PP_KNOB_FACTOR, NULL},
-    {"transform", "times the CPU time of transforms", PP_KNOB_FACTOR, NULL},
-    {"step", "times the trainer's step", PP_KNOB_FACTOR, NULL},
+    {"cache", "share of the reads served from the page cache", PP_KNOB_SHARE, NULL},
+    {"storage-latency", "factor on the time blocked in reads", PP_KNOB_FACTOR, NULL},
+    {"decode", "factor on the CPU time of decoding", PP_KNOB_FACTOR, NULL},
+    {"transform", "factor on the CPU time of transforms", PP_KNOB_FACTOR, NULL},
+    {"step", "factor on the trainer's step", PP_KNOB_FACTOR, NULL},
     {NULL, NULL, PP_KNOB_COUNT, NULL},
 };
 

@@ -78,7 +78,7 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
                  (unsigned long long)w->sample);
     snprintf(
         out->next, TEXT,
-        "Next: Look at that sample and where it lies: a mount that does not answer, a damaged or very large file, a lock.");
+        "Next: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
@@ -92,8 +92,8 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), 61 % lost, 92 % sure; workers -> 8: +140 %", and what the sentence says beyond
- * it. Without a cause the sentence is all. */
+/* "STORAGE-BOUND (latency), 61 % lost, confidence 92 %; workers -> 8: +140 %", and what the sentence says
+ * beyond it. Without a cause the sentence is all. */
 static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -107,7 +107,7 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
     snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline,
              pp_short_share(share, sizeof(share), v->exposed_share));
     if (!isnan(v->confidence))
-        add(out->head, ", ", pp_short_share(share, sizeof(share), v->confidence), " sure");
+        add(out->head, ", confidence ", pp_short_share(share, sizeof(share), v->confidence), "");
     if (fix) {
         add(out->head, "; ", fix->knob, " -> ");
         add(out->head, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
@@ -153,7 +153,7 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
                               : lead_of_whole(s, m),
                           m->report, out); /* what is newest needs no word for it */
     else
-        snprintf(out->first, TEXT, "No verdict yet: it comes when the first batches are recorded");
+        snprintf(out->first, TEXT, "No verdict yet: waiting for the first batches");
     next_of(m->report, out->next);
 }
 

@@ -29,7 +29,7 @@ static void draw_answer(const struct pp_canvas *c, int row, int rows)
     } else if (a->status != PP_OK) {
         pp_wrap(c, row, rows, c->box.cols, 0, PP_STYLE_WARN, a->why);
     } else if (!set[0]) {
-        pp_put(c, row, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - move a knob",
+        pp_put(c, row, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - change a knob",
                pp_text_rate(now, sizeof(now), a->measured));
     } else {
         snprintf(
@@ -59,7 +59,7 @@ void pp_panel_whatif(const struct pp_canvas *c)
     pp_rows_of(c->s, c->m, &rows);
     int answer = answer_rows(c->box.rows), list = pp_whatif_list(c->box.rows), room = c->box.rows - list;
     int selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
-    pp_heading(c, "What if: the recording replayed with other knobs");
+    pp_heading(c, "What-if: the recording replayed with other knobs");
     draw_answer(c, 1, answer);
     pp_put(c, 1 + answer, 0, PP_STYLE_STRONG, "knob");
     pp_put_right(c, 1 + answer, RECORDED, PP_STYLE_STRONG, "recorded");

@@ -42,7 +42,7 @@ void pp_panel_events(const struct pp_canvas *c)
             pp_grid_style(c->grid, &c->box, i + 1, PP_STYLE_SELECTED);
     }
     if (rows.n == 0)
-        pp_put(c, 1, 0, PP_STYLE_PLAIN, s.filter[0] ? "none matches the filter" : "none so far");
+        pp_put(c, 1, 0, PP_STYLE_PLAIN, s.filter[0] ? "none matches the filter" : "none yet");
 }
 
 void pp_panel_environment(const struct pp_canvas *c)

@@ -148,11 +148,11 @@ void pp_panel_worker(const struct pp_canvas *c)
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "most of the last second in %s: %s",
            info ? info->name : "nothing recorded", info ? info->text : "");
     if (w->sample == UINT64_MAX)
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, "no sample in hand");
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "no current sample");
     else
-        pp_put(c, 2, 0, PP_STYLE_PLAIN, "in hand: sample %llu, for %s%s%s", (unsigned long long)w->sample,
+        pp_put(c, 2, 0, PP_STYLE_PLAIN, "current: sample %llu, for %s%s%s", (unsigned long long)w->sample,
                pp_short_time(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "", w->path ? w->path : "");
-    pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest piece of work %s, errors since the start %s",
+    pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest span %s, errors since the start %s",
            pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
     int row = 4;
     for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)
@@ -241,7 +241,7 @@ static const char *what_is_missing(const struct pp_dash_model *m)
 {
     for (size_t i = 0; i < m->n_facts; i++)
         if (strcmp(m->facts[i].key, "detail") == 0 && strcmp(m->facts[i].value, "rollup") == 0)
-            return "What workers did for a batch was not recorded: --detail rollup keeps sums per second.";
+            return "The batch's worker spans were not recorded: --detail rollup keeps sums per second.";
     return NULL;
 }
 
@@ -258,7 +258,7 @@ void pp_panel_batch(const struct pp_canvas *c)
             c, 1, room, c->box.cols, 0, PP_STYLE_PLAIN,
             missing
                 ? missing
-                : "the trainer waited for no batch in this second; [ and ] look at another one, { and } at a stall");
+                : "the trainer did not wait in this second; [ and ] select another second, { and } a stall");
         return;
     }
     pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch,

@@ -34,7 +34,8 @@ pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp
     const char *term = getenv("TERM");
     *out = NULL;
     if (!term || !*term || strcmp(term, "dumb") == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "TERM is '%s', which can show no screen", term ? term : "");
+        return pp_fail(err, PP_E_UNSUPPORTED, "TERM is '%s', which has no full-screen mode",
+                       term ? term : "");
     struct pp_screen *s = calloc(1, sizeof(*s));
     if (!s)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen");
@@ -42,7 +43,7 @@ pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp
     s->screen = newterm(NULL, stdout, stdin); /* initscr would end the process */
     if (!s->screen) {
         free(s);
-        return pp_fail(err, PP_E_UNSUPPORTED, "this system does not know TERM '%s'; try TERM=xterm", term);
+        return pp_fail(err, PP_E_UNSUPPORTED, "unknown TERM '%s'; try TERM=xterm", term);
     }
     set_term(s->screen);
     set_escdelay(25);

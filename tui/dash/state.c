@@ -110,7 +110,7 @@ static void seek(struct pp_dash_state *s, const struct pp_live_snapshot *snap)
 {
     uint64_t ns;
     if (pp_parse_duration(s->line, &ns) != PP_OK) {
-        snprintf(s->message, sizeof(s->message), "'%.40s' is no time; try 90 or 1m30s", s->line);
+        snprintf(s->message, sizeof(s->message), "'%.40s' is not a time; try 90 or 1m30s", s->line);
         return;
     }
     uint64_t at = (snap->origin_ns + (ns < UINT64_MAX / 2 ? ns : UINT64_MAX / 2)) / SECOND_NS;
@@ -129,7 +129,7 @@ static void search(struct pp_dash_state *s, const struct pp_dash_model *m)
             return;
         }
     }
-    snprintf(s->message, sizeof(s->message), "'%.40s' is in no row of this view", s->search);
+    snprintf(s->message, sizeof(s->message), "'%.40s' is not found in this view", s->search);
 }
 
 static void end_input(struct pp_dash_state *s, const struct pp_dash_model *m)
@@ -184,8 +184,8 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
     int i = rows.index[selected], moved = by ? pp_knob_move(m, i, s->knob[i], by) : 0;
     if (by && moved == s->knob[i])
         snprintf(s->message, sizeof(s->message),
-                 pp_knob_is_recorded(m, i) ? "%s goes no further"
-                                           : "what %s was is not recorded: it cannot be turned",
+                 pp_knob_is_recorded(m, i) ? "%s is at its limit"
+                                           : "%s was not recorded: it cannot be changed",
                  pp_knob_rows[i].name);
     s->knob[i] = moved;
 }
@@ -247,7 +247,7 @@ struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct p
     else if (k)
         act(&s, k, m);
     else if (key > 0x20 && key < 0x7f)
-        snprintf(s.message, sizeof(s.message), "%c does nothing; ? lists the keys", key);
+        snprintf(s.message, sizeof(s.message), "unknown key %c; ? lists the keys", key);
     keep_selection_inside(&s, m);
     return s;
 }

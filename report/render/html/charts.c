@@ -62,18 +62,17 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    const char *gone = r->starved_s > 0 ? "had the trainer never waited for data or for a CPU"
-                                        : "had the trainer never waited for data";
+    const char *gone = r->starved_s > 0 ? "without any wait for data or for a CPU"
+                                        : "without any wait for data";
     char caption[256];
     if (v->n_fixes)
         snprintf(
             caption, sizeof(caption),
-            "Samples per second: as recorded, %s, and with a change as the replay predicts it; the thin line is its interval.",
+            "Samples per second: as recorded, %s, and predicted by the replay with a change; the thin line is the 80 %% interval.",
             gone);
     else
-        snprintf(caption, sizeof(caption),
-                 "Samples per second: as recorded, and %s and nothing else changed.", gone);
-    pp_html_figure_begin(out, "headroom", "What there is to gain", caption);
+        snprintf(caption, sizeof(caption), "Samples per second: as recorded, and %s.", gone);
+    pp_html_figure_begin(out, "headroom", "Possible gain", caption);
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
     bar_end(out, r->samples_per_s, "samples_per_s");
@@ -83,7 +82,7 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     fputs("</div>\n<p class=\"cap\">Without waits: +", out);
     pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
     if (!isnan(v->replay_error)) {
-        fputs(". The replay of the run as it was is off by ", out);
+        fputs(". The replay of the unchanged run is off by ", out);
         pp_html_num(out, PP_HTML_SHARE, v->replay_error, "verdict.replay_error");
     } else if (v->why_no_fixes) {
         fputs(". No change is predicted: ", out);
@@ -158,9 +157,8 @@ void pp_html_curves(FILE *out, const struct pp_report *r)
         any |= r->curves[i].n_points > 0;
     if (!any)
         return;
-    pp_html_figure_begin(
-        out, "whatif", "What if",
-        "The recorded costs replayed with another setting: a prediction, and how sure it is.");
+    pp_html_figure_begin(out, "whatif", "What if",
+                         "The recorded costs replayed with another setting: prediction and 80 % interval.");
     for (size_t i = 0; i < r->n_curves; i++)
         if (r->curves[i].n_points)
             put_whatif(out, r, i);
@@ -203,8 +201,8 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
         return;
     struct log_axis a = log_axis(r);
     pp_html_figure_begin(
-        out, "waits", "How long the trainer waited for a batch",
-        "The share of batches that were there within a time, which runs in powers of ten. A steep rise far left is a pipeline that keeps up; a long tail to the right is made of stalls.");
+        out, "waits", "Wait for a batch: distribution",
+        "Share of batches ready within a time, on a logarithmic axis. A steep rise far left: the pipeline keeps up. A long tail to the right: stalls.");
     fputs(
         "<div class=\"plot\"><div class=\"y\"><span>100 %</span><span>0</span></div><div class=\"h\" style=\"height:140px\">",
         out);

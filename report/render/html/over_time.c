@@ -132,8 +132,8 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     if (r->n_slices == 0)
         return;
     pp_html_figure_begin(
-        out, "steps", "What the trainer did, over the run",
-        "Each column is one slice of the run: how much of it the trainer computed, and how much it waited for data. Outside the steady state the picture is pale.");
+        out, "steps", "The trainer over time",
+        "Each column is one slice of the run: the trainer's time in steps and in waits for data. Outside the steady state the colours are pale.");
     row_begin(out, "100 %", "0");
     pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100,
                  "Trainer time over the run: step, device sync, apart, data wait");
@@ -195,8 +195,8 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
     if (r->n_slices == 0 && r->n_queues == 0)
         return;
     pp_html_figure_begin(
-        out, "queues", "How full the queues were",
-        "A queue that stays empty is fed too slowly from the left; one that stays full is drained too slowly on the right.");
+        out, "queues", "Queue depth over time",
+        "Always empty: the producer is the bottleneck. Always full: the consumer is the bottleneck.");
     int drawn = 0;
     if (r->n_slices) {
         drawn += put_fill(out, r, "ready", "Finished batches, not yet fetched by the copy lane",
@@ -208,7 +208,7 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
         pp_html_time_axis(out, end_s(r));
     else
         fputs(
-            "<p class=\"none\">Not drawn: the recording does not have both ends of every batch's stay.</p>\n",
+            "<p class=\"none\">Not drawn: the recording lacks the start or end of some batches in the queue.</p>\n",
             out);
     if (drawn)
         pp_html_section_at(out, &pp_section_queues_over_time, r, "series.coarse");
@@ -266,8 +266,8 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
     pp_html_figure_begin(
-        out, "workers", "How busy each worker was",
-        "Rows are workers, columns are time; the stronger the colour, the busier. A weak row is a worker that is held up, weak columns are times when all were.");
+        out, "workers", "Worker utilisation over time",
+        "One row per worker, one column per slice of time; stronger colour: busier. A weak row: one slow worker. A weak column: all workers waited.");
     if (r->n_heat) {
         fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
@@ -323,9 +323,8 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
 {
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
-    pp_html_figure_begin(
-        out, "errors", "Errors",
-        "Samples that could not be read or decoded, and reads that were tried again, when they happened.");
+    pp_html_figure_begin(out, "errors", "Errors",
+                         "Samples that could not be read or decoded, and retried reads, over time.");
     put_error_bars(out, r);
     if (r->n_coarse)
         pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");

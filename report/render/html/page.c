@@ -31,7 +31,7 @@ static void put_banner(FILE *out, const struct pp_report *r)
         return;
     fputs("<p class=\"banner\"><strong>This run is ", out);
     pp_html_text(out, r->outcome);
-    fputs(".</strong> The numbers are of what was recorded until then.</p>\n", out);
+    fputs(".</strong> The numbers cover what was recorded until then.</p>\n", out);
 }
 
 static void put_verdict(FILE *out, const struct pp_report *r)
@@ -203,8 +203,8 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_recording(out, r);
     fputs(
         "</main>\n<footer>Made by pipeprobe " PP_VERSION
-        ". One file, no scripts, nothing loaded from elsewhere. Shares are of the steady-state window unless a caption says otherwise; "
-        "a dash is not known, which is not zero.</footer>\n</body>\n</html>\n",
+        ". One file without scripts or external resources. Shares are of the steady-state window unless a caption says otherwise; "
+        "a dash means not known, not zero.</footer>\n</body>\n</html>\n",
         out);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

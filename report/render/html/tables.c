@@ -13,7 +13,7 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     if (v->evidences == 0)
         return;
     pp_html_figure_begin(out, "evidence", "Evidence",
-                         "What the verdict rests on, and what was weighed and ruled out.");
+                         "Evidence for the verdict, and causes that were ruled out.");
     pp_html_section_at(out, &pp_section_evidence, r, "verdict.evidence");
     if (v->n_ruled_out)
         fputs("<h3>Ruled out</h3>\n<ul>", out);
@@ -35,8 +35,8 @@ void pp_html_proofs(FILE *out, const struct pp_report *r)
     if (!r->n_proofs)
         return;
     pp_html_figure_begin(
-        out, "proof", "Proved by running it",
-        "Samples per second as predicted from this recording, and as measured by running the change for real.");
+        out, "proof", "Proved by experiment",
+        "Samples per second: predicted from this recording, and measured by running the change.");
     pp_html_section_at(out, &pp_section_proofs, r, "proof");
     for (size_t i = 0; i < r->n_proofs; i++) {
         fputs("<p class=\"cap\">", out);
@@ -51,8 +51,8 @@ void pp_html_findings(FILE *out, const struct pp_report *r)
 {
     if (!r->n_findings)
         return;
-    pp_html_figure_begin(out, "findings", "Beside the wait",
-                         "What is looked for in every run, whether or not the trainer waits.");
+    pp_html_figure_begin(out, "findings", "Other findings",
+                         "Checked in every run, also when the trainer does not wait.");
     pp_html_section_at(out, &pp_section_findings, r, "findings");
     pp_html_figure_end(out);
 }
@@ -65,7 +65,7 @@ void pp_html_phases(FILE *out, const struct pp_report *r)
         return;
     pp_html_figure_begin(
         out, "phases", "Where the time goes",
-        "Every phase of the steady state: its share of its lane's time, what that time was, and how long a span of it takes.");
+        "Every phase of the steady state: share of its lane's time, split of that time, and duration of a span.");
     pp_html_section_at(out, &pp_section_shares, r, "phases");
     pp_html_section_at(out, &pp_section_durations, r, "phases");
     pp_html_figure_end(out);
@@ -90,12 +90,12 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
         return;
     size_t n = pp_gpu_lines(r->gpu, line);
     pp_html_figure_begin(
-        out, "gpu", "What the GPU did",
-        "Shares are of the steady state. Idle time is divided by what the awaited batch was doing meanwhile.");
+        out, "gpu", "GPU",
+        "Shares of the steady state. Idle time is divided by what the awaited batch was doing.");
     put_not_measured(out, "", r->gpu->not_measured);
     put_not_measured(out, "NVML ", r->gpu->counters_missing);
     if (!r->gpu->not_measured || !r->gpu->counters_missing) {
-        pp_html_table_begin(out, "Busy, idle and why", 1, heads);
+        pp_html_table_begin(out, "Busy time, and idle time by cause", 1, heads);
         for (size_t i = 0; i < n; i++) {
             fputs("<tr>", out);
             const struct pp_field *f = line[i].field;
@@ -152,9 +152,8 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
 {
     if (r->n_config + r->n_environment == 0)
         return;
-    pp_html_figure_begin(
-        out, "setup", "How and where it ran",
-        "The configuration as used, with the reason where it was chosen automatically, and the machine as found.");
+    pp_html_figure_begin(out, "setup", "Configuration and environment",
+                         "The configuration, with the reason for automatic choices, and the machine.");
     put_pairs(out, "Configuration", "config", 0, r->config, r->n_config);
     put_pairs(out, "Machine", "environment", 0, r->environment, r->n_environment);
     pp_html_figure_end(out);
@@ -164,8 +163,8 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
 
 void pp_html_recording(FILE *out, const struct pp_report *r)
 {
-    pp_html_figure_begin(out, "recording", "The recording itself",
-                         "What measuring cost, and what is missing from it.");
+    pp_html_figure_begin(out, "recording", "Recording",
+                         "Cost of the recording, and what is missing from it.");
     fputs("<p>", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->spans, "span_count");
     fputs(" spans. Own CPU time: ", out);

@@ -83,7 +83,7 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
         fputs("</bdi></span>", out);
     }
     fprintf(out, "</div><div class=\"h\" style=\"height:%.0fpx\">", height);
-    pp_svg_begin(out, "full", PP_HTML_WIDTH, height, "Who worked on the batch, and when");
+    pp_svg_begin(out, "full", PP_HTML_WIDTH, height, "Threads that worked on the batch, over time");
     pp_svg_rect(out, "waited", zero, 0, waited, height);
     for (size_t i = 0; i < b->n_rows; i++)
         put_lane(out, b, &b->rows[i], i);
@@ -118,7 +118,7 @@ static void put_batch(FILE *out, const struct pp_report *r, size_t k)
         fprintf(out, "; it was on the device %s %s the trainer asked",
                 pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
     if (b->other_workers)
-        fprintf(out, "; %zu more workers had a part in it", b->other_workers);
+        fprintf(out, "; %zu more workers contributed", b->other_workers);
     fputs(".</p>\n", out);
     put_gantt(out, b);
     put_legs(out, r, k);
@@ -131,8 +131,8 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
     if (r->n_waterfalls == 0)
         return;
     pp_html_figure_begin(
-        out, "batches", "Two batches, followed",
-        "Time 0 is when the trainer asked for the batch; the shaded stretch is how long it waited. Names in bold are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars are for other batches, thin ones are waiting.");
+        out, "batches", "Two batches in detail",
+        "At time 0 the trainer asks for the batch; the shaded stretch is its wait. Bold names are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars belong to other batches, thin bars are waits.");
     fputs("<p class=\"legend\">", out);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);

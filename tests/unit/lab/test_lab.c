@@ -266,7 +266,7 @@ static void test_predictions_and_labels_are_counted(void **state)
                                                                                     its interval, which the
                                                                                     other is below */
     has(text, "storage                           1     20.0 %     20.0 %        0 %");
-    has(text, "all that others left alone        2     20.0 %     20.0 %       50 %");
+    has(text, "without background load           2     20.0 %     20.0 %       50 %");
     has(text, "median 10.0 points"); /* 100/200 is said to remain, 100/250 does */
     has(text, "causal (mild): best workers; its fix +50 %, any other +10 %");
     free(text);

@@ -11,26 +11,26 @@
 static const struct pp_opt opts[] = {
     {.name = "runs", .letter = 'n', .type = PP_OPT_INT, AT(runs), .min = 1, .max = 1000, .arg = "N",
      .dflt = "7", .group = "ci run",
-     .help = "runs on each side; 7 is the least that can show a regression"},
+     .help = "runs on each side; at least 7 are needed to show a regression"},
     {.name = "max-runs", .advanced = 1, .type = PP_OPT_INT, AT(max_runs), .min = 1, .max = 1000, .arg = "N",
      .dflt = "auto", .has_auto = 1,
-     .help = "go on to this many when inconclusive; auto: twice --runs"},
+     .help = "continue to this many when inconclusive; auto: twice --runs"},
     {.name = "warmup-runs", .advanced = 1, .type = PP_OPT_INT, AT(warmup_runs), .min = 0, .max = 100,
-     .arg = "N", .dflt = "1", .help = "made first and thrown away"},
+     .arg = "N", .dflt = "1", .help = "warm-up runs, not counted"},
     {.name = "ab", .type = PP_OPT_STRING, AT(ab), .arg = "BASE_CMD",
-     .help = "BASE is this shell command ('old/pipeprobe run DATA'), in turn with HEAD: ABBA"},
+     .help = "BASE is this shell command ('old/pipeprobe run DATA'), interleaved with HEAD (ABBA)"},
     {.name = "aa", .type = PP_OPT_FLAG, AT(aa),
      .help = "BASE is the same command: the noise floor of this machine"},
-    {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "keep the recordings there"},
+    {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "directory for the recordings"},
     {.name = "update", .type = PP_OPT_FLAG, AT(update),
-     .help = "the runs become the baseline unless they are worse or inconclusive"},
+     .help = "save the runs as baseline unless worse or inconclusive"},
     {.name = "baseline", .letter = 'b', .type = PP_OPT_STRING, AT(baseline), .arg = "FILE",
      .dflt = "pipeprobe-baseline.json", .group = "Baseline",
      .help = "the file with earlier runs"},
     {.name = "lenient", .type = PP_OPT_FLAG, AT(lenient),
-     .help = "a missing baseline is no error: nothing is compared"},
+     .help = "a missing baseline is not an error: nothing is compared"},
     {.name = "label", .advanced = 1, .type = PP_OPT_STRING, AT(label), .arg = "TEXT",
-     .help = "kept in the baseline, such as a commit"},
+     .help = "label in the baseline, such as a commit"},
     GATE_OPT_ROWS(struct ci_opts, gate, "yes"),
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, AT(quiet), .help = "no progress and no notes"},
     {.name = NULL},
@@ -56,11 +56,11 @@ static int dispatch(const struct ci_opts *o, const char *const *words, int n, ch
     if (n > 0 && strcmp(words[0], "baseline") == 0 && n_rest == 0)
         return ci_baseline(o, words + 1, n - 1);
     if (n > 1 && strcmp(words[0], "run") == 0)
-        pp_fail(&err, PP_E_USAGE, "'%s' is to be run? Operands and options of 'pipeprobe run' stand after --",
+        pp_fail(&err, PP_E_USAGE, "'%s' before --: operands and options of 'pipeprobe run' go after --",
                 words[1]);
     else
-        pp_fail(&err, PP_E_USAGE, "ci is followed by run or baseline%s%s%s", near ? "; did you mean " : "",
-                near ? near : "", near ? "?" : "");
+        pp_fail(&err, PP_E_USAGE, "ci needs a subcommand: run or baseline%s%s%s",
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return pp_cli_fail(&pp_cmd_ci, &err);
 }
 
@@ -87,8 +87,8 @@ const struct pp_command pp_cmd_ci = {
     .usage = "ci run [options] -- RUN OPTIONS   or   ci baseline save|update RUNS...|show",
     .opts = opts,
     .notes = "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
-             "comparable (--strict: 1), 4 a run failed. A failed or unfinished run is never a\n"
-             "sample.",
+             "comparable (--strict: 1), 4 a run failed. Failed and unfinished runs are not\n"
+             "compared.",
     .examples = {"pipeprobe ci run --junit gate.xml -- ~/imagenet/val --step-ms 45 --epochs 2",
                  "pipeprobe ci baseline save runs/ --label v1.2"},
     .run = run,

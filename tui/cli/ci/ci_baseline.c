@@ -31,7 +31,7 @@ static pp_status load_samples(const char *const *words, int n, struct pp_runs *r
 {
     struct pp_compare_opts o;
     pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, runs, err)
-                         : pp_fail(err, PP_E_USAGE, "which runs? Give recordings, or directories of them");
+                         : pp_fail(err, PP_E_USAGE, "no runs given: name recordings, or directories of them");
     pp_compare_defaults(&o);
     if (st == PP_OK)
         st = pp_compare_check_side(&(struct pp_compare_side){words[0], runs}, err);
@@ -43,10 +43,9 @@ static pp_status save(const struct ci_opts *o, const char *const *words, int n, 
     struct pp_runs runs = {0};
     pp_status st = PP_OK;
     if (!o->gate.force && access(o->baseline, F_OK) == 0)
-        st = pp_fail(
-            err, PP_E_EXISTS,
-            "%s exists; 'ci baseline update' replaces it when the runs are not worse, --force in any case",
-            o->baseline);
+        st = pp_fail(err, PP_E_EXISTS,
+                     "%s exists; 'ci baseline update' replaces it unless the runs are worse, --force always",
+                     o->baseline);
     if (st == PP_OK)
         st = load_samples(words, n, &runs, err);
     if (st == PP_OK)
@@ -78,7 +77,7 @@ static pp_status update(const struct ci_opts *o, const char *const *words, int n
     if (st == PP_OK && c.answer == PP_NOT_REGRESSED)
         st = ci_save_baseline(o, &head, err);
     else if (st == PP_OK && !o->quiet)
-        fprintf(stderr, "pipeprobe ci: the baseline %s stays as it is: the answer is %s\n", o->baseline,
+        fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
                 pp_answer_name(c.answer));
     *code = st == PP_OK ? pp_compare_exit_code(&c, o->gate.strict) : 0;
     pp_compare_free(&c);
@@ -134,7 +133,7 @@ int ci_baseline(const struct ci_opts *o, const char *const *words, int n)
                               "'ci baseline show' takes no operand; --baseline names the file");
     else {
         const char *near = n > 0 ? pp_nearest(words[0], verbs) : NULL;
-        st = pp_fail(&err, PP_E_USAGE, "'ci baseline' is followed by save, show or update%s%s%s",
+        st = pp_fail(&err, PP_E_USAGE, "'ci baseline' needs a subcommand: save, show or update%s%s%s",
                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, &err);

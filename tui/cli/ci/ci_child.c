@@ -68,7 +68,7 @@ static pp_status own_path(char *buf, size_t size, struct pp_err *err)
 {
     ssize_t n = readlink("/proc/self/exe", buf, size - 1);
     if (n < 0)
-        return pp_fail_errno(err, errno, "this program cannot find itself to make runs");
+        return pp_fail_errno(err, errno, "cannot find the path of this program");
     buf[n] = '\0';
     return PP_OK;
 }
@@ -112,7 +112,7 @@ static void last_words(const char *log, char *buf, size_t size)
     FILE *in = fopen(log, "re");
     struct statvfs fs;
     int full = statvfs(log, &fs) == 0 && fs.f_bavail == 0;
-    snprintf(buf, size, full ? "its words found no space in %s" : "it said nothing", log);
+    snprintf(buf, size, full ? "its messages did not fit in %s" : "no message", log);
     while (in && fgets(line, sizeof(line), in)) {
         line[strcspn(line, "\r\n")] = '\0';
         if (line[strspn(line, " \t")])
@@ -134,10 +134,10 @@ static pp_status check_status(int status, const char *log, struct pp_err *err)
     if (code == pp_status_exit_code(PP_E_INTERRUPTED))
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
     if (WIFSIGNALED(status))
-        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is no sample: %s",
+        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is not compared: %s",
                        WTERMSIG(status), said);
     return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM,
-                   "a run failed with exit code %d and is no sample: %s", code, said);
+                   "a run failed with exit code %d and is not compared: %s", code, said);
 }
 
 static pp_status check_finished(const char *path, struct pp_runs *into, struct pp_err *err)

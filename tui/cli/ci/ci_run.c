@@ -45,7 +45,7 @@ static pp_status make_dir(struct job *j, struct pp_err *err)
         char name[PATH_MAX];
         snprintf(name, sizeof(name), "%s", j->dir);
         j->dir[0] = '\0';
-        return pp_fail_errno(err, e, "no directory %s for the recordings", name);
+        return pp_fail_errno(err, e, "cannot create the directory %s for the recordings", name);
     }
     return PP_OK;
 }
@@ -73,7 +73,7 @@ static pp_status make_one(struct job *j, enum pp_ci_side side, const char *name,
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/%s.sqlite", j->dir, name);
     if (j->o->keep && !j->o->gate.force && access(path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces the runs kept there", path);
+        return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces the runs in it", path);
     return ci_make_run(&j->command[side], path, into, err);
 }
 
@@ -131,12 +131,12 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
     const struct ci_opts *o = j->o;
     if (run_argc == 0)
         return pp_fail(err, PP_E_USAGE,
-                       "what is to be run? Give the operands and options of 'pipeprobe run' after --");
+                       "no run given: write the operands and options of 'pipeprobe run' after --");
     if (o->ab && o->aa)
-        return pp_fail(err, PP_E_USAGE, "--ab and --aa are two ways to have a BASE; give one");
+        return pp_fail(err, PP_E_USAGE, "--ab and --aa both define BASE; give one");
     if (o->update && (o->ab || o->aa))
         return pp_fail(err, PP_E_USAGE,
-                       "--update writes the baseline that was compared with, but --%s compares with none",
+                       "--update writes the compared baseline, but --%s compares without one",
                        o->ab ? "ab" : "aa");
     if (o->max_runs < o->runs && o->max_runs >= 0)
         return pp_fail(err, PP_E_USAGE, "--max-runs %lld is below --runs %lld", (long long)o->max_runs,
@@ -150,7 +150,7 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
     if (!j->has_base && !o->lenient)
         return pp_fail(
             err, PP_E_NOT_FOUND,
-            "there is no baseline %s to compare with; 'pipeprobe ci baseline save' makes one, --lenient goes on without",
+            "baseline %s does not exist; 'pipeprobe ci baseline save' creates it, --lenient continues without",
             o->baseline);
     pp_status st = gate_settings(&o->gate, j->allow, &j->settings, err);
     if (st == PP_OK)
@@ -174,8 +174,7 @@ static pp_status measure(struct job *j, struct pp_err *err)
     if (st != PP_OK || !j->has_base || max == runs || !pp_compare_more_runs_help(&j->result))
         return st;
     if (!j->o->quiet)
-        fprintf(stderr,
-                "pipeprobe ci: inconclusive after %zu runs a side; going on to %zu, as fixed beforehand\n",
+        fprintf(stderr, "pipeprobe ci: inconclusive after %zu runs a side; continuing to %zu (--max-runs)\n",
                 runs, max);
     j->settings.look_share = pp_ci_look_share(runs, max, 1);
     st = make_runs(j, max, err);
@@ -195,7 +194,7 @@ static int conclude(struct job *j, struct pp_err *err)
     if (st == PP_OK && o->update && (!j->has_base || j->result.answer == PP_NOT_REGRESSED))
         st = ci_save_baseline(o, &j->runs[PP_CI_HEAD], err);
     else if (st == PP_OK && o->update && !o->quiet)
-        fprintf(stderr, "pipeprobe ci: the baseline %s stays as it is: the answer is %s\n", o->baseline,
+        fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
                 pp_answer_name(j->result.answer));
     return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, err);
 }

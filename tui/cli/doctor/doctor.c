@@ -163,11 +163,11 @@ out:
 
 const struct pp_command pp_cmd_doctor = {
     .name = "doctor",
-    .summary = "say what this machine and this build can measure, and what not",
+    .summary = "show what this machine and this build can measure",
     .usage = "doctor [options]",
     .opts = opts,
-    .notes = "One line per capability: yes, no or ? (cannot tell), what was found, what it\n"
-             "means. Run it where the data is: page-cache hits depend on the file system.",
+    .notes = "One line per capability: yes, no or ? (unknown), the finding, its consequence.\n"
+             "Run it in the data's directory: page-cache hits depend on the file system.",
     .examples = {"pipeprobe doctor", "pipeprobe doctor --json | jq '.checks[] | select(.ok | not)'"},
     .run = run,
 };

@@ -86,7 +86,7 @@ static void look_memory(struct pp_finding *f)
     if (bytes)
         found(f, PP_YES, "%s available", pp_text_bytes(text, sizeof(text), (double)bytes));
     else
-        found(f, PP_CANNOT_TELL, "neither /proc/meminfo nor a cgroup says");
+        found(f, PP_CANNOT_TELL, "not in /proc/meminfo and not in a cgroup");
 }
 
 static void look_memlock(struct pp_finding *f)
@@ -153,7 +153,7 @@ static void look_nowait(struct pp_finding *f)
     struct iovec v = {page, sizeof(page)};
     int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page)) {
-        found(f, PP_CANNOT_TELL, "no scratch file can be made here: %s", strerror(errno));
+        found(f, PP_CANNOT_TELL, "cannot create a scratch file: %s", strerror(errno));
     } else {
         ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
         int told = n >= 0 || errno == EAGAIN;
@@ -219,26 +219,26 @@ static void look_kernels(struct pp_finding *f)
 }
 
 const struct pp_check pp_checks[] = {
-    {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed",
-     "decoding is several times slower than it could be"},
+    {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower"},
     {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
     {NULL, "AVX2", look_avx2, "resize and normalise use it",
-     "resize and normalise take the portable path: same bits, slower"},
+     "resize and normalise use portable code: same bits, slower"},
     {NULL, "all CPUs usable", look_cpus, "workers can use every CPU of the machine",
-     "--workers auto goes by the usable ones"},
-    {NULL, "memory", look_memory, "batch slots are kept within it",
-     "batch slots cannot be checked against what is free"},
+     "--workers auto uses the usable CPUs"},
+    {NULL, "memory", look_memory, "limits the batch slots",
+     "batch slots cannot be checked against free memory"},
     {NULL, "page-locked batches", look_memlock, "batch slots can be locked in memory",
-     "batch slots beyond the limit are ordinary memory (raise ulimit -l)"},
-    {NULL, "run-queue delay", look_schedstat, "waiting for a CPU is told from working and from blocking",
-     "oversubscription cannot be told from slow work: causes stay open"},
-    {NULL, "page-cache hits", look_nowait, "each read says how much came from the page cache",
-     "whether storage was read or the cache cannot be told here"},
+     "batch slots above the limit are pageable memory (raise ulimit -l)"},
+    {NULL, "run-queue delay", look_schedstat, "run-queue delay is recorded per span",
+     "oversubscription and slow work look the same: no cause is named"},
+    {NULL, "page-cache hits", look_nowait, "page-cache hits are recorded per read",
+     "reads from storage and from the page cache look the same"},
     {.collector = &pp_collector_pressure},
-    {NULL, "time stamp counter", look_tsc, "a stamp costs a few ns", "stamps go through the kernel's clock"},
+    {NULL, "time stamp counter", look_tsc, "a time stamp costs a few ns",
+     "time stamps use the kernel's clock"},
     {NULL, "CUDA driver", look_cuda, "batches are copied to it",
-     "copies go over the host stand-in: a link of stated bandwidth"},
+     "copies use the host device: a simulated link of given bandwidth"},
     {NULL, "CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
      "neither --wire u8 nor --step cuda can be used on a device"},
     {.collector = &pp_collector_cupti},
@@ -257,5 +257,5 @@ void pp_check_run(const struct pp_check *c, struct pp_finding *f)
         c->look(f);
     f->meaning = f->answer == PP_YES  ? row ? row->with : c->with
                  : f->answer == PP_NO ? row ? row->without : c->without
-                                      : "so it may or may not work";
+                                      : "unknown";
 }

@@ -30,7 +30,7 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
-     .help = "phases of range names: FILE, dali or pytorch; again for more"},
+     .help = "map of range names to phases: FILE, dali or pytorch (repeatable)"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
@@ -39,7 +39,7 @@ static const struct pp_opt opts[] = {
      .help = "no notes on stderr, only errors"},
     {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
      .min = 1024, .max = 4194304,
-     .help = "spans a thread can be ahead of the disk (64 bytes each)"},
+     .help = "ring size per thread, in spans of 64 bytes"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -60,7 +60,7 @@ static pp_status find_library(char *out, struct pp_err *err)
     if (asked && *asked)
         return usable(asked, out)
                    ? PP_OK
-                   : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB=%s cannot be read", asked);
+                   : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB: %s cannot be read", asked);
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
     const char *dir = dirname(self);
@@ -69,8 +69,7 @@ static pp_status find_library(char *out, struct pp_err *err)
             usable(path, out))
             return PP_OK;
     return pp_fail(err, PP_E_NOT_FOUND,
-                   LIBRARY " is neither in %s nor in its ../lib; say where it is with PIPEPROBE_INJECT_LIB",
-                   dir);
+                   LIBRARY " is neither in %s nor in its ../lib; set PIPEPROBE_INJECT_LIB to its path", dir);
 }
 
 /* ---- what the program gets ---- */
@@ -130,8 +129,8 @@ static void print_totals(const struct exec_record *r, const char *program)
     if (!t->processes) {
         fprintf(
             stderr,
-            "pipeprobe exec: %s made no NVTX call that reached us, so %s holds no span. It may have no NVTX annotations, or none on the path it took; be "
-            "built with NVTX_DISABLE; be set-user-ID, 32-bit or statically linked; or clear its environment\n",
+            "pipeprobe exec: no NVTX call of %s was seen, so %s has no spans. Possible reasons: no NVTX annotations on this code path; "
+            "a build with NVTX_DISABLE; a set-user-ID, 32-bit or statically linked program; a cleared environment\n",
             program, r->path);
         return;
     }
@@ -140,18 +139,17 @@ static void print_totals(const struct exec_record *r, const char *program)
             t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
     if (t->dropped)
         fprintf(stderr,
-                "pipeprobe exec: %s more were lost because rings were full; give a larger --ring-spans\n",
+                "pipeprobe exec: %s more were lost because rings were full; use a larger --ring-spans\n",
                 pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
     if (t->ringless)
         fprintf(
             stderr,
-            "pipeprobe exec: %llu thread%s could be given no ring in %s, so nothing they did is recorded; free some space or inodes there, or give a smaller --ring-spans\n",
+            "pipeprobe exec: %llu thread%s got no ring in %s and are not recorded; free some space or inodes there, or use a smaller --ring-spans\n",
             (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s",
             pp_recording_rings_dir(r->recording));
     if (t->chained == 2)
-        fprintf(
-            stderr,
-            "pipeprobe exec: the tool that held NVTX_INJECTION64_PATH could not be attached; it saw nothing\n");
+        fprintf(stderr,
+                "pipeprobe exec: the tool in NVTX_INJECTION64_PATH could not be attached and got no calls\n");
 }
 
 static int has_phase(const struct pp_report *r, pp_phase phase)
@@ -173,7 +171,7 @@ static void print_verdict(const struct exec_record *r)
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
         fprintf(
             stderr,
-            "pipeprobe exec: no verdict: it needs ranges that a map names data_wait and step, and there are %s; see --map\n",
+            "pipeprobe exec: no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map\n",
             has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
             : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
                                                   : "neither");
@@ -209,7 +207,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     if (st == PP_OK)
         st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, &err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
-        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s went away",
+        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(rec->recording));
     if (st == PP_OK) {
         make_environment(s);
@@ -223,12 +221,12 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     }
     if (s->next && !o->quiet)
         fprintf(stderr,
-                "pipeprobe exec: NVTX_INJECTION64_PATH is held by %s; both it and pipeprobe get the calls\n",
+                "pipeprobe exec: NVTX_INJECTION64_PATH is set to %s; both it and pipeprobe get the calls\n",
                 s->next);
     if (s->nested && !o->quiet)
         fprintf(
             stderr,
-            "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one does not see %s\n",
+            "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one gets no calls of %s\n",
             program[0]);
     code = pp_launch_start(launch, program, s->env, &err);
     if (code) {
@@ -296,7 +294,7 @@ static int exec_main(int argc, char **argv)
             pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
         else
             pp_fail(&err, PP_E_USAGE,
-                    "which program? Write it behind --: pipeprobe exec -- python3 train.py");
+                    "no program given: write it after --: pipeprobe exec -- python3 train.py");
         code = failed_before(&err);
     } else {
         code = run_program(&o, argv + own + 1);
@@ -312,10 +310,10 @@ const struct pp_command pp_cmd_exec = {
     .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
     .notes = "Records ranges, marks, threads and processes (forked and spawned ones too).\n"
-             "A map says which names are read, decode, data_wait, step, ...; without one they\n"
-             "keep their names and there is no verdict. Exit code: the program's; 128+N when\n"
+             "A map gives range names a phase (read, decode, data_wait, step, ...); without\n"
+             "a map there is no verdict. Exit code: the program's; 128+N when\n"
              "signal N ended it; 127 not found, 126 not executable, 125 pipeprobe could not\n"
-             "begin.",
+             "start.",
     .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1",
                  "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,

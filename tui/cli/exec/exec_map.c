@@ -41,7 +41,7 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
     if (find_shipped(name, path, size))
         return PP_OK;
     return pp_fail(err, PP_E_NOT_FOUND,
-                   "there is no map %s: neither a file nor a shipped map (dali, pytorch)", name);
+                   "map not found: %s is neither a file nor a shipped map (dali, pytorch)", name);
 }
 
 static pp_status append_file(char **text, size_t *n, const char *path, struct pp_err *err)

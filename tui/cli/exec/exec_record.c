@@ -100,9 +100,9 @@ static void take_process(struct exec_record *r, const struct pp_process_file *f)
     } losses[] = {
         {"ranges", "pushed deeper than the 128 levels kept per thread", f->too_deep},
         {"ranges", "started while 4,096 start/end ranges were open", f->too_many},
-        {"names", "the table of names was full: their spans are there, without a name", f->unnamed},
-        {"events", "their thread could not be given a ring", f->unthreaded},
-        {"events", "made inside a call of the recorder itself, by a signal handler or an annotated allocator",
+        {"names", "the table of names was full: their spans are recorded without a name", f->unnamed},
+        {"events", "their thread got no ring", f->unthreaded},
+        {"events", "called inside the recorder, from a signal handler or an annotated allocator",
          f->reentrant},
     };
     char pid[24], text[sizeof(f->command) + 40];

@@ -127,7 +127,7 @@ static pp_status spawn(char **argv, struct pp_err *err)
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
     return code == 0 || code == 3
                ? PP_OK
-               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change ended with %d", code);
+               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change exited with code %d", code);
 }
 
 /* This command line again, with the claim's options behind it: of an option given twice, the last one counts.
@@ -212,13 +212,13 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
         goto out;
     n += claim_fix(before, &claims[n]);
     if (!n && !o->quiet)
-        fputs("proving    no fix: no option of run is predicted to gain 3 %\n", stderr);
+        fputs("proving    no remedy: no option of run is predicted to gain 3 %\n", stderr);
     int with_fix = n;
     n += claim_headroom(before, &claims[n]);
     if (n == with_fix && !o->quiet)
         fprintf(stderr, "proving    no headroom: %s\n",
-                is_streamed(before) ? "a stream's batches cannot be kept"
-                                    : "without a step nothing waits for the input");
+                is_streamed(before) ? "the batches of a stream cannot be repeated"
+                                    : "without a step there is no wait for data");
     for (int64_t round = 0; round < o->rounds && st == PP_OK && !o->interrupted(); round++)
         for (int i = 0; i < n && st == PP_OK && !o->interrupted(); i++)
             st = run_round(o, &claims[i], round, err);

@@ -48,17 +48,17 @@ void ranks_text(const struct rank_result *ranks, int n)
                    pp_text_percent(data, sizeof(data), p->data_wait_share),
                    pp_text_percent(others, sizeof(others), p->collective_share), verdict_of(p));
         else
-            printf("%4d %11s %11s %12s  no recording (it ended with %d)\n", r, "-", "-", "-", ranks[r].code);
+            printf("%4d %11s %11s %12s  no recording (exit code %d)\n", r, "-", "-", "-", ranks[r].code);
     }
     if (late && late->state == PP_FINDING_FOUND && last >= 0 && last < n) {
         const struct rank_result *slow = &ranks[(int)last];
-        printf("\nRank %d came last to %s of %s: all go at its pace.\n", (int)last,
+        printf("\nRank %d was last in %s of %s: all ranks wait for it.\n", (int)last,
                pp_text_percent(share, sizeof(share), number_of(late, "last_share")),
                pp_text_counted(steps, sizeof(steps), number_of(late, "collective_steps"), "step", "steps"));
         if (slow->report)
-            printf("%s\nThe whole of it: pipeprobe report %s\n", slow->report->verdict.sentence, slow->file);
+            printf("%s\nFull report: pipeprobe report %s\n", slow->report->verdict.sentence, slow->file);
     } else if (late) {
-        printf("\nNo rank is the slowest throughout (most often rank %d, %s of the steps).\n", (int)last,
+        printf("\nNo single slowest rank (most often rank %d, %s of the steps).\n", (int)last,
                pp_text_percent(share, sizeof(share), number_of(late, "last_share")));
     }
 }

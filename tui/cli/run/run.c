@@ -39,7 +39,7 @@ static _Atomic(struct pp_loader *)
 static void on_signal(int sig)
 {
     static const char again[] =
-        "\npipeprobe run: stopped again: leaving at once; what was committed is in the file, the rest is recovered when it is opened\n";
+        "\npipeprobe run: interrupted again: exiting now; committed spans are in the file, the rest is recovered when it is opened\n";
     struct timespec now;
     (void)sig;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -115,7 +115,7 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
     if (l->streaming)
         fprintf(
             stderr,
-            "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is gone through again up to the place), or from\n"
+            "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is replayed up to that position), or from\n"
             "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
             l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer,
             (unsigned long long)l->shuffle_buffer);
@@ -136,13 +136,12 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
     if (activity)
         fprintf(stderr, "GPU        activity %s\n", activity);
     if (l->step == PP_STEP_NONE)
-        fprintf(stderr, "step       none: how fast can this data go? Give --step-ms to judge your own job\n");
+        fprintf(stderr, "step       none: measures the ceiling. Give --step-ms to judge your own job\n");
     else
         fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step),
                 pp_text_duration(t, sizeof(t), (double)l->step_ns));
     if (o->collective)
-        fprintf(stderr,
-                "collective %lld ranks meet after each step at %s; one that does not come is waited for %s\n",
+        fprintf(stderr, "collective %lld ranks synchronise after each step through %s; timeout %s\n",
                 (long long)o->world_size, o->collective,
                 pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off",
@@ -437,12 +436,12 @@ out:
 
 const struct pp_command pp_cmd_run = {
     .name = "run",
-    .summary = "run an instrumented loader against your data and say what bounds it",
+    .summary = "run an instrumented loader on your data and name its bottleneck",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
     .notes = "DATASET is a directory of images (class = directory), tar shards\n"
              "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
-             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured to say,\n"
+             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured,\n"
              "4 could not measure, 130 interrupted.",
     .examples = {"pipeprobe run ~/imagenet/train",
                  "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},

@@ -26,7 +26,7 @@ static const struct pp_opt_choice dtype_choices[] = {
     {NULL, NULL},
 };
 static const struct pp_opt_choice wire_choices[] = {
-    {"dtype", "as they are delivered"},
+    {"dtype", "batches as delivered"},
     {"u8", "bytes, normalised on the device: a quarter of f32 to copy"},
     {NULL, NULL},
 };
@@ -39,27 +39,27 @@ static const struct pp_opt_choice on_error_choices[] = {
 /* In the order of enum pp_detail. */
 static const struct pp_opt_choice detail_choices[] = {
     {"sample", "every span"},
-    {"batch", "per-sample spans summed up per batch"},
-    {"rollup", "all but the trainer's summed up per phase"},
+    {"batch", "spans of samples summed per batch"},
+    {"rollup", "spans except the trainer's summed per phase"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice step_choices[] = {
     {"auto", "with --step-ms: cuda on a CUDA device, else sleep; without: none"},
-    {"none", "no step: how fast could this data go"},
-    {"sleep", "a GPU stand-in: takes --step-ms and no CPU"},
+    {"none", "no step: measures the ceiling"},
+    {"sleep", "simulated GPU step: takes --step-ms and no CPU"},
     {"spin", "takes --step-ms of CPU time"},
     {"cuda", "a kernel that keeps the GPU busy for --step-ms"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice device_choices[] = {
     {"auto", "cuda when a device is usable, else host"},
-    {"host", "a link of stated bandwidth that stands in for a GPU"},
+    {"host", "simulated GPU: a link of given bandwidth"},
     {"cuda", "an NVIDIA GPU"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice h2d_choices[] = {
     {"async", "copies overlap the step"},
-    {"sync", "copy and step take turns, as with a blocking copy"},
+    {"sync", "copy and step do not overlap, as with a blocking copy"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice color_choices[] = {
@@ -84,18 +84,18 @@ static const struct pp_opt own_rows[] = {
      .group = "Loader", .help = "decoding threads (auto: usable CPUs)"},
     {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
      .arg = "N", .dflt = "auto", .has_auto = 1,
-     .help = "samples per batch (auto: 64, less for less data)"},
+     .help = "samples per batch (auto: 64, fewer for small data sets)"},
     {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
      .dflt = "auto", .has_auto = 1,
-     .help = "batches in flight per worker (auto: 2, as memory allows)"},
+     .help = "batches in flight per worker (auto: 2, or 1 if memory is short)"},
     {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
      .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
     {.name = "dtype", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices,
-     .arg = "f32|f16|u8", .dflt = "f32", .help = "of the batches"},
+     .arg = "f32|f16|u8", .dflt = "f32", .help = "data type of the batches"},
     {.name = "wire", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(wire), .choices = wire_choices,
-     .arg = "dtype|u8", .dflt = "dtype", .help = "what of the batches is copied to the device"},
+     .arg = "dtype|u8", .dflt = "dtype", .help = "what is copied to the device"},
     {.name = "out-of-order", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(out_of_order), .dflt = "0",
-     .help = "deliver batches as they are finished"},
+     .help = "deliver batches in order of completion"},
     {.name = "drop-last", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0",
      .help = "drop the short last batch (and the ranks' padding)"},
 
@@ -105,17 +105,17 @@ static const struct pp_opt own_rows[] = {
     {.name = "weights", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
      .help = "one weight per line, for --sampler weighted"},
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
-     .help = "of order and augmentation"},
+     .help = "seed of order and augmentation"},
     {.name = "rank", .advanced = 1, .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R",
      .dflt = "0", .help = "this rank of --world-size"},
     {.name = "world-size", .advanced = 1, .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6,
      .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
     {.name = "ranks", .advanced = 1, .type = PP_OPT_INT, .offset = AT(ranks), .min = 1, .max = 64, .arg = "N",
-     .dflt = "1", .help = "start that many here, into NAME.rank0.sqlite, ..."},
+     .dflt = "1", .help = "start N ranks here, into NAME.rank0.sqlite, ..."},
     {.name = "collective", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(collective), .arg = "FILE",
-     .help = "meet the other ranks after each step; a file all share"},
+     .help = "synchronise with the other ranks after each step; a shared file"},
     {.name = "collective-limit", .advanced = 1, .type = PP_OPT_DURATION, .offset = AT(collective_limit_ns),
-     .arg = "TIME", .dflt = "60s", .help = "how long a rank that does not come is waited for"},
+     .arg = "TIME", .dflt = "60s", .help = "timeout for a missing rank"},
 
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
      .group = "End of the run",
@@ -126,51 +126,51 @@ static const struct pp_opt own_rows[] = {
      .help = "stop after epoch N"},
     {.name = "warmup", .advanced = 1, .type = PP_OPT_INT, .offset = AT(warmup), .min = 0, .max = MANY,
      .arg = "N", .dflt = "auto", .has_auto = 1,
-     .help = "batches kept apart (auto: one filling of the prefetch)"},
+     .help = "first batches not judged (auto: one filling of the prefetch)"},
     {.name = "save-state", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(save_state), .arg = "FILE",
-     .help = "write where the run stands at its end"},
+     .help = "write the position at the end of the run"},
     {.name = "resume", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(resume), .arg = "FILE",
-     .help = "go on from there"},
+     .help = "continue from a saved position"},
     {.name = "resume-cursor", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(resume_cursor), .dflt = "0",
-     .help = "--stream: from its shard and offset, not through the epoch"},
+     .help = "--stream: from the saved shard and offset"},
 
     {.name = "step-ms", .type = PP_OPT_DOUBLE, .offset = AT(step_ms), .min = STEP_MS_LEAST,
      .max = STEP_MS_MOST, .arg = "MS", .group = "Trainer and device",
-     .help = "what your GPU takes per batch, without waiting"},
+     .help = "your GPU's time per batch, without waiting"},
     {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step),
      .length_offset = AT(step_length_ns), .choices = step_choices, .arg = "KIND", .dflt = "auto",
-     .help = "none, sleep, spin or cuda; cuda:20ms gives its length too"},
+     .help = "none, sleep, spin or cuda; cuda:20ms sets the length too"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices,
      .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001,
-     .max = 10000, .arg = "GB/s", .dflt = "25", .help = "host device: its link, in 1e9 bytes/s"},
+     .max = 10000, .arg = "GB/s", .dflt = "25", .help = "bandwidth of the host device's link, in 1e9 bytes/s"},
     {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0",
-     .help = "ordinary memory: every copy bounces"},
+     .help = "pageable batch memory"},
     {.name = "h2d", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(h2d), .choices = h2d_choices,
      .arg = "async|sync", .dflt = "async", .help = "how batches are copied to the device"},
     {.name = "copy-buffers", .advanced = 1, .type = PP_OPT_INT, .offset = AT(copy_buffers), .min = 1,
-     .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step take turns)"},
+     .max = 64, .arg = "N", .dflt = "2", .help = "batches on the device (1: copy and step do not overlap)"},
     {.name = "sync-every-step", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(sync_every_step),
      .dflt = "0", .help = "wait for the device after every step"},
     {.name = "gpu-activity", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(gpu_activity), .dflt = "1",
-     .help = "CUDA: record what the GPU does, through CUPTI"},
+     .help = "CUDA: record GPU activity with CUPTI"},
 
     {.name = "cached-batches", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(cached_batches), .dflt = "0",
-     .help = "batches once made are delivered again: input is free"},
+     .help = "repeat finished batches: measures with free input"},
     {.name = "cpu-ballast", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(cpu_ballast), .min = 0,
-     .max = 1024, .arg = "CPUS", .dflt = "0", .help = "take as much CPU meanwhile as the input would"},
+     .max = 1024, .arg = "CPUS", .dflt = "0", .help = "use as much CPU meanwhile as the input pipeline would"},
 
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT",
-     .group = "Faults made on purpose",
+     .group = "Fault injection",
      .help = "read-latency=20ms, decode-cost=3, ...; --inject list shows all"},
 
     {.name = "on-error", .type = PP_OPT_CHOICE, .offset = AT(on_error), .choices = on_error_choices,
      .arg = "POLICY", .dflt = "skip", .group = "Errors",
-     .help = "skip, substitute or fail, for a sample that cannot be used"},
+     .help = "for an unusable sample: skip, substitute or fail"},
     {.name = "retries", .advanced = 1, .type = PP_OPT_INT, .offset = AT(retries), .min = 0, .max = 100,
-     .arg = "N", .dflt = "3", .help = "of a read that failed with EIO or ESTALE"},
+     .arg = "N", .dflt = "3", .help = "retries of a read that failed with EIO or ESTALE"},
     {.name = "retry-backoff-ms", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(retry_backoff_ms),
-     .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "before the first retry; doubles"},
+     .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "wait before the first retry; doubles with each retry"},
 
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .group = "Output",
@@ -184,13 +184,13 @@ static const struct pp_opt own_rows[] = {
     {.name = "detail", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(detail), .choices = detail_choices,
      .arg = "LEVEL", .dflt = "sample", .help = "sample, batch or rollup: the spans kept in FILE"},
     {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N",
-     .help = "limit of FILE, 1MiB at least; near it details go first"},
+     .help = "size limit of FILE, at least 1MiB; details are dropped first"},
     {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0",
-     .help = "run the best option, and with input free, too"},
+     .help = "also run the best change, and a run with free input"},
     {.name = "prove-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(prove_rounds), .min = 1,
-     .max = 100, .arg = "N", .dflt = "1", .help = "of the proving runs; from 2 on their spread is known"},
+     .max = 100, .arg = "N", .dflt = "1", .help = "rounds of --prove; 2 or more give an interval"},
     {.name = "keep-proof", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(keep_proof), .dflt = "0",
-     .help = "keep the proving runs' own recordings, beside FILE"},
+     .help = "keep the recordings of --prove next to FILE"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .dflt = "0",
      .help = "the report as JSON on stdout"},
     {.name = "digest", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(digest), .dflt = "0",
@@ -198,7 +198,7 @@ static const struct pp_opt own_rows[] = {
     {.name = "list-delivered", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(list_delivered),
      .arg = "FILE", .help = "write batch<TAB>index of every sample delivered"},
     {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0",
-     .help = "show the run live; q leaves the display, the run goes on"},
+     .help = "show the run live; q leaves the display, the run continues"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no progress, no notes on stderr"},
     {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices,
@@ -297,26 +297,26 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     if (!operands && !run_synthetic(o))
         return pp_fail(
             err, PP_E_USAGE,
-            "which DATASET? Give a directory of images, tar shards, a token file, or --synthetic SPEC");
+            "no DATASET given: name a directory of images, tar shards, a token file, or --synthetic SPEC");
     if (operands && run_synthetic(o))
-        return pp_fail(err, PP_E_USAGE, "--synthetic takes the place of DATASET; leave out one of the two");
+        return pp_fail(err, PP_E_USAGE, "--synthetic replaces DATASET; leave out one of the two");
     if (operands > 1)
         return pp_fail(
             err, PP_E_USAGE,
-            "one DATASET at a time, %d were given; shards are given as a range: 'shard-{000000..000009}.tar'",
+            "one DATASET at a time, but %d were given; name shards as a range: 'shard-{000000..000009}.tar'",
             operands);
     if (o->rank >= o->world_size && o->ranks < 2)
-        return pp_fail(err, PP_E_USAGE, "--rank %lld: ranks of a world of %lld are numbered 0 to %lld",
+        return pp_fail(err, PP_E_USAGE, "--rank %lld: with --world-size %lld, ranks are numbered 0 to %lld",
                        (long long)o->rank, (long long)o->world_size, (long long)o->world_size - 1);
     if (o->collective && o->world_size < 2 && o->ranks < 2)
         return pp_fail(
             err, PP_E_USAGE,
-            "--collective %s: a run of one rank has nobody to wait for; give each process its --rank, and all the same --world-size",
+            "--collective %s: needs at least 2 ranks; give each process its --rank, and all the same --world-size",
             o->collective);
     if (o->collective && o->prove)
         return pp_fail(
             err, PP_E_USAGE,
-            "--prove runs this rank alone, and --collective makes it wait for others; leave out one of the two");
+            "--prove runs this rank alone, and --collective waits for other ranks; leave out one of the two");
     st = pp_dataset_options_check(&o->formats, err);
     if (st != PP_OK)
         return st;
@@ -348,7 +348,7 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     if (o->cached_batches && (o->save_state || o->list_delivered || o->digest))
         return pp_fail(
             err, PP_E_USAGE,
-            "--cached-batches delivers the same samples again: --save-state, --list-delivered and --digest would not say which; leave them out");
+            "--cached-batches repeats samples: --save-state, --list-delivered and --digest do not apply; leave them out");
     if (o->prove && (o->cached_batches || o->cpu_ballast > 0))
         return pp_fail(
             err, PP_E_USAGE,
@@ -358,13 +358,12 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
         return pp_fail(
             err, PP_E_USAGE,
-            "--top needs a terminal; leave it out, and look from another one with 'pipeprobe top FILE'");
+            "--top needs a terminal; leave it out, and use 'pipeprobe top FILE' in another terminal");
     if (o->top && !o->record)
-        return pp_fail(err, PP_E_USAGE, "--top looks at the recording: leave out --no-record");
+        return pp_fail(err, PP_E_USAGE, "--top reads the recording: leave out --no-record");
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--duration 0 would end the run before it begins; leave it out, or give a time such as 30s");
+        return pp_fail(err, PP_E_USAGE,
+                       "--duration 0 is too short; leave it out, or give a time such as 30s");
     st = check_pairs(set, err);
     if (st == PP_OK)
         st = check_destination("save-state", o->save_state, err);

@@ -67,10 +67,10 @@ static pp_status check(const struct run_opts *o, const struct pp_opt_set *set, s
     for (size_t i = 0; i < sizeof(clash) / sizeof(*clash); i++)
         if (run_opt_given(set, clash[i]))
             return pp_fail(err, PP_E_USAGE,
-                           "--%s is one rank's, and --ranks %lld starts them all; leave out one of the two",
+                           "--%s is for a single rank, and --ranks %lld starts all; leave out one of the two",
                            clash[i], (long long)o->ranks);
     if (!o->record || o->prove || o->top || o->digest)
-        return pp_fail(err, PP_E_USAGE, "--ranks records every rank into a file of its own: leave out %s",
+        return pp_fail(err, PP_E_USAGE, "--ranks records every rank into its own file: leave out %s",
                        !o->record ? "--no-record"
                        : o->prove ? "--prove"
                        : o->top   ? "--top"
@@ -203,7 +203,7 @@ static int failed(int code)
 /* The last line of a rank that failed, where rank 0 did not say the same. */
 static void put_words(const struct crew *k, int r)
 {
-    char line[1024], last[1024] = "it said nothing";
+    char line[1024], last[1024] = "no message";
     const struct rank *rank = &k->rank[r];
     if (!rank->words || !failed(k->result[r].code) || failed(k->result[0].code))
         return;
@@ -213,7 +213,7 @@ static void put_words(const struct crew *k, int r)
         if (line[0])
             snprintf(last, sizeof(last), "%s", line);
     }
-    fprintf(stderr, "rank %d ended with %d: %s\n", r, k->result[r].code, last);
+    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->result[r].code, last);
 }
 
 static int sum_of_codes(const struct crew *k)

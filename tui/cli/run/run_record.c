@@ -33,14 +33,14 @@ static pp_status check_room(const struct run_record *r, int workers, struct pp_e
         (double)limit.rlim_cur < ring)
         return pp_fail(
             err, PP_E_IO,
-            "recording needs files of %s, and the file-size limit (ulimit -f) is %s; raise it, or measure with --no-record",
+            "recording needs files of %s, and the file-size limit (ulimit -f) is %s; raise it, or use --no-record",
             pp_text_bytes(a, sizeof(a), ring), pp_text_bytes(b, sizeof(b), (double)limit.rlim_cur));
     memcpy(copy, r->path, sizeof(copy));
     const char *dir = dirname(copy);
     if (statvfs(dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
         return pp_fail(
             err, PP_E_IO,
-            "recording %d workers into %s needs %s to begin with, and %s is free in %s; free some space or choose another place with -o",
+            "recording %d workers into %s needs %s, and %s is free in %s; free some space or choose another directory with -o",
             workers, r->path, pp_text_bytes(a, sizeof(a), need),
             pp_text_bytes(b, sizeof(b), (double)fs.f_bavail * (double)fs.f_frsize), dir);
     return PP_OK;

@@ -87,7 +87,7 @@ static pp_status check_stream_state(const struct run_parts *p, const struct run_
     uint64_t shards = pp_shards_count(p->dataset);
     if (state->shards != shards)
         return pp_fail(err, PP_E_USAGE,
-                       "--resume %s: that run read %llu shards, and here are %llu; give the same ones",
+                       "--resume %s: that run read %llu shards, and this one has %llu; name the same shards",
                        o->resume, (unsigned long long)state->shards, (unsigned long long)shards);
     return PP_OK;
 }
@@ -111,10 +111,9 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
                                                        .delivered = state.consumed,
                                                        .number = state.number};
     if (o->epochs && state.epoch >= (uint64_t)o->epochs)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--resume %s: that run stands in epoch %llu and --epochs %lld are over; ask for more epochs",
-            o->resume, (unsigned long long)state.epoch, (long long)o->epochs);
+        return pp_fail(err, PP_E_USAGE,
+                       "--resume %s: that run is in epoch %llu, past --epochs %lld; use more epochs",
+                       o->resume, (unsigned long long)state.epoch, (long long)o->epochs);
     return PP_OK;
 }
 
@@ -159,7 +158,7 @@ static void choose(struct run_parts *p, const struct run_opts *o)
     l->batch_size = (uint64_t)o->batch_size;
     if (o->batch_size < 0) {
         l->batch_size = n && n < DEFAULT_BATCH ? n : DEFAULT_BATCH;
-        snprintf(p->chosen[1], sizeof(p->chosen[1]), n && n < DEFAULT_BATCH ? "auto: all there is" : "auto");
+        snprintf(p->chosen[1], sizeof(p->chosen[1]), n && n < DEFAULT_BATCH ? "auto: all samples" : "auto");
     }
     l->prefetch = (int)o->prefetch;
     if (o->prefetch < 0) {
@@ -167,7 +166,7 @@ static void choose(struct run_parts *p, const struct run_opts *o)
                limit = (double)memory * SLOT_MEMORY_SHARE;
         l->prefetch = memory && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
         snprintf(p->chosen[2], sizeof(p->chosen[2]),
-                 l->prefetch == 1 ? "auto: 1, for 2 would take over a quarter of the memory" : "auto");
+                 l->prefetch == 1 ? "auto: 1, because 2 would use over a quarter of the memory" : "auto");
     }
 }
 

@@ -71,11 +71,11 @@ static void finding(void **state)
         {"sh", 0, ""},
         {"/bin/sh", 0, ""},
         {"no-such-program-here", 127, "in PATH"},
-        {"/no/such/program", 127, "no program"},
-        {"", 127, "no program"},
+        {"/no/such/program", 127, "program not found"},
+        {"", 127, "program not found"},
         {"/etc/passwd", 126, "cannot be executed"},
         {"/tmp", 126, "directory"},
-        {"/etc/passwd/x", 127, "no program"},
+        {"/etc/passwd/x", 127, "program not found"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_err err;
@@ -85,7 +85,7 @@ static void finding(void **state)
     }
     char *saved = strdup(getenv("PATH"));
     struct pp_err err;
-    make_file("plain", "no program", 0644);
+    make_file("plain", "program not found", 0644);
     setenv("PATH", dir, 1);
     assert_int_equal(pp_launch_find("plain", &err), 126);
     assert_int_equal(pp_launch_find("sh", &err), 127);

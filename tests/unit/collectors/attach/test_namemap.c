@@ -90,8 +90,8 @@ static void errors_name_the_line(void **state)
         {"# fine\n = decode", {"bad.map:2:", "pattern", "missing"}},
         {"decode =  # nothing", {"bad.map:1:", "phase", "missing"}},
         {"\"open = decode", {"bad.map:1:", "quote", "not closed"}},
-        {"x = counter", {"bad.map:1:", "counter", "no phase"}},
-        {"x = user", {"bad.map:1:", "user", "no phase"}},
+        {"x = counter", {"bad.map:1:", "counter", "is not a phase"}},
+        {"x = user", {"bad.map:1:", "user", "is not a phase"}},
         {long_pattern, {"bad.map:1:", "longer", "255"}},
     };
     memset(long_pattern, 'a', 300);

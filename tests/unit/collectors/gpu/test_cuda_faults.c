@@ -149,7 +149,7 @@ static size_t fail_each(const char *how, int sync)
         reset_cupti("");
         pp_status st = one_run(sync, &recorded, &err);
         if (st != PP_OK &&
-            !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)") &&
+            !strstr(err.text, "driver error \"unspecified launch failure\" (CUDA error 719)") &&
             !strstr(err.text, "driver is too old"))
             fail_msg("%s: %s", words, err.text);
         if (recorded)

@@ -268,7 +268,7 @@ static void a_run_goes_on_when_cupti_refuses(void **state)
         const char *cupti, *variable, *value, *says;
     } rows[] = {
         {"enable=39", NULL, NULL,
-         "another profiler owns CUPTI (nsys, ncu or PyTorch's): cuptiActivityEnable said CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"},
+         "another profiler owns CUPTI (nsys, ncu or PyTorch's): cuptiActivityEnable returned CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"},
         {"enable=39", "NSYS_PROFILING_SESSION_ID", "7", "another profiler owns CUPTI (Nsight Systems)"},
         {"enable=39", "CUDA_INJECTION64_PATH", "/opt/x/libtool.so",
          "another profiler owns CUPTI (/opt/x/libtool.so)"},
@@ -278,7 +278,7 @@ static void a_run_goes_on_when_cupti_refuses(void **state)
          "another profiler owns CUPTI (Nsight Compute (libcuda-injection.so))"},
         {"enable=35", NULL, NULL, "NVreg_RestrictProfilingToAdminUsers"},
         {"enable=15", NULL, NULL, "the driver is older than this CUPTI"},
-        {"callbacks=999", NULL, NULL, "cuptiActivityRegisterCallbacks failed: no words for it (999)"},
+        {"callbacks=999", NULL, NULL, "cuptiActivityRegisterCallbacks failed: unknown error (999)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct seen s;
@@ -316,7 +316,7 @@ static void a_holder_is_known_by_its_library(void **state)
     rmdir(dir);
     if (!strstr(
             s.activity,
-            "another profiler owns CUPTI (PyTorch's profiler (libkineto.so.1)): cuptiActivityEnable said"))
+            "another profiler owns CUPTI (PyTorch's profiler (libkineto.so.1)): cuptiActivityEnable returned"))
         fail_msg("%s", s.activity);
 }
 
@@ -328,11 +328,11 @@ static void a_cupti_that_does_not_fit_is_named(void **state)
     struct pp_err err;
     reset_cupti("");
     assert_int_equal(pp_cupti_load(&t, none, 13000, &err), PP_E_NOT_FOUND);
-    assert_non_null(strstr(err.text, "there is no CUPTI"));
+    assert_non_null(strstr(err.text, "CUPTI (libcupti.so) is not installed"));
     assert_int_equal(pp_cupti_load(&t, other, 13000, &err), PP_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "libm.so.6 is no CUPTI we can use"));
+    assert_non_null(strstr(err.text, "libm.so.6 is not a usable CUPTI"));
     assert_int_equal(pp_cupti_load(&t, ours, 12020, &err), PP_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "is of CUDA 13 and the driver of CUDA 12.2"));
+    assert_non_null(strstr(err.text, "is for CUDA 13 and the driver supports CUDA 12.2"));
     assert_int_equal(pp_cupti_load(&t, ours, 13000, &err), PP_OK);
     assert_int_equal(t.version, 130001);
 }
@@ -350,7 +350,7 @@ static void counters_a_device_does_not_tell_are_absent(void **state)
     assert_true(s.memory_used > 0);
     assert_string_equal(
         s.counters,
-        "NVML, which does not tell utilisation and PCIe traffic: Not Supported (a MIG instance has none of its own)");
+        "NVML, without utilisation and PCIe traffic: Not Supported (a MIG instance has none of its own)");
     setenv("PP_FAKE_NVML", "fail", 1);
     record("", "", 0, 1, &s);
     assert_string_equal(s.counters, "not recorded: NVML does not know the device: Driver Not Loaded (9)");

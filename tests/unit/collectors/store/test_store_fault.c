@@ -311,7 +311,7 @@ static void test_sentence(void **state)
     assert_int_equal(o.finish, PP_E_NO_SPACE);
     assert_non_null(strstr(o.err.text, store_path));
     assert_non_null(strstr(o.err.text, "full"));
-    assert_non_null(strstr(o.err.text, "stays readable"));
+    assert_non_null(strstr(o.err.text, "stay readable"));
 }
 
 /* RLIMIT_FSIZE: the write fails with EFBIG, and SIGXFSZ does not end us. */

@@ -245,7 +245,7 @@ static void test_file_goes_away(void **state)
         assert_non_null(strstr(err.text, "deleted, moved or replaced"));
         assert_true(pp_store_lost(s));
         assert_int_equal(pp_store_finish(s, &err), PP_E_IO);
-        assert_null(strstr(err.text, "stays readable"));
+        assert_null(strstr(err.text, "stay readable"));
         pp_store_close(s);
         assert_int_not_equal(access(log, F_OK), 0);
         if (way == REPLACED) {

@@ -147,14 +147,14 @@ static void test_sentences(void **state)
         {"--workers 100000", "--workers: 100000 is out of range; allowed are 1 to 1024, or auto"},
         {"--workers 99999999999999999999",
          "--workers: 99999999999999999999 is out of range; allowed are 1 to 1024, or auto"},
-        {"--worker 3", "--worker: no such option; did you mean --workers?"},
-        {"--wrokers=3", "--wrokers: no such option; did you mean --workers?"},
-        {"--max 3", "--max: no such option; did you mean --max-bytes?"},
-        {"--xylophone", "--xylophone: no such option; 'pipeprobe run --help' lists them"},
-        {"-z", "-z: no such option; 'pipeprobe run --help' lists them"},
-        {"-workers 3", "-workers: no such option; did you mean --workers?"},
-        {"-no-force", "-no-force: no such option; did you mean --force?"},
-        {"-seed 3", "-seed: no such option; did you mean --seed?"},
+        {"--worker 3", "unknown option --worker; did you mean --workers?"},
+        {"--wrokers=3", "unknown option --wrokers; did you mean --workers?"},
+        {"--max 3", "unknown option --max; did you mean --max-bytes?"},
+        {"--xylophone", "unknown option --xylophone; 'pipeprobe run --help' lists them"},
+        {"-z", "unknown option -z; 'pipeprobe run --help' lists them"},
+        {"-workers 3", "unknown option -workers; did you mean --workers?"},
+        {"-no-force", "unknown option -no-force; did you mean --force?"},
+        {"-seed 3", "unknown option -seed; did you mean --seed?"},
         {"--output", "--output: a value is missing: --output FILE"},
         {"--output --force",
          "--output: a value is missing before --force (if it is the value, write --output=--force)"},
@@ -166,8 +166,8 @@ static void test_sentences(void **state)
         {"--scale 2.6", "--scale: 2.6 is out of range; allowed are 0 to 2.5"},
         {"--step slep", "--step: 'slep' is not one of none, sleep, spin; did you mean sleep?"},
         {"--step cuda", "--step: 'cuda' is not one of none, sleep, spin"},
-        {"--force=maybe", "--force: 'maybe' is neither true nor false"},
-        {"--no-output", "--no-output: no such option; did you mean --output?"},
+        {"--force=maybe", "--force: 'maybe' is not true or false"},
+        {"--no-output", "unknown option --no-output; did you mean --output?"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         assert_int_equal(parse(rows[i].line), PP_E_USAGE);
@@ -243,9 +243,9 @@ static void test_config_sentences(void **state)
         const char *text, *wanted; /* wanted: after the path */
     } rows[] = {
         {"[run]\n\nworkers = abc\n", ":3: workers: 'abc' is not a whole number or auto"},
-        {"[run]\nworker = 3\n", ":2: worker: no such option of run; did you mean workers?"},
-        {"[run]\nxylophone = 3\n", ":2: xylophone: no such option of run"},
-        {"workers = 3\n", ":1: 'workers = 3' stands before any [command] heading, such as [run]"},
+        {"[run]\nworker = 3\n", ":2: worker: unknown option of run; did you mean workers?"},
+        {"[run]\nxylophone = 3\n", ":2: xylophone: unknown option of run"},
+        {"workers = 3\n", ":1: 'workers = 3' is before the first [command] heading, such as [run]"},
         {"[run\n", ":1: the heading '[run' does not end in ']'"},
         {"[run]\nworkers\n", ":2: 'workers' is not of the form name = value"},
         {"[run]\nworkers = 0", ":2: workers: 0 is out of range; allowed are 1 to 1024, or auto"},
@@ -269,7 +269,7 @@ static void test_config_headings(void **state)
     pp_opts_sections(known);
     assert_int_equal(parse(""), PP_E_USAGE);
     snprintf(wanted, sizeof(wanted),
-             "%s:1: [reprot]: no such command, so its settings would go unread; did you mean [report]?",
+             "%s:1: [reprot]: unknown command, its settings would be ignored; did you mean [report]?",
              config);
     assert_string_equal(err.text, wanted);
     write_config("[run]\nworkers = 3\n[ report ]\nformat = md\n");

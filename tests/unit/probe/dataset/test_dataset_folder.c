@@ -140,7 +140,7 @@ static void a_link_to_a_parent_is_left_out(void **state)
     assert_int_equal(symlink("../../a", tree_path("a/in/up")), 0);
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
     assert_int_equal(pp_dataset_len(d), 2);
-    assert_true(tree_warns(d, "a/in/up is a link to a directory above it"));
+    assert_true(tree_warns(d, "a/in/up is a link to a parent directory"));
     pp_dataset_close(d);
 }
 
@@ -158,7 +158,7 @@ static void images_without_classes_have_no_label(void **state)
     assert_memory_equal(s.data, "1", 1);
     pp_dataset_describe(d, text, sizeof(text));
     assert_string_equal(text, "image folder, 2 files without class directories (every label is -1)");
-    assert_true(tree_warns(d, "/thumbs holds no image and is not taken for a class"));
+    assert_true(tree_warns(d, "/thumbs holds no image and is not used as a class"));
     pp_sample_free(&s);
     pp_dataset_close(d);
 }
@@ -189,7 +189,7 @@ static void splits_taken_for_classes_are_told(void **state)
     tree_put_text("val/a/1.jpg", "1");
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_root});
     assert_int_equal(pp_dataset_len(d), 2);
-    assert_true(tree_warns(d, "called like splits, train among them: did you mean"));
+    assert_true(tree_warns(d, "named like splits, such as train: did you mean"));
     pp_dataset_close(d);
     d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("train")});
     assert_false(tree_warns(d, "splits"));
@@ -215,7 +215,7 @@ static void refusals_say_what_was_found(void **state)
     tree_put_text("a/readme.md", "x");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, "no image below", "readme.md");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/readme.md")}, PP_E_UNSUPPORTED,
-                 "cannot tell what", "readme.md");
+                 "not a known dataset", "readme.md");
     tree_put_text("a/1.jpg", "x");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("a/1.jpg")}, PP_E_USAGE, "single image",
                  "directory");

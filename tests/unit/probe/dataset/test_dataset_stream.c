@@ -150,7 +150,7 @@ static void ranks_are_disjoint_and_cover_the_epoch(void **state)
     struct pp_err err;
     assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 6, .world_size = 8}, &st, &err),
                      PP_E_USAGE);
-    assert_non_null(strstr(err.text, "5 shards cannot be dealt to 8 ranks"));
+    assert_non_null(strstr(err.text, "5 shards are too few for 8 ranks"));
     assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.rank = 2, .world_size = 2}, &st, &err),
                      PP_E_USAGE);
     pp_dataset_close(d);

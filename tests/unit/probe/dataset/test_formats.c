@@ -184,7 +184,7 @@ static void a_format_can_be_named_or_say_why_not(void **state)
     tree_refused(
         &(struct pp_dataset_opts){.spec = tree_path("x.odd")}, PP_E_UNSUPPORTED,
         "a directory of images, .tar shards, a .bin or .npy file of tokens, or a .lines file of text",
-        "cannot tell what");
+        "is not a known dataset");
 }
 
 /* A command's table holds the rows of all formats, in one option struct of its own, beside its own rows. */

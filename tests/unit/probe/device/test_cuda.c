@@ -248,7 +248,7 @@ static void a_device_that_normalises_wrongly_is_refused(void **state)
                      PP_E_UNSUPPORTED);
     assert_string_equal(
         err.text,
-        "normalising on this device gives other values than the CPU; leave out --wire, and report it");
+        "normalising on this device gives other values than the CPU; leave out --wire, and report this as a bug");
     assert_int_equal(leaks(), 0);
     free_both_ways(&b);
 }
@@ -271,12 +271,11 @@ static const struct {
     {"devices=0", NULL, "no CUDA device", PP_E_UNSUPPORTED},
     {"", "", "CUDA_VISIBLE_DEVICES=\"\" leaves no CUDA device", PP_E_UNSUPPORTED},
     {"", "-1", "CUDA_VISIBLE_DEVICES=\"-1\" leaves no CUDA device", PP_E_UNSUPPORTED},
-    {"version=8000", NULL, "too old: it is for CUDA 8.0, and 9.0 is needed", PP_E_UNSUPPORTED},
+    {"version=8000", NULL, "too old: it supports CUDA 8.0, and CUDA 9.0 is needed", PP_E_UNSUPPORTED},
     {"fail=cuInit:1:803", NULL, "of different versions", PP_E_UNSUPPORTED},
-    {"fail=cuInit:1:999", NULL, "an error it has no words for", PP_E_SYSTEM},
+    {"fail=cuInit:1:999", NULL, "an unknown error", PP_E_SYSTEM},
     {"fail=cuDevicePrimaryCtxRetain:1:2", NULL,
-     "making a context on Fake GPU 0 failed: the driver says \"out of memory\" (CUDA error 2)",
-     PP_E_NO_MEMORY},
+     "making a context on Fake GPU 0 failed: driver error \"out of memory\" (CUDA error 2)", PP_E_NO_MEMORY},
     {"fail=cuModuleLoadData:1:222", NULL, "loading the step's kernel", PP_E_UNSUPPORTED},
 };
 
@@ -326,7 +325,7 @@ static void no_driver_is_told_from_no_device(void **state)
     struct pp_cuda_driver cu;
     struct pp_err err;
     assert_int_equal(pp_cuda_driver_load(&cu, "libpp-no-such-driver.so.1", &err), PP_E_NOT_FOUND);
-    assert_non_null(strstr(err.text, "there is no NVIDIA driver here"));
+    assert_non_null(strstr(err.text, "the NVIDIA driver is not installed"));
     /* a library without the calls, as a driver before them would be */
     assert_int_equal(pp_cuda_driver_load(&cu, "libm.so.6", &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "has no cuInit"));
@@ -341,9 +340,8 @@ static void too_large_slots_say_what_to_try(void **state)
     struct pp_device *d = open_cuda((struct pp_device_opts){0});
     assert_int_equal(pp_device_alloc(d, 9 * MIB, &p, &err), PP_E_NO_MEMORY);
     assert_string_equal(
-        err.text,
-        "page-locking 9 MiB for batch slots failed: the driver says \"out of memory\" (CUDA error 2); "
-        "try a smaller --batch-size or --prefetch, or --pageable");
+        err.text, "page-locking 9 MiB for batch slots failed: driver error \"out of memory\" (CUDA error 2); "
+                  "try a smaller --batch-size or --prefetch, or --pageable");
     assert_int_equal(pp_device_alloc(d, 8 * MIB, &p, &err), PP_OK);
     assert_int_equal(pp_device_copy_start(d, p, 2 * MIB, &ticket, &err), PP_E_NO_MEMORY);
     assert_non_null(strstr(err.text, "--copy-buffers"));
@@ -421,7 +419,7 @@ static void every_failing_call_is_noticed(void **state)
                     (!strcmp(names[i], "cuCtxSetCurrent") || !strcmp(names[i], "cuCtxSynchronize")))
                     continue;
                 if (st != PP_E_SYSTEM ||
-                    !strstr(err.text, "the driver says \"unspecified launch failure\" (CUDA error 719)"))
+                    !strstr(err.text, "driver error \"unspecified launch failure\" (CUDA error 719)"))
                     fail_msg("%s, call %u of %u: status %d, %s", names[i], nth, n, st, err.text);
                 tried++;
             }

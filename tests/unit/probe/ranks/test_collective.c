@@ -171,9 +171,9 @@ static void test_a_rank_that_leaves_is_not_waited_for(void **state)
     pp_collective_leave(b);
     assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
     assert_true(pp_collective_is_alone(a));
-    news_say(a, "rank 1 of 2 ended after 0 steps; rank 0 goes on alone");
+    news_say(a, "rank 1 of 2 ended after 0 steps; rank 0 continues alone");
     assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_END);
-    refused(1, 2, PP_E_EXISTS, "had this one before");
+    refused(1, 2, PP_E_EXISTS, "already had this rank, and it ended");
     pp_collective_leave(a);
 }
 
@@ -204,7 +204,7 @@ static void test_a_rank_that_dies_holds_nobody(void **state)
         assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_OK);
     assert_null(pp_collective_news(a));
     assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_END); /* would take LONG */
-    news_say(a, "rank 1 of 2 died after 3 steps; rank 0 goes on alone");
+    news_say(a, "rank 1 of 2 died after 3 steps; rank 0 continues alone");
     pp_collective_leave(a);
     waitpid(pid, NULL, 0);
 }
@@ -220,7 +220,7 @@ static void test_the_others_go_on_together(void **state)
     assert_int_equal(pp_collective_gather(b, NULL, NULL), PP_OK);
     assert_false(pp_collective_is_alone(a));
     assert_false(pp_collective_is_alone(b));
-    news_say(b, "rank 2 of 3 died after 0 steps; rank 1 and the others go on without");
+    news_say(b, "rank 2 of 3 died after 0 steps; rank 1 and the others continue without it");
     pp_collective_leave(a);
     assert_int_equal(pp_collective_meet(b, NULL, NULL, &met), PP_END);
     news_say(b, "rank 0 of 3 ended");
@@ -235,8 +235,8 @@ static void test_a_rank_that_does_not_begin(void **state)
     assert_true(pp_now_ns() - begun >= 120 * MS);
     news_say(
         a,
-        "rank 1 of 3 did not begin within 120 ms, rank 2 of 3 did not begin within 120 ms; rank 0 goes on alone");
-    refused(1, 3, PP_E_EXISTS, "began too late");
+        "rank 1 of 3 did not start within 120 ms, rank 2 of 3 did not start within 120 ms; rank 0 continues alone");
+    refused(1, 3, PP_E_EXISTS, "started too late");
     pp_collective_leave(a);
 }
 
@@ -279,10 +279,10 @@ static void test_a_rank_that_hangs(void **state)
     assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
     pthread_join(thread, NULL);
     assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_END);
-    news_say(a, "rank 1 of 2 did not come to step 1 within 120 ms; rank 0 goes on alone");
+    news_say(a, "rank 1 of 2 did not reach step 1 within 120 ms; rank 0 continues alone");
     assert_int_equal(pp_collective_meet(b, NULL, NULL, &met), PP_END); /* it wakes up */
     assert_true(pp_collective_is_alone(b));
-    news_say(b, "rank 1 of 2 did not come to step 1");
+    news_say(b, "rank 1 of 2 did not reach step 1");
     pp_collective_leave(a);
     pp_collective_leave(b);
 }
@@ -293,7 +293,7 @@ static void test_every_rank_has_one_place_in_one_run(void **state)
 {
     struct pp_collective *a = join(0, 2, LONG);
     refused(1, 3, PP_E_USAGE, "already have --world-size 2");
-    refused(0, 2, PP_E_EXISTS, "is that rank of");
+    refused(0, 2, PP_E_EXISTS, "already has this rank in");
     refused(2, 2, PP_E_USAGE, "--rank");
     refused(0, 1, PP_E_USAGE, "2 to 1024");
     refused(0, 5000, PP_E_USAGE, "2 to 1024");
@@ -318,7 +318,7 @@ static void test_a_file_of_something_else_stays_as_it_is(void **state)
     assert_non_null(out);
     fputs(text, out);
     fclose(out);
-    refused(0, 2, PP_E_USAGE, "holds something else");
+    refused(0, 2, PP_E_USAGE, "is not a file of the ranks");
     FILE *in = fopen(file, "re");
     assert_non_null(in);
     assert_non_null(fgets(back, sizeof(back), in));

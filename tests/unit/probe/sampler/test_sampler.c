@@ -318,10 +318,10 @@ static void bad_options_get_one_sentence(void **state)
         {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 4, .world_size = 4},
          PP_E_USAGE,
          "ranks go from 0 to 3"},
-        {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 1}, PP_E_USAGE, "world of size 1"},
+        {{.kind = PP_SAMPLER_RANDOM, .n = 10, .rank = 1}, PP_E_USAGE, "world size 1"},
         {{.kind = PP_SAMPLER_RANDOM, .n = 10, .world_size = UINT64_MAX}, PP_E_USAGE, "beyond 2^32"},
         {{.kind = PP_SAMPLER_TORCH, .n = 3, .world_size = 8, .drop_last = 1}, PP_E_USAGE, "leaves none"},
-        {{.kind = (enum pp_sampler_kind)77, .n = 3}, PP_E_USAGE, "no sampler of kind 77"},
+        {{.kind = (enum pp_sampler_kind)77, .n = 3}, PP_E_USAGE, "unknown sampler kind 77"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_err err = {0};

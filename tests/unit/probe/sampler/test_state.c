@@ -119,7 +119,7 @@ static void every_truncation_is_refused(void **state)
     for (size_t cut = 0; cut < size - 1; cut++) {
         struct pp_err err = {0};
         assert_int_equal(load_text(text, cut, &err), PP_E_CORRUPT);
-        assert_non_null(strstr(err.text, cut ? "cut short" : "is empty"));
+        assert_non_null(strstr(err.text, cut ? "truncated" : "is empty"));
     }
 }
 

@@ -242,9 +242,9 @@ static void test_refusals(void **state)
     snprintf(missing, sizeof(missing), "%s/none/run.sqlite", dir);
     memset(long_name, 'x', sizeof(long_name) - 1);
     long_name[sizeof(long_name) - 1] = '\0';
-    refuses("", &no_collector, PP_E_USAGE, "name of a file");
-    refuses(NULL, &no_collector, PP_E_USAGE, "name of a file");
-    refuses("/tmp/", &no_collector, PP_E_USAGE, "name of a file");
+    refuses("", &no_collector, PP_E_USAGE, "needs a file name");
+    refuses(NULL, &no_collector, PP_E_USAGE, "needs a file name");
+    refuses("/tmp/", &no_collector, PP_E_USAGE, "needs a file name");
     refuses(long_name, &no_collector, PP_E_USAGE, "name");
     refuses(missing, &no_collector, PP_E_NOT_FOUND, "its directory");
     if (geteuid() != 0) {

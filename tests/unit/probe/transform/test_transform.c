@@ -66,7 +66,7 @@ static void grammar_errors_name_the_piece(void **state)
         enum pp_dtype dtype;
         const char *says[2];
     } rows[] = {
-        {"", PP_DTYPE_F32, {"no step", "rrc:SIZE"}},
+        {"", PP_DTYPE_F32, {"unknown step", "rrc:SIZE"}},
         {"rrc", PP_DTYPE_F32, {"\"rrc\"", "written rrc:224"}},
         {"rrc:", PP_DTYPE_F32, {"not a size", "rrc:224"}},
         {"rrc:0", PP_DTYPE_F32, {"\"0\"", "1 to 8192"}},

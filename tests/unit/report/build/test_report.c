@@ -208,7 +208,7 @@ static void test_an_epoch_of_one_batch(void **state)
         assert_int_equal(r->verdict.ceiling, !step);
         assert_int_equal(pp_report_exit_code(r), step ? 3 : 0);
         if (step)
-            assert_non_null(strstr(r->verdict.sentence, "an epoch is one batch"));
+            assert_non_null(strstr(r->verdict.sentence, "an epoch has one batch"));
         pp_report_free(r);
         fake_free(f);
     }
@@ -298,45 +298,46 @@ static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, co
 static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
-    expect(&p, "2", "input-bound", "transform", "cpu-saturated",
-           "sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
+    expect(
+        &p, "2", "input-bound", "transform", "cpu-saturated",
+        "confidence 80.0 %: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); decode takes 80");
     expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
     expect(
         &p, "2", "input-bound", "storage", NULL,
-        "STORAGE-BOUND, 80.0 % sure: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); meanwhile read takes 80.0 % of the workers' time and is blocked 94.0 %");
+        "STORAGE-BOUND, confidence 80.0 %: the trainer waits 60.0 % of its step time for data (HIGHLY input-bound); during the stalls read takes 80.0 % of the workers' time and is blocked for 94.0 % of it");
 
     p.workers = 8;
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.6}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.25, 0.74});
     expect(&p, "2", "input-bound", "loader", "oversubscribed", "8 workers share 2 usable CPUs");
-    expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
+    expect(&p, "8", "input-bound", "transform", "cpu-contended", "of its time, while this run uses only");
 
     /* threads that wake up late from slow reads wait for a CPU too; storage is the larger part */
     p = base();
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.45}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
     expect(&p, "8", "input-bound", "storage", NULL,
-           "read takes 80.0 % of the workers' time and is blocked 53.0 %");
+           "read takes 80.0 % of the workers' time and is blocked for 53.0 %");
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.65}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
-    expect(&p, "8", "input-bound", "transform", "cpu-contended", "somebody else has them");
+    expect(&p, "8", "input-bound", "transform", "cpu-contended", "of its time, while this run uses only");
 
     p = base();
     STAGES(&p, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.1, 0.01});
-    expect(&p, "2", "input-bound", "loader", NULL, "decode should compute but is blocked");
+    expect(&p, "2", "input-bound", "loader", NULL, "decode is blocked for");
 
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.05}, {PP_PHASE_RETRY, 9 * FAKE_MS, 0, 0});
-    expect(&p, "2", "input-bound", "loader", "errors", "back off from failed reads");
+    expect(&p, "2", "input-bound", "loader", "errors", "the workers wait to retry failed reads");
 
     STAGES(&p, {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.01}, {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0});
     p.h2d_ns = 28 * FAKE_MS;
-    expect(&p, "2", "input-bound", "sync", NULL, "the copy lane is in h2d 93.3 % of the time");
+    expect(&p, "2", "input-bound", "sync", NULL, "the copy lane is in h2d for 93.3 % of the time");
     p.h2d_ns = FAKE_MS;
-    expect(&p, "2", "input-bound", "loader", NULL, "batches are held back between them");
+    expect(&p, "2", "input-bound", "loader", NULL, "batches are delayed between them");
 
     p = base();
     p.sync_ns = 40 * FAKE_MS;
     p.wait_ns = FAKE_MS;
-    expect(&p, "2", "input-bound", "sync", "implicit-sync", "waiting for the device to catch up");
+    expect(&p, "2", "input-bound", "sync", "implicit-sync", "of that wait is device sync");
 }
 
 static void test_levels(void **state)
@@ -365,7 +366,7 @@ static void test_levels(void **state)
 static void test_missing_signals(void **state)
 {
     struct fake_pipeline p = base();
-    expect(&p, NULL, "input-bound", NULL, NULL, "how many CPUs the run could use was not recorded");
+    expect(&p, NULL, "input-bound", NULL, NULL, "the number of usable CPUs was not recorded");
     p.no_resources = 1;
     expect(&p, "2", "input-bound", NULL, NULL, "CPU time and run-queue delay were not recorded");
     p.workers = 0;

@@ -106,10 +106,10 @@ static void damaged_baselines_are_told(void **state)
         const char *text, *says;
         pp_status status;
     } rows[] = {
-        {"", "no JSON", PP_E_CORRUPT},
-        {"{", "no JSON: line 1", PP_E_CORRUPT},
-        {"[]", "is no baseline", PP_E_UNSUPPORTED},
-        {"{}", "is no baseline", PP_E_UNSUPPORTED},
+        {"", "not JSON", PP_E_CORRUPT},
+        {"{", "not JSON: line 1", PP_E_CORRUPT},
+        {"[]", "is not a baseline", PP_E_UNSUPPORTED},
+        {"{}", "is not a baseline", PP_E_UNSUPPORTED},
         {"{\"schema\":\"pipeprobe.report/1\"}", "pipeprobe.report/1", PP_E_UNSUPPORTED},
         {"{\"schema\":\"pipeprobe.baseline/2\"}", "pipeprobe.baseline/2", PP_E_VERSION},
         {"{\"schema\":\"pipeprobe.baseline/1\"}", "label, fields or runs", PP_E_CORRUPT},
@@ -119,15 +119,15 @@ static void damaged_baselines_are_told(void **state)
          PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[3]}", "no metrics", PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":\"fast\"}}]}",
-         "no number", PP_E_CORRUPT},
+         "is not a number", PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{\"kernel\":6},\"runs\":[{\"metrics\":{}}]}",
-         "no text", PP_E_CORRUPT},
+         "is not a text", PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"l0\":5}]}",
          "verdict", PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{},\"parts\":5}]}",
          "parts", PP_E_CORRUPT},
         {"{\"schema\":\"pipeprobe.baseline/1\",\"fields\":{},\"runs\":[{\"metrics\":{\"samples_per_s\":1e999}}]}",
-         "no JSON", PP_E_CORRUPT},
+         "not JSON", PP_E_CORRUPT},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_runs runs;

@@ -233,7 +233,7 @@ static void test_a_stall_is_named_by_what_happens_then(void **state)
 {
     struct planted p = {
         .batches = 3000, .every_s = 9, .stall_ns = 400 * FAKE_MS, .phase = PP_PHASE_CHECKPOINT, .noise = 0.1};
-    expect_periodic(&p, "every 9.0");
+    expect_periodic(&p, "a stall every 9.0");
     expect_periodic(&p, "coincides with checkpoint spans");
     p.phase = PP_PHASE_STEP;
     expect_periodic(&p, "coincides with longer step of the trainer");
@@ -273,7 +273,7 @@ static void test_tasks_that_wait_for_io_coincide(void **state)
             fail_msg("row %zu: psi_io_share %g is not from %g to %g", i, share, rows[i].least, rows[i].most);
         assert_non_null(strstr(found->sentence, "coincides with longer read of the workers"));
         assert_int_equal(strstr(found->sentence, ", while tasks waited for I/O (PSI)") != NULL, share >= 0.5);
-        assert_int_equal(strstr(found->next_step, "writes or reads at that interval") != NULL, share >= 0.5);
+        assert_int_equal(strstr(found->next_step, "writes or reads at this interval") != NULL, share >= 0.5);
         pp_report_free(r);
         fake_free(f);
     }

@@ -127,7 +127,7 @@ static void test_a_thread_in_two_phases_at_once(void **state)
 static void test_more_cpu_time_than_time(void **state)
 {
     rejected(lawful(0.98, 0.3), "utilisation law", "utilisation law, off by",
-             "more CPU time and run-queue delay than time");
+             "more CPU time plus run-queue delay than wall time");
     (void)state;
 }
 
@@ -137,7 +137,7 @@ static void test_more_cpu_time_than_cpus(void **state)
     for (size_t i = 0; i < f->n_meta; i++)
         if (strcmp(f->meta[i].key, "usable_cpus") == 0)
             f->meta[i].value = "0.5";
-    rejected(f, "utilisation law", "utilisation law, off by", "CPUs of 0.5 usable");
+    rejected(f, "utilisation law", "utilisation law, off by", "CPUs, and 0.5 are usable");
     (void)state;
 }
 

@@ -108,8 +108,8 @@ static void test_one_rank_or_all_of_them(void **state)
         const char *l2, *sentence;
         enum pp_finding_state found;
     } rows[] = {
-        {mostly_three, "rank-straggler", "rank 3 came last to 90.0 % of them", PP_FINDING_FOUND},
-        {in_turns, "rank-imbalance", "the ranks take turns", PP_FINDING_NOT_FOUND},
+        {mostly_three, "rank-straggler", "rank 3 was last in 90.0 % of the steps", PP_FINDING_FOUND},
+        {in_turns, "rank-imbalance", "which rank is slowest changes", PP_FINDING_NOT_FOUND},
         {NULL, NULL, "was not recorded", PP_FINDING_NOT_MEASURED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -134,14 +134,14 @@ static void test_the_late_rank_is_named_and_knows_itself(void **state)
     struct pp_report *r = build(f);
     says(
         late_rank(r)->sentence,
-        "rank 3 came last to 90.0 % of 50 collective steps; this one waited 50.0 % of its step time for others");
-    says(late_rank(r)->next_step, "that rank's own recording");
+        "rank 3 was last in 90.0 % of 50 collective steps; this rank waited 50.0 % of its step time for others");
+    says(late_rank(r)->next_step, "See that rank's recording");
     pp_report_free(r);
     fake_free(f);
     f = made("3", mostly_three);
     r = build(f);
-    says(late_rank(r)->sentence, ": it is this one");
-    says(late_rank(r)->next_step, "what holds it up");
+    says(late_rank(r)->sentence, ": this rank");
+    says(late_rank(r)->next_step, "All ranks wait for this one");
     pp_report_free(r);
     fake_free(f);
 }

@@ -323,7 +323,7 @@ static void set_meta(struct fake_run *f, const char *key, const char *value)
 static void without_cupti_it_is_not_measured(void **state)
 {
     const struct shape s = {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000};
-    static const char why[] = "not recorded: there is no CUPTI (libcupti.so) here";
+    static const char why[] = "not recorded: CUPTI (libcupti.so) is not installed";
     struct fake_run *f = make(&s, 10000, 20000);
     set_meta(f, "activity", why);
     n_rows = 0;
@@ -331,7 +331,7 @@ static void without_cupti_it_is_not_measured(void **state)
     assert_string_equal(r->gpu->not_measured, why);
     assert_true(isnan(r->gpu->busy_share) && isnan(r->gpu->idle_share[PP_GPU_IDLE_COPY]));
     assert_null(r->verdict.l1);
-    assert_non_null(strstr(r->verdict.sentence, "NOT MEASURED: not recorded: there is no CUPTI"));
+    assert_non_null(strstr(r->verdict.sentence, "NOT MEASURED: not recorded: CUPTI (libcupti.so)"));
     char *text = NULL;
     size_t size;
     int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_md, pp_render_csv, pp_render_html,
@@ -340,13 +340,13 @@ static void without_cupti_it_is_not_measured(void **state)
         FILE *out = open_memstream(&text, &size);
         assert_int_equal(renderers[i](r, out), 0);
         fclose(out);
-        assert_non_null(strstr(text, "there is no CUPTI (libcupti.so) here"));
+        assert_non_null(strstr(text, "CUPTI (libcupti.so) is not installed"));
         free(text);
     }
     FILE *out = open_memstream(&text, &size);
     assert_int_equal(pp_render_text(r, out, 0, 120), 0);
     fclose(out);
-    assert_non_null(strstr(text, "NOT MEASURED: not recorded: there is no CUPTI (libcupti.so) here"));
+    assert_non_null(strstr(text, "NOT MEASURED: not recorded: CUPTI (libcupti.so) is not installed"));
     free(text);
     pp_report_free(r);
     fake_free(f);
@@ -359,7 +359,7 @@ static void dropped_records_and_no_kernels_are_reasons(void **state)
     set_meta(f, "records_dropped", "11");
     struct pp_report *r = report(f);
     assert_string_equal(r->gpu->not_measured,
-                        "11 of 1011 records were dropped, more than the 1 % that leaves shares intact");
+                        "11 of 1011 records were dropped, and above 1 % the shares are not reliable");
     pp_report_free(r);
     set_meta(f, "records_dropped", "10");
     r = report(f);
@@ -414,7 +414,7 @@ static void nvml_is_summed_up_in_the_window(void **state)
 
     n_readings = 0;
     assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    assert_non_null(strstr(r->gpu->counters_missing, "no reading fell into the steady state"));
+    assert_non_null(strstr(r->gpu->counters_missing, "no NVML sample in the steady state"));
     pp_report_free(r);
 
     set_meta(f, "counters", "not recorded: there is no NVML here");

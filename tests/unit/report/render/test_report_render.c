@@ -102,12 +102,12 @@ static void test_no_change_is_predicted(void **state)
     r->verdict.l0 = "input-bound";
     r->verdict.l1 = "storage";
     r->verdict.n_fixes = 0;
-    r->verdict.why_no_fixes = "the replay of the run as it was is off by 53 %";
+    r->verdict.why_no_fixes = "the replay of the unchanged run is off by 53 %";
     r->verdict.ruled_out[0] = ruled_out[0];
     r->verdict.n_ruled_out = 1;
     render(r, 0, 0, 80);
     assert_non_null(
-        strstr(report_text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+        strstr(report_text, "\nNo change is predicted: the replay of the unchanged run is off by 53 %.\n"));
     assert_non_null(strstr(report_text, "\nRuled out\n  "));
     free(report_text);
     size_t size;
@@ -115,7 +115,7 @@ static void test_no_change_is_predicted(void **state)
     assert_int_equal(pp_render_md(r, out), 0);
     fclose(out);
     assert_non_null(
-        strstr(report_text, "\nNo change is predicted: the replay of the run as it was is off by 53 %.\n"));
+        strstr(report_text, "\nNo change is predicted: the replay of the unchanged run is off by 53 %.\n"));
     free(report_text);
     pp_report_free(r);
     fake_free(f);

@@ -137,12 +137,12 @@ static void test_mistyped_variables(void **state)
     fclose(out);
     assert_string_equal(
         text,
-        "pipeprobe: PIPEPROBE_WROKERS is set, and nothing reads it; did you mean PIPEPROBE_WORKERS?\n"
-        "pipeprobe: PIPEPROBE_batch_size is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
-        "pipeprobe: PIPEPROBE_BATCHSIZE is set, and nothing reads it; did you mean PIPEPROBE_BATCH_SIZE?\n"
-        "pipeprobe: PIPEPROBE_ is set, and nothing reads it\n"
-        "pipeprobe: PIPEPROBE_HOME is set, and nothing reads it\n"
-        "pipeprobe: PIPEPROBE_SIMD=avx512 changes nothing; the one value it is read for is portable\n");
+        "pipeprobe: PIPEPROBE_WROKERS is set, but no option has this name; did you mean PIPEPROBE_WORKERS?\n"
+        "pipeprobe: PIPEPROBE_batch_size is set, but no option has this name; did you mean PIPEPROBE_BATCH_SIZE?\n"
+        "pipeprobe: PIPEPROBE_BATCHSIZE is set, but no option has this name; did you mean PIPEPROBE_BATCH_SIZE?\n"
+        "pipeprobe: PIPEPROBE_ is set, but no option has this name\n"
+        "pipeprobe: PIPEPROBE_HOME is set, but no option has this name\n"
+        "pipeprobe: PIPEPROBE_SIMD=avx512 has no effect; the only valid value is portable\n");
     free(text);
 }
 

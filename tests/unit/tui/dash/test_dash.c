@@ -90,7 +90,7 @@ static void test_golden_views(void **state)
             .headline = "LOADER-BOUND",
             .next_step = "Use more workers: --workers auto picks one per usable CPU.",
             .sentence =
-                "LOADER-BOUND, 71 % sure: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
+                "LOADER-BOUND, confidence 71 %: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
     struct pp_dash_state at33 = dash_press(pp_dash_start(), ":33\n");
     dash_model.moment = &moment;
     dash_model.moment_from_ns = MADE_T0 + 19 * MADE_S;

@@ -125,7 +125,7 @@ static void test_pause_step_and_replay(void **state)
     s = pp_dash_tick(s, 100000000000, &dash_model);
     assert_int_equal(s.mode, PP_MODE_FOLLOW); /* at the end it follows */
     s = dash_press(s, ":soon\n");
-    assert_non_null(strstr(s.message, "is no time"));
+    assert_non_null(strstr(s.message, "is not a time"));
     assert_int_equal(s.mode, PP_MODE_FOLLOW);
     s = dash_press(dash_press(s, ":1d9"), "\x1b");
     assert_int_equal(s.input, PP_INPUT_NONE);
@@ -173,13 +173,13 @@ static void test_sort_filter_search(void **state)
     pp_rows_of(&s, &dash_model, &rows);
     assert_string_equal(dash_snap.workers[rows.index[s.selected[PP_VIEW_WORKERS]]].name, "pp-worker-0");
     s = dash_press(s, "/nothing has this\n");
-    assert_non_null(strstr(s.message, "is in no row"));
+    assert_non_null(strstr(s.message, "is not found in this view"));
     s = dash_press(s, "iL");
     assert_int_equal(s.selected[PP_VIEW_ENVIRONMENT], (int)dash_model.n_facts - 1);
     s = dash_press(s, "H");
     assert_int_equal(s.selected[PP_VIEW_ENVIRONMENT], 0);
     s = dash_press(s, "@");
-    assert_non_null(strstr(s.message, "does nothing"));
+    assert_non_null(strstr(s.message, "unknown key"));
 }
 
 static void test_knobs(void **state)
@@ -190,7 +190,7 @@ static void test_knobs(void **state)
     s = dash_press(s, "W++j-");
     assert_string_equal(pp_knobs_text(&s, &dash_model, set, sizeof(set)), "workers=5 prefetch=1");
     s = dash_press(s, "-");
-    assert_string_equal(s.message, "prefetch goes no further");
+    assert_string_equal(s.message, "prefetch is at its limit");
     s = dash_press(s, "0k0");
     assert_string_equal(pp_knobs_text(&s, &dash_model, set, sizeof(set)), "");
     s = dash_press(s, "/batch-size\n+/decode\n---/cache\n++++++++++++");
