@@ -3,7 +3,7 @@
  * truncated or newer files give a clear error, never a crash.
  *
  * A reader never writes: not into the file, and not beside it but for the -shm of SQLite that a file in WAL
- * mode needs. tests/check_reader.sh holds that none of its objects reaches one that does. */
+ * mode needs. tests/e2e/reading_never_writes.sh holds that none of its objects reaches one that does. */
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
