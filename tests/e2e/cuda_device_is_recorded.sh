@@ -40,7 +40,7 @@ is "--dtype f16 --h2d sync too" "$(sql "$T/run.sqlite" "SELECT DISTINCT name FRO
 refuses "a device that normalises wrongly is not used" 4 "gives other values than the CPU" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=wrong=1 "$PP" run --synthetic n=10 --wire u8 --device cuda -o "$T/none.sqlite"
 
 fake_run "" --steps 10 --step-ms 2 --device host
-like "--device host leaves it alone" "$(cat "$ERR")" "device +host stand-in"
+like "--device host leaves it alone" "$(cat "$ERR")" "device +host device, simulated"
 check "and says nothing of CUDA" bash -c "! grep -q CUDA '$ERR'"
 fake_run "" --steps 10 --step-ms 2 --step sleep --pageable --device cuda
 like "--pageable" "$(cat "$ERR")" "pageable"

@@ -233,7 +233,7 @@ const struct pp_command pp_cmd_export = {
     .summary = "write a recorded run in another tool's format",
     .usage = "export FILE --to FORMAT [-o OUT] [options]",
     .opts = opts,
-    .notes = "OUT is created when it is complete. docs/reference/exports.md says what goes where.",
+    .notes = "OUT is created when it is complete. Details: docs/reference/exports.md.",
     .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
     .run = export_main,
 };

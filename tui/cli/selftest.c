@@ -319,10 +319,10 @@ const struct pp_command pp_cmd_selftest = {
     .summary = "make stalls of known cause here and check the verdicts",
     .usage = "selftest [options]",
     .opts = opts,
-    .notes = "Half a minute: one run that has no stall, and five that have one each. A verdict is\n"
-             "right when its class is the one that was made. Exit code 0: all that could be run\n"
-             "are right; 1: one is wrong; 4: none could be run. Accuracy over 34 scenarios, three\n"
-             "severities and many seeds is measured from the source tree: make bench-diagnosis.",
+    .notes = "Half a minute: one run without a stall, and five with one each. A verdict is\n"
+             "right when it has the class of the stall. Exit code 0: all verdicts are right;\n"
+             "1: one is wrong; 4: nothing could be run. Accuracy over 34 scenarios and many\n"
+             "seeds: make bench-diagnosis, in the source tree.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --only slow-reads --keep recordings"},
     .run = selftest_main,
 };
