@@ -38,7 +38,7 @@ struct pp_device_opts {
 /* The strings belong to the device. */
 struct pp_device_info {
     const char *kind;        /* "host" or "cuda" */
-    const char *name;        /* "host stand-in, 25.0 GB/s link" */
+    const char *name;        /* "host device, simulated 25.0 GB/s link, pinned" */
     int pinned;              /* slots are really page-locked */
     const char *note;        /* NULL or what to know ("RLIMIT_MEMLOCK is 8 MiB: slots are not page-locked") */
     const char *passed_over; /* NULL or, under "auto", why it is not CUDA */

@@ -26,7 +26,7 @@ is "kept recordings are judged again" "$rc" 0
 is "and get the same verdicts" "$(verdicts "$OUT")" "$(verdicts "$T/tables")"
 like "three of them" "$(cat "$OUT")" "^Judged again: the 3 recordings kept in"
 refuses "a directory without recordings" 2 "holds no recording of these scenarios" "$LAB" --again "$T"
-refuses "a place that cannot be made" 2 "no directory $OUT/kept for the recordings: Not a directory" "$LAB" --only slow-link --keep "$OUT/kept"
+refuses "a place that cannot be made" 2 "cannot create the directory $OUT/kept for the recordings: Not a directory" "$LAB" --only slow-link --keep "$OUT/kept"
 refuses "judging again and keeping" 2 "give one of them" "$LAB" --again "$T/kept" --keep "$T/kept"
 
 # The first run tells how long one takes; five seconds have no room for all eighteen.
