@@ -40,7 +40,7 @@ holds "and they are many" "$(wc -l <"$T/keys") > 60"
 is "a page per command, and no other" "$(ls "$DOCS/man1" | wc -l)" "$(($(wc -w <<<"$commands") + 1))"
 refuses "a generator without a directory" 2 "usage: gen_docs DIR" "$BUILD/mk/tools/gen_docs"
 refuses "a directory that cannot be made" 1 "Not a directory" "$BUILD/mk/tools/gen_docs" "$OUT/docs"
-refuses "the program itself makes none" 2 "no such option" "$PP" help --man
+refuses "the program itself makes none" 2 "unknown option" "$PP" help --man
 
 # ---- completion ----
 cp "$DOCS/pipeprobe.bash" "$T/pipeprobe.bash"
