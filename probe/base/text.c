@@ -18,15 +18,16 @@ struct unit {
     const char *name;
 };
 
-/* The largest unit whose count is still at least one after rounding; v >= 0. */
-static char *in_units(char *buf, size_t size, double v, const char *sign, const struct unit *units, int n,
-                      double next)
+/* The largest unit whose count is still at least one after rounding. */
+static char *in_units(char *buf, size_t size, double amount, const struct unit *units, int n, double next)
 {
     int i = 0;
+    double v = fabs(amount);
     while (i + 1 < n && v / units[i].size >= next)
         i++;
     double count = v / units[i].size;
-    snprintf(buf, size, "%s%.*f %s", sign, i == 0 ? 0 : decimals3(count), count, units[i].name);
+    snprintf(buf, size, "%s%.*f %s", amount < 0 ? "-" : "", i == 0 ? 0 : decimals3(count), count,
+             units[i].name);
     return buf;
 }
 
@@ -42,9 +43,9 @@ char *pp_text_duration(char *buf, size_t size, double ns)
     if (!isfinite(ns))
         return unknown(buf, size);
     const char *sign = ns < 0 ? "-" : "";
-    double v = fabs(ns), s = v / 1e9;
+    double s = fabs(ns) / 1e9;
     if (s < 59.95)
-        return in_units(buf, size, v, sign, units, 4, 999.5);
+        return in_units(buf, size, ns, units, 4, 999.5);
     uint64_t whole = (uint64_t)(s + 0.5);
     if (whole < 3600)
         snprintf(buf, size, "%s%dm%02ds", sign, (int)(whole / 60), (int)(whole % 60));
@@ -60,7 +61,7 @@ char *pp_text_bytes(char *buf, size_t size, double bytes)
                                         {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
     if (!isfinite(bytes))
         return unknown(buf, size);
-    return in_units(buf, size, fabs(bytes), bytes < 0 ? "-" : "", units, 6, 1023.5);
+    return in_units(buf, size, bytes, units, 6, 1023.5);
 }
 
 char *pp_text_count(char *buf, size_t size, double n)

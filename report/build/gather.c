@@ -31,7 +31,7 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
         .tally = pp_tally_begin(source, tl, &out->tally),
         .checks = pp_checks_begin(source, tl),
         .costs = replays ? pp_costs_begin(source, tl, &out->costs) : NULL,
-        .series = draws ? pp_series_begin(source, tl) : NULL,
+        .series = draws ? pp_series_begin(source, tl, &out->tally) : NULL,
     };
     p.no_memory = !p.tally || !p.checks || (replays && !p.costs) || (draws && !p.series);
     pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
@@ -43,7 +43,7 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
     if (status == PP_OK)
         status = checked;
     out->costs_status = replays ? pp_costs_end(p.costs, source, &out->why_no_costs) : PP_E_INCONCLUSIVE;
-    pp_status drawn = draws ? pp_series_end(p.series, source, &out->tally, arena, r, &out->targets,
+    pp_status drawn = draws ? pp_series_end(p.series, source, arena, r, &out->targets,
                                             status == PP_OK ? err : NULL)
                             : PP_OK;
     return status == PP_OK ? drawn : status;

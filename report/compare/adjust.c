@@ -70,10 +70,14 @@ static int in_family(const struct pp_compare *c, int q)
     return q < PP_CMP_COUNT_OF_METRICS ? is_asked(c, &c->metric[q]) : c->opts.gate_verdict;
 }
 
-/* One test of the questions listed in `asked`; one and all take its p by question. sign -1 asks whether it
- * got better. */
+/* p by question: by itself, and for all questions of its test together. */
+struct flipped {
+    double one[QUESTIONS], all[QUESTIONS];
+};
+
+/* One test of the questions listed in `asked`; out takes its p. sign -1 asks whether it got better. */
 static pp_status flip(const struct pp_compare *c, const int *asked, size_t questions, double sign,
-                      double *one, double *all, struct pp_err *err)
+                      struct flipped *out, struct pp_err *err)
 {
     size_t n = c->n_base;
     double p_one[QUESTIONS], p_all[QUESTIONS], *d = calloc((questions ? questions : 1) * n, sizeof(*d));
@@ -84,44 +88,43 @@ static pp_status flip(const struct pp_compare *c, const int *asked, size_t quest
             d[q * n + i] = sign * pairs_of(c, asked[q])[i];
     pp_status st = pp_sign_flip(d, questions, n, p_one, p_all, err);
     for (size_t q = 0; q < questions && st == PP_OK; q++) {
-        one[asked[q]] = p_one[q];
-        all[asked[q]] = p_all[q];
+        out->one[asked[q]] = p_one[q];
+        out->all[asked[q]] = p_all[q];
     }
     free(d);
     return st;
 }
 
 /* What is gated in one test, everything else each by itself. */
-static pp_status flip_all(const struct pp_compare *c, double sign, double *one, double *all,
-                          struct pp_err *err)
+static pp_status flip_all(const struct pp_compare *c, double sign, struct flipped *out, struct pp_err *err)
 {
     int asked[QUESTIONS];
     size_t questions = 0;
     for (int q = 0; q < QUESTIONS; q++)
         if (pairs_of(c, q) && in_family(c, q))
             asked[questions++] = q;
-    pp_status st = flip(c, asked, questions, sign, one, all, err);
+    pp_status st = flip(c, asked, questions, sign, out, err);
     for (int q = 0; q < QUESTIONS && st == PP_OK; q++)
         if (pairs_of(c, q) && !in_family(c, q))
-            st = flip(c, &q, 1, sign, one, all, err);
+            st = flip(c, &q, 1, sign, out, err);
     return st;
 }
 
 static pp_status adjust_pairs(struct pp_compare *c, struct pp_err *err)
 {
-    double one[QUESTIONS], all[QUESTIONS], one_better[QUESTIONS], better[QUESTIONS];
+    struct flipped worse, better;
     for (int q = 0; q < QUESTIONS; q++)
-        one[q] = all[q] = one_better[q] = better[q] = NAN;
-    pp_status st = flip_all(c, 1, one, all, err);
+        worse.one[q] = worse.all[q] = better.one[q] = better.all[q] = NAN;
+    pp_status st = flip_all(c, 1, &worse, err);
     if (st == PP_OK)
-        st = flip_all(c, -1, one_better, better, err);
+        st = flip_all(c, -1, &better, err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        c->metric[i].p = one[i];
-        c->metric[i].p_all = all[i];
-        c->metric[i].p_better = better[i];
+        c->metric[i].p = worse.one[i];
+        c->metric[i].p_all = worse.all[i];
+        c->metric[i].p_better = better.all[i];
     }
-    c->verdict.p = one[PP_CMP_COUNT_OF_METRICS];
-    c->verdict.p_all = all[PP_CMP_COUNT_OF_METRICS];
+    c->verdict.p = worse.one[PP_CMP_COUNT_OF_METRICS];
+    c->verdict.p_all = worse.all[PP_CMP_COUNT_OF_METRICS];
     return st;
 }
 

@@ -23,8 +23,7 @@
 #define DOMAIN_ID 1 /* 0 is NVTX's default domain */
 #define DEVICE_ID 0
 #define CONTEXT_ID 1
-#define STREAM_ID 7     /* CUDA's first stream that is not the default one, as nsys numbers them */
-#define CATEGORY_NONE 0 /* NVTX: no category; no phase has this number */
+#define STREAM_ID 7 /* CUDA's first stream that is not the default one, as nsys numbers them */
 
 #define RANGES \
     "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
@@ -163,13 +162,20 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 /* ---- processes and threads ---- */
 
 /* A row of NVTX_EVENTS that names something: ranges go the fast way. */
-static pp_status put_text_event(struct nsys *n, int64_t start, int type, int category,
-                                const struct pp_thread_row *t, const char *text, struct pp_err *err)
+struct text_event {
+    int64_t start;
+    int type, category; /* category 0: none; no phase has this number */
+    const char *text;
+};
+
+static pp_status put_text_event(struct nsys *n, const struct pp_thread_row *t, const struct text_event *e,
+                                struct pp_err *err)
 {
     return nsys_row(
         &n->db, err,
         "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)",
-        "iiiiis", start, (int64_t)type, (int64_t)category, nsys_global_tid(t), (int64_t)DOMAIN_ID, text);
+        "iiiiis", e->start, (int64_t)e->type, (int64_t)e->category, nsys_global_tid(t), (int64_t)DOMAIN_ID,
+        e->text);
 }
 
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
@@ -178,10 +184,14 @@ static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, stru
     pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
                             nsys_global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
     if (st == PP_OK)
-        st = put_text_event(n, 0, NSYS_DOMAIN, CATEGORY_NONE, t, "pipeprobe", err);
+        st = put_text_event(n, t, &(struct text_event){.type = NSYS_DOMAIN, .text = "pipeprobe"}, err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
         if (i != PP_PHASE_COUNTER && pp_phase_info(i))
-            st = put_text_event(n, 0, NSYS_CATEGORY, (int)i, t, pp_phase_info(i)->name, err);
+            st = put_text_event(n, t,
+                                &(struct text_event){.type = NSYS_CATEGORY,
+                                                     .category = (int)i,
+                                                     .text = pp_phase_info(i)->name},
+                                err);
     return st;
 }
 
@@ -211,7 +221,9 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
     if (st == PP_OK)
         st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii",
                       (int64_t)name, nsys_global_tid(t));
-    return st == PP_OK ? put_text_event(n, 0, NSYS_THREAD_NAME, CATEGORY_NONE, t, t->name, err) : st;
+    if (st == PP_OK)
+        st = put_text_event(n, t, &(struct text_event){.type = NSYS_THREAD_NAME, .text = t->name}, err);
+    return st;
 }
 
 static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
@@ -224,7 +236,8 @@ static pp_status nsys_error(void *self, const struct pp_error_row *e, const stru
         return PP_OK;
     snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?",
              e->reason ? e->reason : "");
-    return put_text_event(n, nsys_time(n->run, e->t_ns), NSYS_MARK, CATEGORY_NONE, at, text, err);
+    const struct text_event mark = {.start = nsys_time(n->run, e->t_ns), .type = NSYS_MARK, .text = text};
+    return put_text_event(n, at, &mark, err);
 }
 
 static pp_status nsys_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)

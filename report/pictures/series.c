@@ -19,6 +19,7 @@ struct flow {
 
 struct pp_series_pass {
     const struct pp_timeline *timeline;
+    const struct pp_tally *tally;
     const struct pp_thread_row *threads;
     size_t n_threads, n_workers, rows;
     int *row_of;         /* per thread: row of the map, or -1 */
@@ -310,12 +311,14 @@ static int make_rows(struct pp_series_pass *p)
     return 0;
 }
 
-struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline)
+struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                       const struct pp_tally *tally)
 {
     struct pp_series_pass *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->timeline = timeline;
+    p->tally = tally;
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->no_memory = make_rows(p) != 0;
     for (size_t i = 0; i < PP_SERIES_SLICES; i++)
@@ -325,9 +328,8 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     return p;
 }
 
-pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source,
-                        const struct pp_tally *tally, struct pp_arena *arena, struct pp_report *r,
-                        struct pp_series_targets *targets, struct pp_err *err)
+pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source, struct pp_arena *arena,
+                        struct pp_report *r, struct pp_series_targets *targets, struct pp_err *err)
 {
     pp_status status = PP_OK;
     targets->n = 0;
@@ -349,7 +351,7 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
     r->window_start_s = rounded((double)(p->timeline->start_ns - p->timeline->first_ns) / 1e9);
     r->window_end_s = rounded((double)(p->timeline->end_ns - p->timeline->first_ns) / 1e9);
     put_heat(p, arena, r);
-    put_cdf(tally, arena, r);
+    put_cdf(p->tally, arena, r);
     memcpy(targets->begun, p->begun, sizeof(p->begun));
 out:
     if (p) {

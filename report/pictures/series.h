@@ -49,12 +49,12 @@ struct pp_series_pass;
 /* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
  * end accepts NULL and frees the pass. It fills slices, coarse, window_*_s, heat and wait_cdf of r, none
  * where no time passed, and begun of targets; it comes after the tally's. */
-struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline);
+struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                       const struct pp_tally *tally); /* read by end */
 int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans,
                     size_t n); /* non-zero: no memory */
-pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source,
-                        const struct pp_tally *tally, struct pp_arena *arena, struct pp_report *r,
-                        struct pp_series_targets *targets, struct pp_err *err);
+pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source, struct pp_arena *arena,
+                        struct pp_report *r, struct pp_series_targets *targets, struct pp_err *err);
 
 /* Says which batches are worth following; where there are slices. */
 pp_status pp_series_choose(const struct pp_source *source, const struct pp_timeline *timeline,

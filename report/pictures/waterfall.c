@@ -257,25 +257,26 @@ static double overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return to > from ? (double)(to - from) : 0;
 }
 
-static void add_leg(struct batch *b, const char *what, const char *thread, pp_phase phase, int other,
-                    uint64_t from, uint64_t to)
+/* Time on the path, added to the leg of the batch that has what, thread and other of `kind`, or to a new one.
+ */
+static void add_leg(struct batch *b, const struct pp_report_leg *kind, uint64_t from, uint64_t to)
 {
     struct pp_report_batch *o = b->out;
     struct pp_report_leg *leg = NULL;
-    if (to <= from && phase == PP_PHASE_NONE)
+    if (to <= from && kind->phase == PP_PHASE_NONE)
         return;
     for (size_t i = 0; i < o->n_legs && !leg; i++)
-        if (o->legs[i].other == other && strcmp(o->legs[i].what, what) == 0 &&
-            strcmp(o->legs[i].thread, thread) == 0)
+        if (o->legs[i].other == kind->other && strcmp(o->legs[i].what, kind->what) == 0 &&
+            strcmp(o->legs[i].thread, kind->thread) == 0)
             leg = &o->legs[i];
     if (!leg && (leg = pp_arena_push(b->arena, (void **)&o->legs, &o->n_legs, sizeof(*leg))) != NULL)
-        *leg = (struct pp_report_leg){.what = pp_arena_copy(b->arena, what),
-                                      .thread = pp_arena_copy(b->arena, thread),
-                                      .phase = phase,
-                                      .other = other};
+        *leg = (struct pp_report_leg){.what = pp_arena_copy(b->arena, kind->what),
+                                      .thread = pp_arena_copy(b->arena, kind->thread),
+                                      .phase = kind->phase,
+                                      .other = kind->other};
     if (pp_arena_failed(b->arena))
         return;
-    leg->spans += phase != PP_PHASE_NONE;
+    leg->spans += kind->phase != PP_PHASE_NONE;
     leg->total_ns += (double)(to - from);
     leg->in_wait_ns += overlap(from, to, b->t->wait_start_ns, b->t->wait_end_ns);
 }
@@ -304,16 +305,24 @@ static void put_legs(struct batch *b)
             int queued = copying && first;
             if (!on_path(b, k, copying) || end <= at)
                 continue;
-            add_leg(b, queued ? "in the ready queue" : "between spans", queued ? "" : thread, PP_PHASE_NONE,
-                    0, at, from);
-            add_leg(b, pp_phase_info(s->phase)->name, thread, (pp_phase)s->phase, s->batch != b->t->batch,
+            add_leg(b,
+                    queued ? &(struct pp_report_leg){.what = "in the ready queue", .thread = ""}
+                           : &(struct pp_report_leg){.what = "between spans", .thread = thread},
+                    at, from);
+            add_leg(b,
+                    &(struct pp_report_leg){.what = pp_phase_info(s->phase)->name,
+                                            .thread = thread,
+                                            .phase = (pp_phase)s->phase,
+                                            .other = s->batch != b->t->batch},
                     from, end);
             at = end;
             first = 0;
         }
     }
-    add_leg(b, b->copied ? "on the device" : "on the way to the trainer", "", PP_PHASE_NONE, 0, at,
-            b->t->wait_end_ns);
+    add_leg(b,
+            &(struct pp_report_leg){.what = b->copied ? "on the device" : "on the way to the trainer",
+                                    .thread = ""},
+            at, b->t->wait_end_ns);
 }
 
 /* ---- its picture ---- */

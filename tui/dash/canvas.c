@@ -45,13 +45,11 @@ void pp_heading(const struct pp_canvas *c, const char *fmt, ...)
         pp_grid_put(c->grid, &c->box, 0, col, PP_STYLE_PLAIN, c->glyphs->rule);
 }
 
-int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style,
-            const char *text)
+int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, enum pp_style style, const char *text)
 {
     int lines = 0;
     while (*text) {
-        int room = cols - indent, left = (int)strlen(text), n = left;
-        room = room < 1 ? 1 : room;
+        int room = cols < 1 ? 1 : cols, left = (int)strlen(text), n = left;
         if (left > room) { /* after the last blank that fits; within a word that is longer than a line */
             for (n = room; n > 0 && text[n] != ' '; n--) {
             }
@@ -60,7 +58,7 @@ int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, 
         if (c && lines < rows) {
             int last = lines == rows - 1 && n < left,
                 shown = last && n > room - 4 ? words_within(text, room) : n;
-            pp_put(c, row + lines, indent, style, "%.*s%s", shown, text, last ? " ..." : "");
+            pp_put(c, row + lines, 0, style, "%.*s%s", shown, text, last ? " ..." : "");
         }
         lines++;
         text += n;

@@ -24,8 +24,7 @@ void pp_put_right(const struct pp_canvas *c, int row, int end, enum pp_style sty
 void pp_heading(const struct pp_canvas *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Words of text broken at `cols` columns, from row on; at most `rows` lines, the last one cut with "...".
  * Returns the lines there are (drawn or not); c may be NULL to count only. */
-int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, int indent, enum pp_style style,
-            const char *text);
+int pp_wrap(const struct pp_canvas *c, int row, int rows, int cols, enum pp_style style, const char *text);
 /* `cols` cells of mark, as a share of a bar that begins at col. */
 void pp_bar(const struct pp_canvas *c, int row, int col, int cols, enum pp_style style, const char *mark);
 /* First row of a list of n rows to show in `rows` rows so that the selected one is among them. */

@@ -166,7 +166,7 @@ void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *
 
 static int rows_of(const char *text, int cols, int most)
 {
-    int n = pp_wrap(NULL, 0, 0, cols, 0, PP_STYLE_PLAIN, text);
+    int n = pp_wrap(NULL, 0, 0, cols, PP_STYLE_PLAIN, text);
     return n < most ? n : most;
 }
 
@@ -189,10 +189,10 @@ void pp_panel_verdict(const struct pp_canvas *c)
         whole = l.whole[0] && rows > head + next + 1;
     int first = rows_of(l.first, cols, rows - head - whole - next), left = rows - head - first - whole;
     if (head)
-        pp_wrap(c, 0, 1, cols, 0, l.tone, l.head);
-    pp_wrap(c, head, first, cols, 0, head ? PP_STYLE_PLAIN : l.tone, l.first);
+        pp_wrap(c, 0, 1, cols, l.tone, l.head);
+    pp_wrap(c, head, first, cols, head ? PP_STYLE_PLAIN : l.tone, l.first);
     if (next)
-        pp_wrap(c, head + first, left, cols, 0, PP_STYLE_PLAIN, l.next);
+        pp_wrap(c, head + first, left, cols, PP_STYLE_PLAIN, l.next);
     if (whole)
-        pp_wrap(c, rows - 1, 1, cols, 0, PP_STYLE_PLAIN, l.whole);
+        pp_wrap(c, rows - 1, 1, cols, PP_STYLE_PLAIN, l.whole);
 }

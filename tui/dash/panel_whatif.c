@@ -27,7 +27,7 @@ static void draw_answer(const struct pp_canvas *c, int row, int rows)
     if (!a || strcmp(a->set, set) != 0) {
         pp_put(c, row, 0, PP_STYLE_PLAIN, "computing ...");
     } else if (a->status != PP_OK) {
-        pp_wrap(c, row, rows, c->box.cols, 0, PP_STYLE_WARN, a->why);
+        pp_wrap(c, row, rows, c->box.cols, PP_STYLE_WARN, a->why);
     } else if (!set[0]) {
         pp_put(c, row, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - change a knob",
                pp_text_rate(now, sizeof(now), a->measured));
@@ -39,7 +39,7 @@ static void draw_answer(const struct pp_canvas *c, int row, int rows)
             pp_text_rate(high, sizeof(high), a->p.high), pp_text_rate(now, sizeof(now), a->measured),
             a->p.gain * 100, a->p.gain_low * 100, a->p.gain_high * 100,
             pp_short_share(wait, sizeof(wait), a->p.data_wait_share));
-        pp_wrap(c, row, rows, c->box.cols, 0, PP_STYLE_STRONG, text);
+        pp_wrap(c, row, rows, c->box.cols, PP_STYLE_STRONG, text);
     }
 }
 

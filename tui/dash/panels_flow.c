@@ -239,10 +239,11 @@ static int level(double v, int row, int rows, int levels)
     return all < 0 ? 0 : all > levels ? levels : all;
 }
 
-/* Values newest last, shown right-aligned; full is the value of a full cell. */
-static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v, size_t n,
+/* A series of the snapshot, newest last, shown right-aligned; full is the value of a full cell. */
+static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v,
                   double full)
 {
+    size_t n = c->m->snap->n_series;
     int per_cell = c->glyphs->braille ? 2 : 1, cols = c->box.cols - LABEL;
     for (int col = 0; col < cols; col++)
         for (int r = 0; r < rows; r++) {
@@ -271,9 +272,9 @@ void pp_panel_history(const struct pp_canvas *c)
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "data wait %s", pp_short_share(now, sizeof(now), wait));
     if (rows > 1)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "  full: 100 %%");
-    curve(c, 1, rows, PP_STYLE_WAITING, s->wait_series, s->n_series, 1);
+    curve(c, 1, rows, PP_STYLE_WAITING, s->wait_series, 1);
     pp_put(c, 1 + rows, 0, PP_STYLE_PLAIN, "samples/s %s", pp_text_rate(now, sizeof(now), rate));
     if (rows > 1)
         pp_put(c, 2 + rows, 0, PP_STYLE_PLAIN, "  full: %s", pp_text_rate(t, sizeof(t), most));
-    curve(c, 1 + rows, rows, PP_STYLE_CPU, s->rate_series, s->n_series, most > 0 ? most : 1);
+    curve(c, 1 + rows, rows, PP_STYLE_CPU, s->rate_series, most > 0 ? most : 1);
 }

@@ -171,5 +171,5 @@ void pp_panel_too_small(const struct pp_canvas *c)
     char text[128];
     snprintf(text, sizeof(text), "too small: %dx%d, needs %dx%d; q quits", c->box.cols, c->box.rows,
              PP_COLS_NEEDED, PP_ROWS_NEEDED);
-    pp_wrap(c, 0, c->box.rows, c->box.cols, 0, PP_STYLE_PLAIN, text);
+    pp_wrap(c, 0, c->box.rows, c->box.cols, PP_STYLE_PLAIN, text);
 }

@@ -255,7 +255,7 @@ void pp_panel_batch(const struct pp_canvas *c)
     if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {
         pp_heading(c, "Batch");
         pp_wrap(
-            c, 1, room, c->box.cols, 0, PP_STYLE_PLAIN,
+            c, 1, room, c->box.cols, PP_STYLE_PLAIN,
             missing
                 ? missing
                 : "the trainer did not wait in this second; [ and ] select another second, { and } a stall");
@@ -278,7 +278,7 @@ void pp_panel_batch(const struct pp_canvas *c)
             draw_bar(c, (int)row + 1, &s->bars[i]);
     }
     if (missing)
-        pp_wrap(c, (int)n + 1, room - (int)n, c->box.cols, 0, PP_STYLE_WARN, missing);
-    pp_wrap(c, c->box.rows - 1, 1, c->box.cols, 0, PP_STYLE_PLAIN,
+        pp_wrap(c, (int)n + 1, room - (int)n, c->box.cols, PP_STYLE_WARN, missing);
+    pp_wrap(c, c->box.rows - 1, 1, c->box.cols, PP_STYLE_PLAIN,
             "> last  R read  D decode  T transform  C collate  H h2d  W data wait  S step  . waits");
 }
