@@ -22,8 +22,7 @@ enum { OPENING_THREADS = 8 };
 
 struct shard {
     struct pp_object file; /* not open: each read opens it */
-    int kept;
-    uint64_t first; /* dataset index of its first sample */
+    uint64_t first;        /* dataset index of its first sample */
     struct pp_shard_index index;
 };
 
@@ -186,7 +185,7 @@ static pp_status index_shard(struct shards *s, uint64_t i, struct pp_object *fil
         return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s does not say its size, which its index needs",
                        path);
     struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
-    st = pp_shard_index_get(file, path, &id, s->opts->index_dir, &shard->index, &shard->kept, err);
+    st = pp_shard_index_get(file, path, &id, s->opts->index_dir, &shard->index, err);
     if (st == PP_OK && i < s->keep_open) {
         shard->file = *file;
         *file = (struct pp_object){0};
@@ -254,7 +253,7 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
         const struct pp_shard_header *h = shard->index.header;
         shard->first = s->base.len;
         s->base.len += h->entries;
-        not_kept += !shard->kept;
+        not_kept += !shard->index.kept;
         if (!example[0])
             example = h->example;
         warn_of_shard(s, i);

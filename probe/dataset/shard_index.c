@@ -196,7 +196,8 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, 
     struct pp_tar *tar = NULL;
     *out = (struct pp_shard_index){0};
     memcpy(b.header.magic, magic, sizeof(magic));
-    pp_status st = pp_tar_open(shard, path, id->size, 0, INDEX_BLOCK, &tar, err);
+    const struct pp_tar_file file = {.shard = shard, .path = path, .size = id->size};
+    pp_status st = pp_tar_open(&file, 0, INDEX_BLOCK, &tar, err);
     if (st == PP_OK)
         st = walk(&b, tar, err);
     else if (st == PP_E_CORRUPT || st == PP_E_EMPTY) {
@@ -324,28 +325,27 @@ static int places(const char *path, int is_local, const char *dir, char file[MAX
 }
 
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                             const char *dir, struct pp_shard_index *out, int *kept, struct pp_err *err)
+                             const char *dir, struct pp_shard_index *out, struct pp_err *err)
 {
     char file[MAX_PLACES][PATH_MAX];
     int is_local = (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0;
     int n = places(path, is_local, dir, file), beside = is_local && !dir;
-    *kept = 1;
     for (int i = 0; i < n; i++)
-        if (load(file[i], id, out) == 0)
+        if (load(file[i], id, out) == 0) {
+            out->kept = 1;
             return PP_OK;
+        }
     pp_status st = pp_shard_index_build(shard, path, id, out, err);
     if (st != PP_OK)
         return st;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && !out->kept; i++) {
         if (i > 0 || !beside) {
             char *parent = strndup(file[i], (size_t)(strrchr(file[i], '/') - file[i]));
             if (parent)
                 make_dir(parent);
             free(parent);
         }
-        if (pp_io_write_atomic(file[i], out->bytes, out->size, NULL) == PP_OK)
-            return PP_OK;
+        out->kept = pp_io_write_atomic(file[i], out->bytes, out->size, NULL) == PP_OK;
     }
-    *kept = 0;
     return PP_OK;
 }

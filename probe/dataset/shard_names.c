@@ -131,9 +131,18 @@ static const char *closing(const char *open)
     return NULL;
 }
 
-/* "000000..000009": 1 with its ends and the width numbers are filled to (braceexpand: when either end begins
- * with 0). */
-static int parse_range(const char *body, size_t n, uint64_t *from, uint64_t *to, int *width)
+/* A word and its first pair of braces. */
+struct braces {
+    const char *word, *open, *close;
+};
+
+/* "000000..000009" */
+struct range {
+    uint64_t from, to;
+    int width; /* that numbers are filled to with 0 (braceexpand: when either end begins with 0); 0: not */
+};
+
+static int parse_range(const char *body, size_t n, struct range *out)
 {
     char text[48], *end;
     if (n >= sizeof(text) || n == 0)
@@ -145,58 +154,57 @@ static int parse_range(const char *body, size_t n, uint64_t *from, uint64_t *to,
         return 0;
     *dots = '\0';
     errno = 0;
-    *from = strtoull(text, &end, 10);
+    out->from = strtoull(text, &end, 10);
     if (*end || errno)
         return 0;
-    *to = strtoull(dots + 2, &end, 10);
+    out->to = strtoull(dots + 2, &end, 10);
     if (*end || errno)
         return 0;
     size_t a = strlen(text), b = strlen(dots + 2);
     int padded = (text[0] == '0' && a > 1) || (dots[2] == '0' && b > 1);
-    *width = padded ? (int)(a > b ? a : b) : 0;
+    out->width = padded ? (int)(a > b ? a : b) : 0;
     return 1;
 }
 
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err);
 
-/* head + body[0..n) + tail, expanded further. */
-static pp_status expand_piece(struct pp_shard_names *out, const char *head, size_t head_n, const char *body,
-                              size_t n, const char *tail, struct pp_err *err)
+/* The word with body[0..n) in place of its braces, expanded further. */
+static pp_status expand_piece(struct pp_shard_names *out, const struct braces *b, const char *body, size_t n,
+                              struct pp_err *err)
 {
     char *word;
-    if (asprintf(&word, "%.*s%.*s%s", (int)head_n, head, (int)n, body, tail) < 0)
+    if (asprintf(&word, "%.*s%.*s%s", (int)(b->open - b->word), b->word, (int)n, body, b->close + 1) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
     pp_status st = expand(out, word, err);
     free(word);
     return st;
 }
 
-static pp_status expand_range(struct pp_shard_names *out, const char *word, size_t head_n, uint64_t from,
-                              uint64_t to, int width, const char *tail, struct pp_err *err)
+static pp_status expand_range(struct pp_shard_names *out, const struct braces *b, const struct range *r,
+                              struct pp_err *err)
 {
     pp_status st = PP_OK;
     char number[32];
-    uint64_t count = (from < to ? to - from : from - to) + 1;
+    uint64_t count = (r->from < r->to ? r->to - r->from : r->from - r->to) + 1;
     if (count > MAX_SHARDS || count == 0)
-        return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", word, MAX_SHARDS);
+        return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", b->word, MAX_SHARDS);
     for (uint64_t i = 0; st == PP_OK && i < count; i++) {
-        int n = snprintf(number, sizeof(number), "%0*llu", width < 20 ? width : 20,
-                         (unsigned long long)(from < to ? from + i : from - i));
-        st = expand_piece(out, word, head_n, number, (size_t)n, tail, err);
+        int n = snprintf(number, sizeof(number), "%0*llu", r->width < 20 ? r->width : 20,
+                         (unsigned long long)(r->from < r->to ? r->from + i : r->from - i));
+        st = expand_piece(out, b, number, (size_t)n, err);
     }
     return st;
 }
 
 /* {a,b,{c,d}}: every alternative at the outermost level. */
-static pp_status expand_list(struct pp_shard_names *out, const char *word, const char *open,
-                             const char *close, struct pp_err *err)
+static pp_status expand_list(struct pp_shard_names *out, const struct braces *b, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    const char *start = open + 1;
+    const char *start = b->open + 1;
     int depth = 0;
-    for (const char *p = start; st == PP_OK && p <= close; p++) {
-        if ((*p == ',' && depth == 0) || p == close) {
-            st = expand_piece(out, word, (size_t)(open - word), start, (size_t)(p - start), close + 1, err);
+    for (const char *p = start; st == PP_OK && p <= b->close; p++) {
+        if ((*p == ',' && depth == 0) || p == b->close) {
+            st = expand_piece(out, b, start, (size_t)(p - start), err);
             start = p + 1;
         }
         depth += (*p == '{') - (*p == '}');
@@ -207,22 +215,32 @@ static pp_status expand_list(struct pp_shard_names *out, const char *word, const
 /* Expands the first pair of braces; what comes after is expanded by the calls this makes. */
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
-    uint64_t from, to;
-    int width;
-    const char *open = strchr(word, '{');
-    if (!open)
+    struct range range;
+    struct braces b = {.word = word, .open = strchr(word, '{')};
+    if (!b.open)
         return add_expanded(out, word, err);
-    const char *close = closing(open);
-    if (!close)
+    b.close = closing(b.open);
+    if (!b.close)
         return pp_fail(err, PP_E_USAGE, "the shard name %s has an opening brace without a closing one", word);
-    size_t n = (size_t)(close - open - 1);
-    if (parse_range(open + 1, n, &from, &to, &width))
-        return expand_range(out, word, (size_t)(open - word), from, to, width, close + 1, err);
-    if (!memchr(open + 1, ',', n))
+    size_t n = (size_t)(b.close - b.open - 1);
+    if (parse_range(b.open + 1, n, &range))
+        return expand_range(out, &b, &range, err);
+    if (!memchr(b.open + 1, ',', n))
         return pp_fail(err, PP_E_USAGE,
                        "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}",
                        word);
-    return expand_list(out, word, open, close, err);
+    return expand_list(out, &b, err);
+}
+
+/* One of the words between the commas of a spec. */
+static pp_status expand_word(struct pp_shard_names *out, const char *start, size_t n, struct pp_err *err)
+{
+    char *word = strndup(start, n);
+    if (!word)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
+    pp_status st = expand(out, word, err);
+    free(word);
+    return st;
 }
 
 pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, struct pp_shard_names *out,
@@ -239,7 +257,7 @@ pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, str
     for (const char *p = spec; st == PP_OK; p++) {
         if (*p == '\0' || (*p == ',' && depth == 0)) {
             if (p > start)
-                st = expand_piece(out, "", 0, start, (size_t)(p - start), "", err);
+                st = expand_word(out, start, (size_t)(p - start), err);
             start = p + 1;
         }
         if (*p == '\0')

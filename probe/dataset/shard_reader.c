@@ -60,7 +60,8 @@ static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
             err, PP_E_CORRUPT,
             "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
             o.name, (unsigned long long)info.size, (unsigned long long)r->at.offset);
-    return pp_tar_open(&r->file, o.name, info.size, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
+    const struct pp_tar_file file = {.shard = &r->file, .path = o.name, .size = info.size};
+    return pp_tar_open(&file, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
 }
 
 /* The member read ahead, or the next one. */

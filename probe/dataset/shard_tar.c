@@ -104,28 +104,28 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_tar_open(const struct pp_object *shard, const char *path, uint64_t file_size, uint64_t start,
-                      size_t block, struct pp_tar **out, struct pp_err *err)
+pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
+                      struct pp_err *err)
 {
     uint8_t head[8];
     pp_status st;
     struct pp_tar *t = calloc(1, sizeof(*t));
     *out = NULL;
-    if (!t || !(t->path = strdup(path)) || !(t->buf = malloc(block))) {
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    if (!t || !(t->path = strdup(file->path)) || !(t->buf = malloc(block))) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", file->path);
         goto out;
     }
-    t->shard = shard;
-    t->file_size = file_size;
+    t->shard = file->shard;
+    t->file_size = file->size;
     t->start = t->at = t->last_end = start;
     t->block = block;
-    struct pp_read r = {.name = path, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
-    st = pp_object_read_at(shard, &r, err);
+    struct pp_read r = {.name = file->path, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
+    st = pp_object_read_at(file->shard, &r, err);
     if (st == PP_OK && r.got == 0)
-        st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", path);
+        st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
     if (st == PP_OK)
         st = refuse_compressed(t, r.data, r.got, err);
-    if (st == PP_OK && start < file_size) /* at the very end there is nothing to open, and nothing wrong */
+    if (st == PP_OK && start < file->size) /* at the very end there is nothing to open, and nothing wrong */
         st = start_archive(t, err);
 out:
     if (st != PP_OK)

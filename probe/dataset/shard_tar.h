@@ -22,10 +22,16 @@ struct pp_tar_member {
     int truncated; /* its bytes go beyond the end of the file */
 };
 
-/* path is used in sentences and copied; shard stays the caller's, open until pp_tar_close. start: 0, or the
- * header_offset of a member. block: bytes per read. PP_E_UNSUPPORTED for a compressed file. */
-pp_status pp_tar_open(const struct pp_object *shard, const char *path, uint64_t file_size, uint64_t start,
-                      size_t block, struct pp_tar **out, struct pp_err *err);
+struct pp_tar_file {
+    const struct pp_object *shard; /* stays the caller's, open until pp_tar_close */
+    const char *path;              /* used in sentences; copied */
+    uint64_t size;
+};
+
+/* start: 0, or the header_offset of a member. block: bytes per read. PP_E_UNSUPPORTED for a compressed file.
+ */
+pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
+                      struct pp_err *err);
 /* PP_END after the last member. PP_E_CORRUPT: a damaged header, or no tar at all; nothing more can be had
  * from the file. */
 pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err);
