@@ -198,7 +198,12 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     if (st != PP_OK)
         return st;
     if (ev->deliver)
-        ev->deliver(ev->ctx, s->batch, s->epoch, s->data, s->labels, s->indexes, s->valid);
+        ev->deliver(ev->ctx, &(struct pp_loader_delivery){.batch = s->batch,
+                                                          .epoch = s->epoch,
+                                                          .data = s->data,
+                                                          .labels = s->labels,
+                                                          .indexes = s->indexes,
+                                                          .samples = s->valid});
     *b = (struct pp_device_batch){.batch = s->batch,
                                   .epoch = s->epoch,
                                   .samples = s->valid,

@@ -39,6 +39,15 @@ struct pp_loader_progress {
     uint64_t wait_ns;    /* of which it waited for batches */
 };
 
+/* A finished batch as the trainer gets it. */
+struct pp_loader_delivery {
+    uint64_t batch, epoch;
+    const void *data;
+    const int64_t *labels;
+    const uint64_t *indexes;
+    size_t samples; /* rows; at most batch_size */
+};
+
 /* Called from loader threads; must be thread-safe and quick. Any may be NULL. */
 struct pp_loader_events {
     void *ctx;
@@ -48,10 +57,8 @@ struct pp_loader_events {
     /* by the trainer: one sentence on something that changes how the run goes on (a rank that is not waited
      * for any longer), valid during the call */
     void (*note)(void *ctx, const char *text);
-    /* by the copy lane, in delivery order: a finished batch as the trainer gets it (samples <= batch_size
-     * rows), valid during the call */
-    void (*deliver)(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
-                    const uint64_t *indexes, size_t samples);
+    /* by the copy lane, in delivery order; valid during the call */
+    void (*deliver)(void *ctx, const struct pp_loader_delivery *d);
 };
 
 struct pp_loader_opts {

@@ -92,12 +92,10 @@ static int room(void **items, size_t *cap, size_t used, size_t n, size_t size)
     return 1;
 }
 
-static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
-                       const uint64_t *indexes, size_t samples)
+static void on_deliver(void *ctx, const struct pp_loader_delivery *got)
 {
     struct run_events *ev = ctx;
-    (void)epoch;
-    size_t n = ev->keep_indexes ? samples : 0;
+    size_t n = ev->keep_indexes ? got->samples : 0;
     if (ev->out_of_memory ||
         !room((void **)&ev->deliveries, &ev->cap_batches, ev->n_batches, 1, sizeof(*ev->deliveries)) ||
         !room((void **)&ev->indexes, &ev->cap_indexes, ev->n_indexes, n, sizeof(*ev->indexes))) {
@@ -105,13 +103,13 @@ static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *da
         return;
     }
     struct run_delivery *d = &ev->deliveries[ev->n_batches++];
-    *d = (struct run_delivery){.batch = batch, .first_index = ev->n_indexes, .samples = n};
+    *d = (struct run_delivery){.batch = got->batch, .first_index = ev->n_indexes, .samples = n};
     if (ev->keep_digests)
-        d->digest = XXH3_64bits(data, samples * ev->row_bytes) ^
-                    XXH3_64bits_withSeed(labels, samples * sizeof(*labels), 1) ^
-                    XXH3_64bits_withSeed(indexes, samples * sizeof(*indexes), 2);
+        d->digest = XXH3_64bits(got->data, got->samples * ev->row_bytes) ^
+                    XXH3_64bits_withSeed(got->labels, got->samples * sizeof(*got->labels), 1) ^
+                    XXH3_64bits_withSeed(got->indexes, got->samples * sizeof(*got->indexes), 2);
     if (n)
-        memcpy(ev->indexes + ev->n_indexes, indexes, n * sizeof(*indexes));
+        memcpy(ev->indexes + ev->n_indexes, got->indexes, n * sizeof(*got->indexes));
     ev->n_indexes += n;
 }
 

@@ -43,15 +43,14 @@ struct rig {
     struct pp_loader_opts opts;
 };
 
-static void on_deliver(void *ctx, uint64_t batch, uint64_t epoch, const void *data, const int64_t *labels,
-                       const uint64_t *indexes, size_t samples)
+static void on_deliver(void *ctx, const struct pp_loader_delivery *got)
 {
     struct delivered *d = ctx;
-    d->digest = XXH3_64bits_withSeed(data, samples * d->row_bytes, d->digest + batch);
-    d->digest = XXH3_64bits_withSeed(labels, samples * sizeof(*labels), d->digest);
-    for (size_t i = 0; i < samples && d->n < MAX_SAMPLES; i++) {
-        d->index[d->n] = indexes[i];
-        d->epoch[d->n++] = epoch;
+    d->digest = XXH3_64bits_withSeed(got->data, got->samples * d->row_bytes, d->digest + got->batch);
+    d->digest = XXH3_64bits_withSeed(got->labels, got->samples * sizeof(*got->labels), d->digest);
+    for (size_t i = 0; i < got->samples && d->n < MAX_SAMPLES; i++) {
+        d->index[d->n] = got->indexes[i];
+        d->epoch[d->n++] = got->epoch;
     }
     d->batches++;
 }
