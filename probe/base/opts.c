@@ -43,7 +43,6 @@ static pp_status apply_environment(struct pp_opt_set *set, struct pp_err *err)
 /* The rest of the command line while it is read. */
 struct reading {
     struct pp_opt_set *set;
-    const char *command;
     char **arg, **end; /* arg: the next one */
     struct pp_err *err;
 };
@@ -76,7 +75,7 @@ static pp_status no_such_option(struct reading *r, const char *shown, int len, c
     if (near)
         return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; did you mean --%s?", len, shown, near);
     return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; 'pipeprobe %s --help' lists them", len, shown,
-                   r->command);
+                   r->set->command);
 }
 
 static pp_status read_long(struct reading *r, const char *arg)
@@ -121,15 +120,14 @@ static pp_status read_short(struct reading *r, const char *arg)
     return status;
 }
 
-pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv,
-                        const char **operands, int *n_operands, struct pp_err *err)
+pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands,
+                        struct pp_err *err)
 {
-    struct reading r = {
-        .set = set, .command = command, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
+    struct reading r = {.set = set, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
     int n = 0, only_operands = 0;
     pp_status status = apply_defaults(set, err);
     if (status == PP_OK)
-        status = pp_opts_config(set, command, err);
+        status = pp_opts_config(set, err);
     if (status == PP_OK)
         status = apply_environment(set, err);
     while (status == PP_OK && r.arg < r.end) {

@@ -56,6 +56,7 @@ enum { PP_OPTS_MAX = 96 }; /* rows of a table */
 struct pp_opt_set {
     const struct pp_opt *table; /* ends with name == NULL */
     void *fields;
+    const char *command;               /* whose options: a heading of the config file, and for sentences */
     unsigned char source[PP_OPTS_MAX]; /* enum pp_opt_source per row, filled by parse */
 };
 
@@ -66,8 +67,8 @@ struct pp_opt_set {
  * memory kept for the life of the process (a config file's values hang on one list: parse from one thread). A
  * FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST given by a stronger source
  * replaces what a weaker one gave. A table has at most PP_OPTS_MAX rows. */
-pp_status pp_opts_parse(struct pp_opt_set *set, const char *command, int argc, char **argv,
-                        const char **operands, int *n_operands, struct pp_err *err);
+pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands,
+                        struct pp_err *err);
 
 /* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so.
  * Before the first parse; NULL: any. */

@@ -77,7 +77,7 @@ static int is_section(const char *name)
 
 struct config {
     struct pp_opt_set *set;
-    const char *command, *path;
+    const char *path;
     int line;
     enum { BEFORE_ANY, OURS, ANOTHER } section;
 };
@@ -89,7 +89,7 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
     s[n - 1] = '\0';
     const char *name = trim(s + 1);
-    c->section = strcmp(name, c->command) == 0 ? OURS : ANOTHER;
+    c->section = strcmp(name, c->set->command) == 0 ? OURS : ANOTHER;
     if (c->section == OURS || is_section(name))
         return PP_OK;
     const char *near = pp_nearest(name, sections);
@@ -114,7 +114,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     if (i < 0) {
         const char *near = pp_opt_nearest(c->set->table, name);
         return pp_fail(err, PP_E_USAGE, "%s:%d: %s: unknown option of %s%s%s%s", c->path, c->line, name,
-                       c->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                       c->set->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     const char *value = keep(unquote(trim(equals + 1)), err);
     if (!value)
@@ -134,7 +134,7 @@ static pp_status read_line(struct config *c, char *line, struct pp_err *err)
     return *s == '[' ? read_heading(c, s, err) : read_setting(c, s, err);
 }
 
-pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_err *err)
+pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
 {
     char path[PATH_MAX];
     if (!config_path(path, sizeof(path)))
@@ -148,7 +148,7 @@ pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_
                    ? PP_OK
                    : pp_fail_errno(err, errno, "cannot read the configuration file %s", path);
 
-    struct config c = {.set = set, .command = command, .path = path};
+    struct config c = {.set = set, .path = path};
     pp_status status = PP_OK;
     char *line = NULL;
     size_t cap = 0;

@@ -18,6 +18,6 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
                        const char *text, struct pp_err *err);
 
 /* Section [command] of $XDG_CONFIG_HOME/pipeprobe/config (or ~/.config/...); a missing file is fine. */
-pp_status pp_opts_config(struct pp_opt_set *set, const char *command, struct pp_err *err);
+pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err);
 
 #endif

@@ -39,7 +39,8 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
         pp_help_command(cmd, stdout, help == FULL_HELP);
         return 0;
     }
-    if (pp_opts_parse(set, cmd->name, argc, argv, operands, n_operands, &err) != PP_OK)
+    set->command = cmd->name;
+    if (pp_opts_parse(set, argc, argv, operands, n_operands, &err) != PP_OK)
         return pp_cli_fail(cmd, &err);
     return -1;
 }

@@ -72,9 +72,9 @@ static pp_status parse(const char *line)
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
     f = (struct fields){0};
-    set = (struct pp_opt_set){.table = table, .fields = &f};
+    set = (struct pp_opt_set){.table = table, .fields = &f, .command = "run"};
     pp_err_clear(&err);
-    return pp_opts_parse(&set, "run", argc, argv, operands, &n_operands, &err);
+    return pp_opts_parse(&set, argc, argv, operands, &n_operands, &err);
 }
 
 static void test_defaults(void **state)

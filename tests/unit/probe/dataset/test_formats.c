@@ -202,12 +202,12 @@ static void options_are_composed_into_a_commands_table(void **state)
     assert_string_equal(end[-1].name, "skip-lines");
     for (const struct pp_opt *o = table; o < end; o++)
         assert_string_not_equal(o->name, "stream"); /* not asked for */
-    struct pp_opt_set set = {.table = table, .fields = &c};
+    struct pp_opt_set set = {.table = table, .fields = &c, .command = "test"};
     char *argv[] = {"test", "--own", "4", "--skip-lines=2", "--window", "5", "x.lines", NULL};
     const char *operands[8];
     int n;
     struct pp_err err;
-    assert_int_equal(pp_opts_parse(&set, "test", 7, argv, operands, &n, &err), PP_OK);
+    assert_int_equal(pp_opts_parse(&set, 7, argv, operands, &n, &err), PP_OK);
     assert_int_equal(c.own, 4);
     assert_int_equal(((struct lines_opts *)pp_dataset_options_of(&c.formats, &lines))->skip, 2);
     assert_int_equal(pp_tokens_opts(&c.formats)->window, 5);
