@@ -148,48 +148,46 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
     return rest < 0 ? -1 : hit + rest;
 }
 
-static pp_status reserve(uint8_t **buf, size_t *cap, size_t need, const char *path, struct pp_err *err)
+static pp_status reserve(struct pp_io_file *f, size_t need, const char *path, struct pp_err *err)
 {
-    if (need <= *cap)
+    if (need <= f->cap)
         return PP_OK;
-    size_t want = *cap > SIZE_MAX / 2 || *cap * 2 < need ? need : *cap * 2;
-    uint8_t *grown = realloc(*buf, want);
+    size_t want = f->cap > SIZE_MAX / 2 || f->cap * 2 < need ? need : f->cap * 2;
+    uint8_t *grown = realloc(f->buf, want);
     if (!grown)
         return pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", path, want);
-    *buf = grown;
-    *cap = want;
+    f->buf = grown;
+    f->cap = want;
     return PP_OK;
 }
 
 /* Reads from got to the end of a file that does not say its size (stat says 0, as FUSE and /proc do). */
-static pp_status read_to_end(int fd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
-                             struct pp_err *err)
+static pp_status read_to_end(int fd, const char *path, struct pp_io_file *f, struct pp_err *err)
 {
     size_t got = 0;
     for (;;) {
-        pp_status st = reserve(buf, cap, got + 4096, path, err);
+        pp_status st = reserve(f, got + 4096, path, err);
         if (st != PP_OK)
             return st;
-        ssize_t r = pp_io_pread_full(fd, *buf + got, *cap - got, (off_t)got);
+        ssize_t r = pp_io_pread_full(fd, f->buf + got, f->cap - got, (off_t)got);
         if (r < 0)
             return pp_fail_errno(err, errno, "cannot read %s at byte %zu", path, got);
         got += (size_t)r;
-        if (got < *cap) {
-            *size = got;
+        if (got < f->cap) {
+            f->size = got;
             return PP_OK;
         }
     }
 }
 
-pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
-                          struct pp_io_cached *cached, struct pp_err *err)
+pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, struct pp_err *err)
 {
     pp_status st = PP_OK;
     struct stat info;
     ssize_t r;
 
-    *size = 0;
-    *cached = (struct pp_io_cached){0};
+    f->size = 0;
+    f->cached = (struct pp_io_cached){0};
     /* O_NONBLOCK means nothing to a regular file, and keeps the open of a pipe from hanging. */
     int fd = pp_io_openat(dirfd, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
@@ -204,17 +202,17 @@ pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *ca
         goto out;
     }
     if (info.st_size == 0) {
-        st = read_to_end(fd, path, buf, cap, size, err);
+        st = read_to_end(fd, path, f, err);
         goto out;
     }
-    st = reserve(buf, cap, (size_t)info.st_size, path, err);
+    st = reserve(f, (size_t)info.st_size, path, err);
     if (st != PP_OK)
         goto out;
-    r = pp_io_pread_cached(fd, *buf, (size_t)info.st_size, 0, cached);
+    r = pp_io_pread_cached(fd, f->buf, (size_t)info.st_size, 0, &f->cached);
     if (r < 0)
         st = pp_fail_errno(err, errno, "cannot read %s", path);
     else
-        *size = (size_t)r;
+        f->size = (size_t)r;
 out:
     close(fd);
     return st;

@@ -26,11 +26,16 @@ struct pp_io_cached {
  * blocking. hit_bytes is a lower bound: the cached bytes before the first that was not. */
 ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_cached *cached);
 
-/* Reads a whole regular file of unknown size into *buf (grown geometrically by realloc, capacity in *cap; the
- * caller frees). An empty file is PP_OK with *size 0. PP_E_TRANSIENT for EIO/ESTALE, PP_E_UNSUPPORTED for a
- * directory, pipe or device (never hangs on one). */
-pp_status pp_io_read_file(int dirfd, const char *path, uint8_t **buf, size_t *cap, size_t *size,
-                          struct pp_io_cached *cached, struct pp_err *err);
+/* A file that was read whole. */
+struct pp_io_file {
+    uint8_t *buf; /* cap bytes, grown geometrically by realloc; the caller frees, or reads the next into it */
+    size_t cap, size;
+    struct pp_io_cached cached;
+};
+/* Reads a whole regular file of unknown size into f->buf; *f begins as zeros. An empty file is PP_OK with
+ * size 0. PP_E_TRANSIENT for EIO/ESTALE, PP_E_UNSUPPORTED for a directory, pipe or device (never hangs on
+ * one). */
+pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, struct pp_err *err);
 
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);

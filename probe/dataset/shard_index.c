@@ -253,18 +253,16 @@ int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *
 
 static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_index *out)
 {
-    uint8_t *bytes = NULL;
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    struct pp_io_file f = {0};
     struct stat info;
     /* An entry stands for a member header of 512 bytes and more, so an index larger than its shard is none.
      */
     if (stat(file, &info) != 0 || (uint64_t)info.st_size > id->size)
         return -1;
-    if (pp_io_read_file(AT_FDCWD, file, &bytes, &cap, &size, &cached, NULL) == PP_OK &&
-        pp_shard_index_adopt(bytes, size, id, out) == 0)
+    if (pp_io_read_file(AT_FDCWD, file, &f, NULL) == PP_OK &&
+        pp_shard_index_adopt(f.buf, f.size, id, out) == 0)
         return 0;
-    free(bytes);
+    free(f.buf);
     return -1;
 }
 

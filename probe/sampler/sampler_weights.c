@@ -70,26 +70,24 @@ static pp_status parse(struct words *w, const char *path, uint64_t n, double *we
 pp_status pp_weights_load(const char *path, uint64_t n, double **out, struct pp_err *err)
 {
     pp_status status;
-    uint8_t *text = NULL;
     char *terminated;
-    size_t cap = 0, size = 0;
-    struct pp_io_cached cached;
+    struct pp_io_file file = {0};
     double *weights = NULL;
 
     *out = NULL;
-    status = pp_io_read_file(AT_FDCWD, path, &text, &cap, &size, &cached, err);
+    status = pp_io_read_file(AT_FDCWD, path, &file, err);
     if (status != PP_OK)
         goto out;
-    terminated = realloc(text, size + 1);
+    terminated = realloc(file.buf, file.size + 1);
     if (terminated)
-        text = (uint8_t *)terminated;
+        file.buf = (uint8_t *)terminated;
     weights = n <= SIZE_MAX / sizeof(*weights) ? malloc(n ? n * sizeof(*weights) : 1) : NULL;
     if (!terminated || !weights) {
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the %" PRIu64 " weights of %s", n, path);
         goto out;
     }
-    blank_comments(terminated, size);
-    struct words words = {terminated, terminated + size, 1};
+    blank_comments(terminated, file.size);
+    struct words words = {terminated, terminated + file.size, 1};
     status = parse(&words, path, n, weights, err);
     if (status != PP_OK)
         goto out;
@@ -97,6 +95,6 @@ pp_status pp_weights_load(const char *path, uint64_t n, double **out, struct pp_
     weights = NULL;
 out:
     free(weights);
-    free(text);
+    free(file.buf);
     return status;
 }

@@ -217,21 +217,19 @@ static pp_status read_state(json_t *root, const char *path, struct pp_loader_sta
 pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
     pp_status status;
-    uint8_t *text = NULL;
-    size_t cap = 0, size = 0;
-    struct pp_io_cached cached;
+    struct pp_io_file file = {0};
     json_t *root = NULL;
     json_error_t why;
     struct pp_loader_state loaded = {0};
 
-    status = pp_io_read_file(AT_FDCWD, path, &text, &cap, &size, &cached, err);
+    status = pp_io_read_file(AT_FDCWD, path, &file, err);
     if (status != PP_OK)
         goto out;
-    if (size == 0) {
+    if (file.size == 0) {
         status = pp_fail(err, PP_E_CORRUPT, "the state %s is empty; start without --resume", path);
         goto out;
     }
-    root = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
+    root = json_loadb((const char *)file.buf, file.size, JSON_REJECT_DUPLICATES, &why);
     if (!root) {
         status = pp_fail(err, PP_E_CORRUPT,
                          "the state %s is truncated or is not JSON (line %d: %s); start without --resume",
@@ -243,7 +241,7 @@ pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_
         *st = loaded;
 out:
     json_decref(root);
-    free(text);
+    free(file.buf);
     return status;
 }
 

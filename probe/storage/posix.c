@@ -164,11 +164,13 @@ static pp_status posix_read_at(const struct pp_object *o, struct pp_read *r, str
 static pp_status posix_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                   struct pp_err *err)
 {
-    struct pp_io_cached cached;
-    pp_status st = pp_io_read_file(fd_of(dir), r->name, &r->buf, &r->cap, &r->got, &cached, err);
-    r->data = r->buf;
-    r->cache_known = cached.known;
-    r->cache_hit_bytes = cached.hit_bytes;
+    struct pp_io_file f = {.buf = r->buf, .cap = r->cap};
+    pp_status st = pp_io_read_file(fd_of(dir), r->name, &f, err);
+    r->data = r->buf = f.buf;
+    r->cap = f.cap;
+    r->got = f.size;
+    r->cache_known = f.cached.known;
+    r->cache_hit_bytes = f.cached.hit_bytes;
     return st;
 }
 

@@ -179,22 +179,20 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
 pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about,
                            struct pp_err *err)
 {
-    uint8_t *text = NULL;
-    size_t cap = 0, size = 0;
-    struct pp_io_cached cached;
+    struct pp_io_file file = {0};
     json_error_t why;
     json_t *doc = NULL;
     *out = (struct pp_runs){0};
-    pp_status st = pp_io_read_file(AT_FDCWD, path, &text, &cap, &size, &cached, err);
+    pp_status st = pp_io_read_file(AT_FDCWD, path, &file, err);
     if (st != PP_OK)
         goto out;
-    doc = json_loadb((const char *)text, size, JSON_REJECT_DUPLICATES, &why);
+    doc = json_loadb((const char *)file.buf, file.size, JSON_REJECT_DUPLICATES, &why);
     if (!doc)
         st = pp_fail(err, PP_E_CORRUPT, "the baseline %s is not JSON: line %d: %s", path, why.line, why.text);
     else
         st = read_document(path, doc, out, about, err);
 out:
     json_decref(doc);
-    free(text);
+    free(file.buf);
     return st;
 }

@@ -56,11 +56,10 @@ void tree_put_text(const char *rel, const char *text)
 
 uint8_t *tree_get(const char *rel, size_t *size)
 {
-    uint8_t *buf = NULL;
-    size_t cap = 0;
-    struct pp_io_cached cached;
-    assert_int_equal(pp_io_read_file(AT_FDCWD, tree_path(rel), &buf, &cap, size, &cached, NULL), PP_OK);
-    return buf;
+    struct pp_io_file f = {0};
+    assert_int_equal(pp_io_read_file(AT_FDCWD, tree_path(rel), &f, NULL), PP_OK);
+    *size = f.size;
+    return f.buf;
 }
 
 struct archive *tree_tar(const char *rel, int (*format)(struct archive *))

@@ -46,21 +46,19 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
 
 static pp_status append_file(char **text, size_t *n, const char *path, struct pp_err *err)
 {
-    uint8_t *bytes = NULL;
-    size_t cap = 0, size = 0;
-    struct pp_io_cached cached;
-    pp_status st = pp_io_read_file(AT_FDCWD, path, &bytes, &cap, &size, &cached, err);
-    char *grown = st == PP_OK ? realloc(*text, *n + size + 2) : NULL;
+    struct pp_io_file file = {0};
+    pp_status st = pp_io_read_file(AT_FDCWD, path, &file, err);
+    char *grown = st == PP_OK ? realloc(*text, *n + file.size + 2) : NULL;
     if (grown) {
-        memcpy(grown + *n, bytes, size);
-        *n += size;
+        memcpy(grown + *n, file.buf, file.size);
+        *n += file.size;
         grown[(*n)++] = '\n';
         grown[*n] = '\0';
         *text = grown;
     } else if (st == PP_OK) {
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the map %s", path);
     }
-    free(bytes);
+    free(file.buf);
     return st;
 }
 

@@ -60,27 +60,26 @@ static void put(const void *bytes, size_t n)
 static void reads_back_what_was_written(void **state)
 {
     static const size_t sizes[] = {1, 511, 4096, 4097, 100000, 1 << 20};
-    uint8_t *buf = NULL, *bytes = malloc(1 << 20);
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    uint8_t *bytes = malloc(1 << 20);
+    struct pp_io_file f = {0};
     struct pp_err err;
     for (size_t i = 0; i < 1 << 20; i++)
         bytes[i] = (uint8_t)(i * 2654435761u >> 24);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
         put(bytes, sizes[k]);
-        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
-        assert_int_equal(size, sizes[k]);
-        assert_memory_equal(buf, bytes, size);
+        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_OK);
+        assert_int_equal(f.size, sizes[k]);
+        assert_memory_equal(f.buf, bytes, f.size);
         /* Just written, so it is cached; a file system that cannot tell must say so. */
-        assert_int_equal(cached.hit_bytes, cached.known ? size : 0);
+        assert_int_equal(f.cached.hit_bytes, f.cached.known ? f.size : 0);
     }
     /* A smaller file after a larger one reuses the buffer. */
-    size_t before = cap;
+    size_t before = f.cap;
     put(bytes, 10);
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
-    assert_int_equal(size, 10);
-    assert_int_equal(cap, before);
-    free(buf);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_OK);
+    assert_int_equal(f.size, 10);
+    assert_int_equal(f.cap, before);
+    free(f.buf);
     free(bytes);
 }
 
@@ -101,64 +100,57 @@ static void pread_stops_at_the_end(void **state)
 
 static void files_of_unknown_size_are_read_to_their_end(void **state)
 {
-    uint8_t *buf = NULL;
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    struct pp_io_file f = {0};
     struct pp_err err;
     put("", 0);
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
-    assert_int_equal(size, 0);
-    assert_int_equal(pp_io_read_file(AT_FDCWD, "/proc/self/status", &buf, &cap, &size, &cached, &err), PP_OK);
-    assert_true(size > 100); /* stat says 0 */
-    assert_int_equal(cached.known, 0);
-    free(buf);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_OK);
+    assert_int_equal(f.size, 0);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, "/proc/self/status", &f, &err), PP_OK);
+    assert_true(f.size > 100); /* stat says 0 */
+    assert_int_equal(f.cached.known, 0);
+    free(f.buf);
 }
 
 static void refusals_say_what_and_why(void **state)
 {
-    uint8_t *buf = NULL;
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    struct pp_io_file f = {0};
     struct pp_err err;
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_E_NOT_FOUND);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_E_NOT_FOUND);
     assert_non_null(strstr(err.text, path));
-    assert_int_equal(pp_io_read_file(AT_FDCWD, dir, &buf, &cap, &size, &cached, &err), PP_E_UNSUPPORTED);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, dir, &f, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "directory"));
     assert_int_equal(mkfifo(path, 0644), 0);
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err),
-                     PP_E_UNSUPPORTED); /* does not hang */
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_E_UNSUPPORTED); /* does not hang */
     unlink(path);
     put("x", 1);
     for (int kind = PP_IO_FAULT_OPEN; kind <= PP_IO_FAULT_READ; kind <<= 1) {
         pp_io_fault((unsigned)kind, 1, EACCES, 0);
-        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_E_ACCESS);
+        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_E_ACCESS);
         pp_io_fault((unsigned)kind, 1, EIO, 0);
-        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_E_TRANSIENT);
+        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_E_TRANSIENT);
         pp_io_fault((unsigned)kind, 1, ESTALE, 0);
-        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_E_TRANSIENT);
+        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_E_TRANSIENT);
     }
-    free(buf);
+    free(f.buf);
 }
 
 static void interrupted_and_unanswered_reads_go_on(void **state)
 {
     static const int errors[] = {EINTR, EAGAIN, EOPNOTSUPP};
-    uint8_t *buf = NULL;
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    struct pp_io_file f = {0};
     struct pp_err err;
     put("hello", 5);
     for (size_t i = 0; i < 3; i++) {
         pp_io_fault(PP_IO_FAULT_READ, 1, errors[i], 0);
-        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
-        assert_int_equal(size, 5);
-        assert_memory_equal(buf, "hello", 5);
+        assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_OK);
+        assert_int_equal(f.size, 5);
+        assert_memory_equal(f.buf, "hello", 5);
         if (errors[i] == EAGAIN)
-            assert_true(cached.known && cached.hit_bytes == 0);
+            assert_true(f.cached.known && f.cached.hit_bytes == 0);
         if (errors[i] == EOPNOTSUPP)
-            assert_false(cached.known);
+            assert_false(f.cached.known);
     }
-    free(buf);
+    free(f.buf);
 }
 
 static void atomic_write_leaves_old_or_new(void **state)
@@ -220,18 +212,17 @@ static void fault_layer_counts_and_fails_the_nth(void **state)
  * signal came between. */
 static void a_thread_counts_what_it_asks(void **state)
 {
-    uint8_t *buf = NULL, few[64];
-    size_t cap = 0, size;
-    struct pp_io_cached cached;
+    uint8_t few[64];
+    struct pp_io_file f = {0};
     struct pp_err err;
     put("0123456789", 10);
     struct pp_io_tally before = pp_io_tally();
-    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &buf, &cap, &size, &cached, &err), PP_OK);
+    assert_int_equal(pp_io_read_file(AT_FDCWD, path, &f, &err), PP_OK);
     assert_int_equal(pp_io_tally().opens - before.opens, 1);
     assert_int_equal(pp_io_tally().reads - before.reads, 1);
     int fd = pp_io_open(path, O_RDONLY, 0);
     pp_io_fault(PP_IO_FAULT_READ, 1, EINTR, 0);
-    assert_int_equal(pp_io_pread_cached(fd, few, sizeof(few), 0, &cached), 10);
+    assert_int_equal(pp_io_pread_cached(fd, few, sizeof(few), 0, &f.cached), 10);
     pp_io_fault(0, 0, 0, 0);
     assert_int_equal(pp_io_pread_full(fd, few, 4, 2), 4);
     assert_int_equal(pp_io_read(fd, few, 4), 4);
@@ -239,7 +230,7 @@ static void a_thread_counts_what_it_asks(void **state)
     assert_true(pp_io_open("/nowhere/at/all", O_RDONLY, 0) < 0); /* asking costs, with or without success */
     assert_int_equal(pp_io_tally().opens - before.opens, 3);
     assert_int_equal(pp_io_tally().reads - before.reads, 4);
-    free(buf);
+    free(f.buf);
 }
 
 int main(void)
