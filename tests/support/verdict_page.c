@@ -131,7 +131,7 @@ static void put_levels(FILE *out)
     fputs(
         "## Level 0: does the trainer wait?\n\n"
         "Decided by the exposed wait: the trainer's waits for data, for the device and for other ranks, and the part of its steps that is\n"
-        "stretched for want of a CPU or spent without a kernel, as a share of the steady state.\n\n"
+        "stretched by waiting for a CPU or spent without a kernel, as a share of the steady state.\n\n"
         "| code | level | meaning | evidence |\n|---|---|---|---|\n",
         out);
     for (size_t i = 0; i == 0 || pp_level_rules[i - 1].at_least > 0; i++) /* the last row takes everything */
