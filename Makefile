@@ -16,6 +16,12 @@ CPPFLAGS += -Iinclude -I. -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"'
 # Sanitizers at -O1: at -O2 they take two and a half times as long to compile, and see no more.
 CFLAGS += -std=gnu11 $(if $(SAN),-O1,-O2) -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-unused-parameter -ffp-contract=off -fno-omit-frame-pointer
 LDLIBS += -lm -lpthread
+# Strangers' images, archives and recordings are parsed here. HARDEN= builds without; a sanitizer watches more closely, and what
+# FORTIFY puts in its place would hide it.
+HARDEN ?= $(if $(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+CFLAGS += $(HARDEN) -fPIE
+LDFLAGS += -Wl,-z,relro,-z,now
+PIE := -pie
 ifneq ($(SAN),)
 CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
@@ -32,9 +38,9 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # Every source under these is part of the program, but for what goes into other processes (mk/inject.mk).
 HALVES := probe collectors report tui
-include mk/inject.mk mk/lib.mk mk/fuzz.mk
+include mk/inject.mk mk/python.mk mk/lib.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
-SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY),$(shell find $(HALVES) -name '*.c')))
+SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY),$(shell find $(HALVES) -name '*.c')))
 OBJ := $(SRC:%.c=$(B)/%.o)
 # make_dataset is built of several files: samples/dataset/.
 SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
@@ -52,7 +58,7 @@ all: $(B)/pipeprobe $(SAMPLES)
 
 $(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(PIE) -o $@ $^ $(LDLIBS)
 
 $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)
@@ -66,7 +72,7 @@ $(B)/samples/make_dataset: $(filter $(B)/samples/dataset/%,$(SAMPLE_PARTS))
 
 $(B)/samples/%: $(B)/samples/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(PIE) -o $@ $^ $(LDLIBS)
 
 $(B)/libtest-support.a: $(SUPPORT)
 	$(call say,AR,$@)

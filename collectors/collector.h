@@ -24,7 +24,12 @@ struct pp_collect_opts {
     struct pp_store *store;
     struct pp_device *device; /* that the loader copies to; NULL: the recorded program's own, if any */
     int gpu_activity;         /* 0: CUPTI is not asked */
-    uint64_t period_ns;       /* between polls of the collectors that block; 0: 1 s */
+    const char *data_path;    /* whose disk is counted; NULL: none. Needed until start returns */
+    /* The processes that record, ours among them; fills up to max and returns how many. NULL: ours alone.
+     * Only the thread that polls calls it. */
+    size_t (*processes)(void *ctx, int64_t *pids, size_t max);
+    void *processes_ctx;
+    uint64_t period_ns;                     /* between polls of the collectors that block; 0: 1 s */
     const struct pp_collector *const *rows; /* NULL: pp_collector_rows */
 };
 

@@ -4,8 +4,8 @@
 .DEFAULT_GOAL := all
 
 INJECT_ONLY := $(wildcard collectors/attach/inject/*.c)
-INJECT_SRC := $(INJECT_ONLY) collectors/attach/namemap.c \
-  $(addprefix probe/trace/,session.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c nearest.c phase.c)
+INJECT_SRC := $(INJECT_ONLY) $(addprefix collectors/attach/,namemap.c process_file.c accounts.c) \
+  $(addprefix probe/trace/,guard.c session.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c nearest.c phase.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/pic/%.o)
 INJECT := $(B)/libpipeprobe_inject.so
 
@@ -31,6 +31,8 @@ install-inject: $(INJECT)
 	install -D -m 755 $(INJECT) $(DESTDIR)$(PREFIX)/lib/libpipeprobe_inject.so
 	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/maps
 	install -m 644 $(wildcard samples/maps/*.map) $(DESTDIR)$(PREFIX)/share/pipeprobe/maps/
+	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/python
+	install -m 644 $(wildcard samples/python/*.py) $(DESTDIR)$(PREFIX)/share/pipeprobe/python/
 
 uninstall: uninstall-inject
 .PHONY: uninstall-inject

@@ -1,5 +1,5 @@
 # mk/lib.mk: libpipeprobe, what a user's own loader links: the base minimum and the recorder, no SQLite. Static, shared, and pipeprobe.pc.
-LIB_SRC := $(addprefix probe/trace/,api.c collector.c drain_side.c join.c open_span.c presence.c session.c stamp.c thread.c) \
+LIB_SRC := $(addprefix probe/trace/,api.c collector.c drain_side.c guard.c join.c open_span.c presence.c session.c stamp.c thread.c) \
   $(addprefix probe/base/,err.c phase.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/lib/%.o)
 LIB_SO := $(B)/libpipeprobe.so.0
@@ -29,7 +29,7 @@ $(B)/lib/%.o: %.c
 # A user's program: public headers and libpipeprobe alone.
 $(B)/samples/c_loader: samples/c_loader.c $(B)/libpipeprobe.a
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) -Iinclude $(CFLAGS) $(LDFLAGS) $(PIE) -o $@ $^ -lpthread
 
 # It starts the collector.
 $(B)/tests/unit/probe/trace/test_api: | $(B)/pipeprobe

@@ -18,5 +18,5 @@ PORTABLE_LIBS = $(foreach l,$(patsubst -l%,%,$(filter-out -lm -lpthread -ldl,$(f
 
 $(PORTABLE): $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -static-libgcc -o $@ $^ -Wl,--start-group $(PORTABLE_LIBS) -Wl,--end-group -lm -lpthread -ldl
+	$(Q)$(CC) $(LDFLAGS) $(PIE) -static-libgcc -o $@ $^ -Wl,--start-group $(PORTABLE_LIBS) -Wl,--end-group -lm -lpthread -ldl
 	@echo '  needs  '$$(readelf -d $@ | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')

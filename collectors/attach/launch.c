@@ -1,6 +1,7 @@
 #include "collectors/attach/launch.h"
 
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -148,7 +149,12 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
         free(environment);
         return PP_LAUNCH_FAILED;
     }
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    if (pp_io_ignores_file_size_signal())
+        sigaddset(&defaults, SIGXFSZ);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
     posix_spawnattr_setsigmask(&attr, &l->before);
     e = posix_spawnp(&l->pid, argv[0], NULL, &attr, argv, environment);
     if (e == ENOEXEC)

@@ -3,6 +3,8 @@
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/system/counters.h"
+#include "collectors/system/memory.h"
+#include "collectors/system/traffic.h"
 
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
@@ -19,6 +21,7 @@
 
 const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
                                                         &pp_collector_pressure, &pp_collector_cgroup,
+                                                        &pp_collector_memory,   &pp_collector_traffic,
                                                         &pp_collector_cupti,    &pp_collector_nvml,
                                                         &pp_collector_nvtx,     NULL};
 

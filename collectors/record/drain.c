@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/heap.h"
+#include "probe/trace/guard.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -188,6 +189,26 @@ static void wait_for_work(struct pp_drain *d)
         pp_session_wait(d->opts.session, d->opts.poll_ns);
 }
 
+/* See struct pp_collect_opts. Threads of one process mostly follow each other. */
+static size_t list_processes(void *ctx, int64_t *pid, size_t most)
+{
+    const struct pp_drain *d = ctx;
+    uint32_t threads = pp_session_threads(d->opts.session);
+    size_t n = 0;
+    for (uint32_t i = 0; i < threads && n < most; i++) {
+        struct pp_ring_info info;
+        if (d->stage[i] == STORED)
+            continue;
+        pp_session_ring_info(d->opts.session, i, &info);
+        size_t k = n;
+        while (info.pid && !info.retired && k > 0 && pid[k - 1] != info.pid)
+            k--;
+        if (info.pid && !info.retired && k == 0)
+            pid[n++] = info.pid;
+    }
+    return n;
+}
+
 static uint64_t thread_faults(void)
 {
     struct rusage u = {.ru_minflt = 0};
@@ -242,7 +263,10 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     if (!status)
         status = pp_collectors_start(&(struct pp_collect_opts){.store = opts->store,
                                                                .device = opts->device,
-                                                               .gpu_activity = opts->gpu_activity},
+                                                               .gpu_activity = opts->gpu_activity,
+                                                               .processes = list_processes,
+                                                               .processes_ctx = d,
+                                                               .data_path = opts->data_path},
                                      &d->collectors, err);
     if (!status) {
         int e = pthread_create(&d->thread, NULL, drain_main, d);
@@ -291,6 +315,9 @@ static void put_totals(struct pp_drain *d)
     if (unregistered)
         pp_store_loss(d->opts.store, "threads", unregistered,
                       "no ring could be created for them: their spans are not recorded");
+    if (pp_guard_cuts())
+        pp_store_loss(d->opts.store, "rings", pp_guard_cuts(),
+                      "another program truncated their files: what they held is not recorded");
     pp_store_meta_num(d->opts.store, "result", "recorder_cpu_ns", (double)d->stats.cpu_ns, "ns");
     pp_store_meta_num(d->opts.store, "result", "recorder_page_faults", (double)d->stats.faults, "faults");
     pp_store_meta_num(d->opts.store, "result", "recorded_spans", (double)d->stats.spans, "spans");

@@ -18,7 +18,8 @@ struct pp_recording {
     struct pp_store *store;
     struct pp_drain *drain; /* from start until stop */
     struct pp_drain_stats drained;
-    int finished; /* everything is in the file: what the rings may still hold is not of this recording */
+    int stillborn; /* it could not start: there is nothing to keep */
+    int finished;  /* everything is in the file: what the rings may still hold is not of this recording */
 };
 
 /* ---- the beginning ---- */
@@ -101,8 +102,10 @@ pp_status pp_recording_start(struct pp_recording *r, const char *command_line, s
                                                     .sample_path = r->opts.sample_path,
                                                     .sample_ctx = r->opts.sample_ctx,
                                                     .device = r->opts.device,
-                                                    .gpu_activity = r->opts.gpu_activity},
+                                                    .gpu_activity = r->opts.gpu_activity,
+                                                    .data_path = r->opts.data_path},
                             &r->drain, err);
+    r->stillborn = st != PP_OK && r->opts.rings != PP_RINGS_ADOPTED; /* whose spans are another's */
     return st;
 }
 
@@ -127,7 +130,7 @@ pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint6
     pp_store_meta_num(r->store, "run", "ended_mono_ns", (double)(ended_ns ? ended_ns : pp_now_ns()), "ns");
     pp_store_meta_text(r->store, "run", "outcome", outcome);
     pp_status st = pp_store_finish(r->store, err);
-    if (r->drained.first_failure != PP_OK) /* what finish says is a consequence of it */
+    if (r->drained.first_failure != PP_OK && st == PP_OK)
         st = pp_fail(err, r->drained.first_failure, "%s", r->drained.err_text);
     r->finished = st == PP_OK;
     return st;
@@ -135,13 +138,17 @@ pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint6
 
 int pp_recording_lost(const struct pp_recording *r)
 {
-    return r->store && pp_store_lost(r->store);
+    return r && r->store && pp_store_lost(r->store);
 }
 
 void pp_recording_free(struct pp_recording *r)
 {
     if (!r)
         return;
+    if (r->stillborn) {
+        pp_recording_abandon(r);
+        return;
+    }
     pp_recording_stop(r);
     int keep = !r->finished && !pp_recording_lost(r); /* half a run without its file is none */
     pp_store_close(r->store);
@@ -151,18 +158,15 @@ void pp_recording_free(struct pp_recording *r)
 
 void pp_recording_abandon(struct pp_recording *r)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    char paths[4][PATH_MAX + 16], rings[PATH_MAX];
+    char rings[PATH_MAX];
     if (!r)
         return;
-    for (int i = 0; i < 4; i++)
-        snprintf(paths[i], sizeof(paths[i]), "%s%s", r->path, suffixes[i]);
     memcpy(rings, r->rings, sizeof(rings));
-    int lost = pp_recording_lost(r); /* then it is another's file that has the name */
+    if (r->store)
+        pp_store_discard(r->store);
     r->finished = 1;
+    r->stillborn = 0;
     pp_recording_free(r);
-    for (int i = 0; i < 4 && !lost; i++)
-        unlink(paths[i]);
     rmdir(rings); /* one that a session could not be opened in */
 }
 

@@ -15,6 +15,7 @@
 #ifndef PP_STORE_CHUNK_H
 #define PP_STORE_CHUNK_H
 
+#include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 
 #include <stddef.h>
@@ -73,6 +74,13 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
 #define PP_CHUNK_PIECE 4096u
 size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted);
 const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n);
+
+/* A phase that there is, and times that do not wrap: what every reader of spans counts on, so that none has
+ * to look. */
+static inline int pp_span_is_sound(const struct pp_span *s)
+{
+    return pp_phase_info(s->phase) && s->start_ns <= INT64_MAX && s->dur_ns <= INT64_MAX - s->start_ns;
+}
 
 /* XXH3 of the body, bound to the row it stands in: a body under another thread or position does not match. */
 uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size);

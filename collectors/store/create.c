@@ -1,14 +1,15 @@
+#include "collectors/store/claim.h"
 #include "collectors/store/log_vfs.h"
-#include "collectors/store/rings.h"
+#include "collectors/store/schema_check.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +34,6 @@ static const char *const statement_sql[ST_COUNT] = {
     [ST_LOSS] = "INSERT INTO loss VALUES(?,?,?)",
 };
 
-/* The kernel raises SIGXFSZ, which ends the process, where a file would grow over its limit; ignored, the
- * write fails with EFBIG and becomes our sentence. A handler somebody installed stays. */
-static void ignore_file_size_signal(void)
-{
-    struct sigaction old;
-    if (sigaction(SIGXFSZ, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) {
-        old.sa_handler = SIG_IGN;
-        sigaction(SIGXFSZ, &old, NULL);
-    }
-}
-
 /* A write-ahead log shares memory between its users, which file systems over a network do not promise. */
 static int network_file_system(const char *path)
 {
@@ -60,91 +50,6 @@ static int network_file_system(const char *path)
         if (((unsigned long)fs.f_type & 0xfffffffful) == types[i])
             return 1;
     return 0;
-}
-
-static void remove_beside(const char *path)
-{
-    static const char *const suffix[] = {"-wal", "-shm", "-journal"};
-    char name[PATH_MAX + 16];
-    for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
-        unlink(name);
-    }
-}
-
-static void remove_database(const char *path)
-{
-    unlink(path);
-    remove_beside(path);
-}
-
-static pp_status check_directory(const char *path, struct pp_err *err)
-{
-    char dir[PATH_MAX];
-    struct stat st;
-    snprintf(dir, sizeof(dir), "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[slash == dir] = '\0';
-    else
-        strcpy(dir, ".");
-    if (stat(dir, &st) != 0)
-        return pp_fail_errno(err, errno, "cannot create %s: its directory %s", path, dir);
-    if (!S_ISDIR(st.st_mode))
-        return pp_fail(err, PP_E_NOT_FOUND, "cannot create %s: %s is not a directory", path, dir);
-    if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(err, errno,
-                             "cannot create %s: the directory %s is not writable; choose another one with -o",
-                             path, dir);
-    return PP_OK;
-}
-
-/* Only one of several who want the name at the same moment gets it; for SQLite an empty file is a new
- * database. */
-static pp_status claim_name(const char *path, struct pp_err *err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno == EEXIST)
-        return pp_fail(err, PP_E_EXISTS,
-                       "%s already exists; use --force to replace it, or choose another name", path);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot create %s", path);
-    close(fd);
-    remove_beside(path); /* of a database that was deleted without them */
-    return PP_OK;
-}
-
-static pp_status make_way(const struct pp_store_opts *opts, struct pp_err *err)
-{
-    struct stat st;
-    if (!opts->path || !*opts->path)
-        return pp_fail(err, PP_E_USAGE, "the output needs a file name");
-    if (strlen(opts->path) > PATH_MAX - 64)
-        return pp_fail(err, PP_E_USAGE, "the output's name is too long: %.100s...", opts->path);
-    if (stat(opts->path, &st) == 0) {
-        if (S_ISDIR(st.st_mode))
-            return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", opts->path);
-        if (!opts->force)
-            return pp_fail(err, PP_E_EXISTS,
-                           "%s already exists; use --force to replace it, or choose another name",
-                           opts->path);
-        if (!S_ISREG(st.st_mode))
-            return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", opts->path);
-    }
-    pp_status status = check_directory(opts->path, err);
-    if (!status && opts->force)
-        status = pp_rings_discard(opts->path, opts->session_id, err);
-    if (!status && opts->force)
-        remove_database(opts->path);
-    if (!status)
-        status = claim_name(opts->path, err);
-    if (status || opts->force)
-        return status;
-    status = pp_rings_discard(opts->path, opts->session_id,
-                              err); /* of a recording that was deleted without them */
-    if (status)
-        unlink(opts->path);
-    return status;
 }
 
 static pp_status write_phases(sqlite3 *db, const char *path, struct pp_err *err)
@@ -222,6 +127,7 @@ static pp_status adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct 
     }
     pthread_mutex_init(&s->lock, NULL);
     s->db = db;
+    s->claim = -1;
     s->max_rows = max_rows ? max_rows : PP_STORE_MAX_ROWS;
     s->path = strdup(path);
     s->codec = pp_chunk_codec_new();
@@ -247,10 +153,15 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     sqlite3 *db = NULL;
     struct pp_store *s = NULL;
     *out = NULL;
-    pp_status status = make_way(opts, err);
+    int claim;
+    pp_status status = pp_store_claim(opts, &claim, err);
     if (status)
         return status;
-    ignore_file_size_signal();
+    if (network_file_system(opts->path)) { /* whose server may take our lock for SQLite's */
+        close(claim);
+        claim = -1;
+    }
+    pp_io_ignore_file_size_signal();
     if (sqlite3_open_v2(opts->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         pp_log_vfs()) != SQLITE_OK) {
         status = pp_db_fail(db, err, "cannot create", opts->path);
@@ -268,6 +179,8 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     status = adopt(db, opts->path, opts->max_rows, &s, err);
     if (status)
         goto out;
+    s->claim = claim;
+    claim = -1;
     choose_journal(s);
     s->max_bytes = opts->max_bytes;
     if (opts->detail != PP_DETAIL_SAMPLE)
@@ -279,6 +192,8 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     }
     status = pp_store_commit(s, err);
     if (status) {
+        claim = s->claim;
+        s->claim = -1;
         pp_store_close(s);
         goto out;
     }
@@ -286,7 +201,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     *out = s;
     return PP_OK;
 out:
-    remove_database(opts->path); /* half a schema is no use to anybody */
+    pp_store_unclaim(opts->path, claim); /* half a schema is no use to anybody */
     return status;
 }
 
@@ -296,14 +211,20 @@ pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err
     sqlite3_stmt *st = NULL;
     struct pp_store *s = NULL;
     *out = NULL;
-    ignore_file_size_signal();
+    pp_io_ignore_file_size_signal();
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) != SQLITE_OK) {
         pp_status status = pp_db_fail(db, err, "cannot append to", path);
         sqlite3_close(db);
         return status;
     }
     sqlite3_extended_result_codes(db, 1);
-    pp_status status = adopt(db, path, 0, &s, err);
+    pp_schema_distrust(db);
+    pp_status status = pp_schema_check_write(db, path, err);
+    if (status) {
+        sqlite3_close(db);
+        return status;
+    }
+    status = adopt(db, path, 0, &s, err);
     if (status)
         return status;
     int code = sqlite3_prepare_v2(

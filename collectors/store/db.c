@@ -126,7 +126,7 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
     uint8_t h[100];
     struct stat st;
     pp_status status = PP_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not make us wait */
     if (fd < 0)
         return pp_fail_errno(err, errno, "cannot open %s", path);
     if (fstat(fd, &st) != 0) {
@@ -138,7 +138,10 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
         goto out;
     }
     if (st.st_size == 0) {
-        status = pp_fail(err, PP_E_EMPTY, "%s is empty; it holds no run", path);
+        status = pp_fail(
+            err, PP_E_EMPTY,
+            "%s is empty; it holds no run: its recording was ended before it began, and a new one may have its name",
+            path);
         goto out;
     }
     ssize_t got = pread(fd, h, sizeof(h), 0);
@@ -165,4 +168,15 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
 out:
     close(fd);
     return status;
+}
+
+int pp_db_is_recording(const char *path)
+{
+    uint8_t h[100];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int is = fd >= 0 && pread(fd, h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
+             memcmp(h, "SQLite format 3", 16) == 0 && be32(h + 68) == PP_STORE_APPLICATION_ID;
+    if (fd >= 0)
+        close(fd);
+    return is;
 }

@@ -30,5 +30,7 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode);
  * (no SQLite file, cut short), PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this
  * program). */
 pp_status pp_db_check_file(const char *path, struct pp_err *err);
+/* 1: it says that it is a recording, of whichever version and however damaged. */
+int pp_db_is_recording(const char *path);
 
 #endif

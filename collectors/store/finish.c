@@ -189,6 +189,19 @@ static void leave_log(sqlite3 *db)
     }
 }
 
+/* Another program that overwrote the file in place, under its name, took more than this transaction. */
+static void say_what_is_left(const struct pp_store *s, pp_status status, struct pp_err *err)
+{
+    if (s->failure.code == PP_E_CORRUPT || pp_db_check_file(s->path, NULL) != PP_OK)
+        pp_fail(
+            err, status,
+            "%s (another program has written into the file: what was recorded can be lost; record again to a path that nothing else writes)",
+            s->failure.text);
+    else
+        pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
+                (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
+}
+
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
 {
     pthread_mutex_lock(&s->lock);
@@ -219,8 +232,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     if (s->lost)
         pp_fail(err, status, "%s", s->failure.text);
     else if (status)
-        pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
-                (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
+        say_what_is_left(s, status, err);
     pp_store_release_db(s);
 out:
     pthread_mutex_unlock(&s->lock);

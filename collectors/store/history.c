@@ -1,9 +1,12 @@
 #include "collectors/store/history.h"
 
+#include "collectors/store/beside.h"
 #include "collectors/store/db.h"
+#include "collectors/store/log_vfs.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +54,20 @@ static pp_status check_or_create(struct pp_history *h, struct pp_err *err)
     return PP_OK;
 }
 
+/* As for a recording: no pipe, and no journal that is another's or names another file. */
+static pp_status check_place(const char *path, struct pp_err *err)
+{
+    char real[PATH_MAX];
+    struct pp_err why = {.code = PP_OK};
+    pp_beside_real(path, real);
+    if (pp_beside_look(real, "") == PP_BESIDE_UNFIT)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the history %s is not a regular file", path);
+    pp_status st = pp_beside_check(real, err);
+    if (st == PP_OK && (st = pp_beside_may_roll_back(real, &why)) != PP_OK)
+        pp_fail(err, st, "the history %s cannot be used because of its journal: %s", path, why.text);
+    return st;
+}
+
 pp_status pp_history_open(const char *path, int create, struct pp_history **out, struct pp_err *err)
 {
     struct pp_history *h = calloc(1, sizeof(*h));
@@ -60,8 +77,9 @@ pp_status pp_history_open(const char *path, int create, struct pp_history **out,
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history %s", path);
     else if (!create && access(path, F_OK) != 0)
         st = pp_fail_errno(err, errno, "history %s does not exist; 'pipeprobe history add' creates it", path);
-    else if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) !=
-             SQLITE_OK)
+    else if ((st = check_place(path, err)) == PP_OK &&
+             sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+                             pp_log_vfs()) != SQLITE_OK)
         st = pp_db_fail(h->db, err, "cannot open the history", path);
     if (st == PP_OK) {
         sqlite3_busy_timeout(h->db, 10000); /* two CI jobs may add at once */

@@ -139,6 +139,18 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     return code;
 }
 
+/* SQLite deletes its own log and journal, and the file that a journal names as one for several databases:
+ * never ours. */
+static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_dir)
+{
+    static const char *const ours[] = {"-journal", "-wal"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (n > strlen(ours[i]) && strcmp(name + n - strlen(ours[i]), ours[i]) == 0)
+            return over.base->xDelete(over.base, name, sync_dir);
+    return SQLITE_IOERR_DELETE;
+}
+
 static void add(void)
 {
     over.base = sqlite3_vfs_find(NULL);
@@ -148,6 +160,7 @@ static void add(void)
     over.vfs.zName = "pipeprobe-log";
     over.vfs.szOsFile = (int)sizeof(struct log_file) + over.base->szOsFile;
     over.vfs.xOpen = open_file;
+    over.vfs.xDelete = delete_file;
     if (sqlite3_vfs_register(&over.vfs, 0) != SQLITE_OK)
         over.base = NULL;
 }

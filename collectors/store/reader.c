@@ -1,11 +1,16 @@
 #include "collectors/store/reader_impl.h"
 
+#include "collectors/store/beside.h"
 #include "collectors/store/chunk.h"
+#include "collectors/store/read_vfs.h"
+#include "collectors/store/schema_check.h"
+#include "probe/base/clock.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define BUSY_MS 5000
 
@@ -16,43 +21,146 @@ void pp_reader_set_before(pp_before_reading_fn *fn)
     before_reading = fn;
 }
 
+/* ---- what reading a file may cost ---- */
+
+#define STEPS_BETWEEN 10000
+#define STEPS_BASE 10000000ull /* a second or so; */
+#define STEPS_PER_BYTE 8u      /* a row takes about one step of SQLite's machine per two of its bytes */
+#define CPU_BASE_NS 10000000000ull
+#define CPU_NS_PER_BYTE 500u
+#define FETCHED_BASE (256ull << 20)
+#define FETCHED_PER_BYTE 16u
+#define SPANS_BASE (1ull << 26)
+#define SPANS_PER_BYTE 8u /* spans that are recorded take 3 to 8 bytes each */
+
+/* Pages of a crafted file may point at the same pages again, so that a few kilobytes are rows without end. */
+static int costs_too_much(void *ctx)
+{
+    struct pp_reader *r = ctx;
+    r->cost.steps += STEPS_BETWEEN;
+    return r->cost.steps > r->most.steps || pp_thread_cpu_ns() - r->cost.cpu_ns > r->most.cpu_ns;
+}
+
+static uint64_t bytes_of(const char *path, const char *suffix)
+{
+    char name[PATH_MAX + 8];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s%s", path, suffix);
+    return stat(name, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+static void set_limits(struct pp_reader *r, const char *real)
+{
+    uint64_t bytes = bytes_of(real, "") + bytes_of(real, "-wal");
+    bytes = bytes < (1ull << 50) ? bytes : 1ull << 50;
+    r->most.steps = STEPS_BASE + STEPS_PER_BYTE * bytes;
+    r->most.cpu_ns = CPU_BASE_NS + CPU_NS_PER_BYTE * bytes;
+    r->most.fetched = FETCHED_BASE + FETCHED_PER_BYTE * bytes;
+    r->most.spans = SPANS_BASE + SPANS_PER_BYTE * bytes;
+}
+
+pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err)
+{
+    if (code != SQLITE_INTERRUPT)
+        return pp_db_fail(r->db, err, "cannot read", r->path);
+    return pp_fail(
+        err, PP_E_CORRUPT,
+        "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made to do so",
+        r->path);
+}
+
+/* ---- opening ---- */
+
+/* No count(*), which SQLite does in one step however many pages there seem to be. */
 static int answers(sqlite3 *db)
 {
-    return sqlite3_exec(db, "SELECT count(*) FROM meta; SELECT max(id) FROM chunk", NULL, NULL, NULL) ==
+    return sqlite3_exec(db, "SELECT 1 FROM meta LIMIT 1; SELECT max(id) FROM chunk", NULL, NULL, NULL) ==
            SQLITE_OK;
 }
 
-/* A percent-encoded file: URI, for the immutable option. */
-static void file_uri(const char *path, char *uri, size_t size)
+/* A percent-encoded file: URI, for an option. */
+static void file_uri(const char *path, const char *option, char *uri, size_t size)
 {
     size_t n = (size_t)snprintf(uri, size, "file:");
     for (const char *p = path; *p && n + 32 < size; p++)
         n += (size_t)snprintf(uri + n, size - n, strchr("?#% ", *p) ? "%%%02X" : "%c", (unsigned char)*p);
-    snprintf(uri + n, size - n, "?immutable=1");
+    snprintf(uri + n, size - n, "%s", option);
 }
 
-/* On a read-only medium a write-ahead log or a journal cannot be attached to; what is in the main file is
- * still readable as it stands. */
+/* A writer that finishes the file locks it for a moment. By the clock, and not by the sum of sleeps that
+ * SQLite asked for, which are shortened (read_vfs.c). */
+static int wait_for_writer(void *since, int tries)
+{
+    uint64_t now = pp_now_ns(), *from = since;
+    if (!tries)
+        *from = now;
+    if (now - *from > BUSY_MS * UINT64_C(1000000))
+        return 0;
+    pp_sleep_until_ns(now + 2000000);
+    return 1;
+}
+
+/* One way of opening; the connection is there to ask for the failure. */
+static pp_status open_as(struct pp_reader *r, const char *real, const char *option, struct pp_err *err)
+{
+    char uri[3 * PATH_MAX + 64];
+    const char *vfs = pp_read_vfs();
+    file_uri(real, option, uri, sizeof(uri));
+    sqlite3_close(r->db);
+    r->db = NULL;
+    if (!vfs)
+        return pp_fail(err, PP_E_SYSTEM, "SQLite has no file system to read %s with", r->path);
+    if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, vfs) !=
+        SQLITE_OK)
+        return pp_db_fail(r->db, err, "cannot read", r->path);
+    sqlite3_extended_result_codes(r->db, 1);
+    sqlite3_busy_handler(r->db, wait_for_writer, &r->busy_since_ns);
+    pp_schema_distrust(r->db);
+    r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
+    sqlite3_progress_handler(r->db, STEPS_BETWEEN, costs_too_much, r);
+    pp_status status = pp_schema_check_read(r->db, r->path, err);
+    if (!status && !answers(r->db))
+        status = reader_fail(r, sqlite3_errcode(r->db) & 0xff, err);
+    return status;
+}
+
+/* Why a log or a journal beside the file is left alone, for the report. */
+static void note_as_it_stands(struct pp_reader *r, const char *real)
+{
+    struct pp_err why = {.code = PP_OK};
+    if (pp_beside_may_roll_back(real, &why) != PP_OK)
+        pp_fail(
+            &r->as_it_stands, PP_E_ACCESS,
+            "a transaction was cut off and its journal was left as it is: %s; the file was read as it stands, and may contradict itself",
+            why.text);
+    else if (bytes_of(real, "-wal"))
+        pp_fail(&r->as_it_stands, PP_E_ACCESS,
+                "the write-ahead log cannot be read; what is in it is not shown");
+}
+
+/* Shared memory of SQLite (-shm) is used where it is there and ours: then a writer may be at work, and this
+ * is what keeps the two apart. Else the file is read with what is in its log, and nothing is made for it. On
+ * a medium where that fails, and beside a journal that is not rolled back, what is in the main file is still
+ * readable as it stands. */
 static pp_status open_db(struct pp_reader *r, struct pp_err *err)
 {
-    if (sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
-        sqlite3_extended_result_codes(r->db, 1);
-        sqlite3_busy_timeout(r->db, BUSY_MS);
-        if (answers(r->db))
-            return PP_OK;
+    char real[PATH_MAX];
+    pp_beside_real(r->path, real);
+    pp_status status = pp_beside_check(real, err);
+    if (status)
+        return status;
+    set_limits(r, real);
+    int shared = pp_beside_look(real, "") == PP_BESIDE_OURS && pp_beside_look(real, "-shm") == PP_BESIDE_OURS;
+    int foreign_log = pp_beside_look(real, "-wal") == PP_BESIDE_FOREIGN &&
+                      pp_beside_look(real, "") == PP_BESIDE_OURS;
+    if (!foreign_log)
+        status = open_as(r, real, shared ? "" : "?private_index=1", err);
+    int code = foreign_log ? SQLITE_CANTOPEN : sqlite3_errcode(r->db) & 0xff;
+    if (foreign_log || (status && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY))) {
+        note_as_it_stands(r, real);
+        status = open_as(r, real, "?immutable=1", err);
     }
-    int code = sqlite3_errcode(r->db) & 0xff;
-    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
-        char uri[PATH_MAX + 64];
-        file_uri(r->path, uri, sizeof(uri));
-        sqlite3_close(r->db);
-        r->db = NULL;
-        if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
-                            NULL) == SQLITE_OK &&
-            answers(r->db))
-            return PP_OK;
-    }
-    return pp_db_fail(r->db, err, "cannot read", r->path);
+    return status;
 }
 
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err)
@@ -77,6 +185,11 @@ pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err
     }
     *out = r;
     return PP_OK;
+}
+
+int pp_reader_is_recording(const char *path)
+{
+    return pp_db_is_recording(path);
 }
 
 void pp_reader_close(struct pp_reader *r)

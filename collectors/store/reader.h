@@ -2,8 +2,9 @@
  * this, live or afterwards, own machine or another's. A reader belongs to one thread. Damaged, foreign,
  * truncated or newer files give a clear error, never a crash.
  *
- * A reader never writes: not into the file, and not beside it but for the -shm of SQLite that a file in WAL
- * mode needs. tests/e2e/reading_never_writes.sh holds that none of its objects reaches one that does. */
+ * A reader never writes: not into the file, and not beside it, but for SQLite's shared memory (-shm) where a
+ * recorder of the same user made it. tests/e2e/reading_never_writes.sh holds that none of its objects reaches
+ * one that does. */
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
@@ -19,10 +20,17 @@
 
 struct pp_reader;
 
-/* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short), PP_E_UNSUPPORTED (SQLite, but
- * not ours), PP_E_VERSION (newer). */
+/* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short, tables that are no ordinary
+ * ones), PP_E_UNSUPPORTED (SQLite, but not ours; a pipe beside it), PP_E_VERSION (newer).
+ *
+ * A file may come from anywhere. Its rows are data and its schema runs nothing: views, triggers, virtual
+ * tables and generated columns are not used. A query that takes more steps, bytes or spans than a file of
+ * this size can hold ends with PP_E_CORRUPT. A journal or a log that is another user's, or that names other
+ * files, is left alone; pp_reader_each_loss says so. */
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err);
 void pp_reader_close(struct pp_reader *r);
+/* 1: the file says that it is a recording (of any version, sound or not); cheap. */
+int pp_reader_is_recording(const char *path);
 
 /* What belongs to a recording and is not in its file. why.code PP_OK: nothing. */
 struct pp_missing {

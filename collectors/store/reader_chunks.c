@@ -11,10 +11,28 @@ static int open_chunk(struct query *q, unsigned columns)
     const uint8_t *body = sqlite3_column_blob(q->st, 5);
     size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
     uint64_t stated = col_num(q, 3);
-    if (!body ||
+    query_fetched(q, 5);
+    if (!body || !pp_thread_id_is_sound(col_num(q, 1)) ||
         pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
         return 0;
-    return stated && pp_chunk_open(q->r->codec, body, size, columns ? columns : PP_COLUMNS_ALL) == stated;
+    return stated && pp_chunk_open(q->r->codec, body, size,
+                                   columns ? columns | PP_COLUMNS_TIMES : PP_COLUMNS_ALL) == stated;
+}
+
+/* Hands on the stretches of sound spans (the checksum holds for bytes that were made wrong too); *unsound:
+ * there were others. Returns what fn does. */
+static int hand_on(pp_spans_fn *fn, void *ctx, uint32_t thread, const struct pp_span *spans, size_t n,
+                   int *unsound)
+{
+    for (size_t i = 0, from = 0; i <= n; i++) {
+        if (i < n && pp_span_is_sound(&spans[i]))
+            continue;
+        *unsound |= i < n;
+        if (i > from && fn(ctx, thread, spans + from, i - from))
+            return 1;
+        from = i + 1;
+    }
+    return 0;
 }
 
 /* Rows of q, until the end or until fn says stop. */
@@ -26,10 +44,14 @@ static pp_status walk_chunks(struct query *q, unsigned columns, pp_spans_fn *fn,
     while (!stop && query_row(q)) {
         const struct pp_span *spans;
         size_t n;
-        int opened = open_chunk(q, columns);
-        bad += !opened;
-        while (opened && !stop && (spans = pp_chunk_next(q->r->codec, &n)))
-            stop = fn(ctx, (uint32_t)col_num(q, 1), spans, n);
+        int opened = open_chunk(q, columns), unsound = 0;
+        while (opened && !stop && (spans = pp_chunk_next(q->r->codec, &n))) {
+            stop = hand_on(fn, ctx, (uint32_t)col_num(q, 1), spans, n, &unsound);
+            q->r->cost.spans += n;
+        }
+        bad += !opened || unsound;
+        if (q->r->cost.spans > q->r->most.spans)
+            q->code = SQLITE_INTERRUPT;
     }
     if (bad_chunks)
         *bad_chunks = bad;

@@ -98,6 +98,8 @@ size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
     struct query q = reader_query(
         r, "SELECT id, lane, name, pid, tid, recorded, dropped FROM thread ORDER BY id");
     while (query_row(&q)) {
+        if (!pp_thread_id_is_sound(col_num(&q, 0)))
+            continue;
         if ((!r->threads || n == r->threads->cap) && !grow_threads(r))
             break;
         const char *name = keep(r, col_text(&q, 2));

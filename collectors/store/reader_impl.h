@@ -7,15 +7,28 @@
 #include "collectors/store/db.h"
 #include "collectors/store/reader.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+
+#include <pipeprobe/ring.h>
 
 #include <math.h>
 #include <stdlib.h>
 
+/* Of the query that runs. */
+struct reader_cost {
+    uint64_t steps, cpu_ns, fetched,
+        spans; /* of SQLite's machine; as a limit, else since when; bytes; decoded */
+};
+
 struct pp_reader {
     sqlite3 *db;
     char *path;
+    uint64_t busy_since_ns;        /* while it waits for a writer */
+    struct reader_cost cost, most; /* most: what is allowed for a file of its size */
+    int spent;                     /* a query cost too much: there will be no other */
+    struct pp_err as_it_stands;    /* code not PP_OK: what was left alone beside the file */
     struct pp_chunk_codec *codec;
     void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
@@ -23,9 +36,17 @@ struct pp_reader {
 };
 
 void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
+/* A query failed with this code of SQLite's, or was ended (SQLITE_INTERRUPT) because it cost too much. */
+pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err);
 
 /* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite
  * from the end. Parameters are bound on st; where preparing failed, st is NULL and there is no row. */
+/* Numbers that say where something belongs; rows with others are left out. */
+static inline int pp_thread_id_is_sound(uint64_t id)
+{
+    return id < PP_THREADS_MAX;
+}
+
 #define QUERY_COLUMNS 16
 struct query {
     struct pp_reader *r;
@@ -36,7 +57,10 @@ struct query {
 
 static inline struct query reader_query(struct pp_reader *r, const char *sql)
 {
-    struct query q = {.r = r};
+    struct query q = {.r = r, .code = SQLITE_INTERRUPT};
+    if (r->spent)
+        return q;
+    r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
     q.code = sqlite3_prepare_v2(r->db, sql, -1, &q.st, NULL);
     return q;
 }
@@ -59,12 +83,21 @@ static inline int query_row(struct query *q)
 
 static inline pp_status query_end(struct query *q, struct pp_err *err)
 {
+    q->r->spent |= q->code == SQLITE_INTERRUPT;
     pp_status status = q->code == SQLITE_DONE || q->code == SQLITE_ROW
                            ? PP_OK
-                           : pp_db_fail(q->r->db, err, "cannot read", q->r->path);
+                           : reader_fail(q->r, q->code & 0xff, err);
     query_forget_row(q);
     sqlite3_finalize(q->st);
     return status;
+}
+
+/* Ends a query whose rows have more bytes than the file: they share pages. */
+static inline void query_fetched(struct query *q, int i)
+{
+    q->r->cost.fetched += (uint64_t)sqlite3_column_bytes(q->st, i);
+    if (q->r->cost.fetched > q->r->most.fetched)
+        q->code = SQLITE_INTERRUPT;
 }
 
 /* ---- columns of the row ---- */
@@ -73,6 +106,7 @@ static inline pp_status query_end(struct query *q, struct pp_err *err)
 static inline const char *col_text_or_null(struct query *q, int i)
 {
     const char *t = (const char *)sqlite3_column_text(q->st, i);
+    query_fetched(q, i);
     if (!t || pp_text_is_plain(t))
         return t;
     free(q->plain[i]);

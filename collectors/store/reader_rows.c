@@ -93,47 +93,63 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
         "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread");
     sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
     sqlite3_bind_int64(q.st, 2, to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)to_ns);
-    while (query_row(&q))
-        fn(ctx, &(struct pp_open_phase_row){
-                    .t_ns = col_num(&q, 0),
-                    .thread = (uint32_t)col_num(&q, 1),
-                    .phase = (unsigned)col_num(&q, 2),
-                    .batch = (uint32_t)col_num_or(&q, 3, PP_NO_BATCH),
-                    .sample = col_num_or(&q, 4, PP_NO_SAMPLE),
-                    .since_ns = col_num(&q, 5),
-                    .path = col_text_or_null(&q, 6),
-                });
+    while (query_row(&q)) {
+        struct pp_open_phase_row o = {
+            .t_ns = col_num(&q, 0),
+            .thread = (uint32_t)col_num(&q, 1),
+            .phase = (unsigned)col_num(&q, 2),
+            .batch = (uint32_t)col_num_or(&q, 3, PP_NO_BATCH),
+            .sample = col_num_or(&q, 4, PP_NO_SAMPLE),
+            .since_ns = col_num(&q, 5),
+            .path = col_text_or_null(&q, 6),
+        };
+        if (pp_thread_id_is_sound(col_num(&q, 1)) && col_num(&q, 2) < PP_PHASE_COUNT &&
+            pp_phase_info(o.phase) && o.since_ns <= o.t_ns)
+            fn(ctx, &o);
+    }
     return query_end(&q, err);
 }
 
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
+    /* Places are sorted, and rows fetched one by one: a sort of rows with their texts takes a disk that the
+     * file does not. */
     if (!has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
-    struct query q = reader_query(
+    struct query row = reader_query(
         r,
         "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
-        " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation ORDER BY g.start_ns, g.dur_ns DESC, g.id");
-    while (query_row(&q))
+        " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation WHERE g.id = ?");
+    struct query order = reader_query(r, "SELECT id FROM gpu ORDER BY start_ns, dur_ns DESC, id");
+    while (row.code == SQLITE_OK && query_row(&order)) {
+        sqlite3_reset(row.st);
+        row.code = sqlite3_bind_int64(row.st, 1, (sqlite3_int64)col_num(&order, 0));
+        if (!query_row(&row))
+            break;
         fn(ctx, &(struct pp_gpu_row){
-                    .kind = col_text(&q, 0),
-                    .name = col_text_or_null(&q, 1),
-                    .source = col_text_or_null(&q, 2),
-                    .target = col_text_or_null(&q, 3),
-                    .start_ns = col_num(&q, 4),
-                    .dur_ns = col_num(&q, 5),
-                    .bytes = col_num(&q, 6),
-                    .batch = col_id_or_none(&q, 7),
-                    .correlation = col_id_or_none(&q, 8),
-                    .device = col_id_or_none(&q, 9),
-                    .context = col_id_or_none(&q, 10),
-                    .stream = col_id_or_none(&q, 11),
-                    .thread = col_id_or_none(&q, 12),
-                    .asynchronous = col_int_or_absent(&q, 13),
-                    .result = col_int_or_absent(&q, 14),
+                    .kind = col_text(&row, 0),
+                    .name = col_text_or_null(&row, 1),
+                    .source = col_text_or_null(&row, 2),
+                    .target = col_text_or_null(&row, 3),
+                    .start_ns = col_num(&row, 4),
+                    .dur_ns = col_num(&row, 5),
+                    .bytes = col_num(&row, 6),
+                    .batch = col_id_or_none(&row, 7),
+                    .correlation = col_id_or_none(&row, 8),
+                    .device = col_id_or_none(&row, 9),
+                    .context = col_id_or_none(&row, 10),
+                    .stream = col_id_or_none(&row, 11),
+                    .thread = col_id_or_none(&row, 12),
+                    .asynchronous = col_int_or_absent(&row, 13),
+                    .result = col_int_or_absent(&row, 14),
                 });
-    return query_end(&q, err);
+        row.code = row.code == SQLITE_ROW ? SQLITE_OK : row.code;
+    }
+    row.code = row.code == SQLITE_OK ? SQLITE_DONE : row.code;
+    status = query_end(&row, err);
+    pp_status ordered = query_end(&order, status ? NULL : err);
+    return status ? status : ordered;
 }
 
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err)
@@ -141,6 +157,8 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
     struct query q = reader_query(r, "SELECT what, count, why FROM loss ORDER BY rowid");
     while (query_row(&q))
         fn(ctx, col_text(&q, 0), col_num(&q, 1), col_text(&q, 2));
+    if (r->as_it_stands.code)
+        fn(ctx, "journal", 0, r->as_it_stands.text);
     if (r->missing.why.code)
         fn(ctx, "spans in ring files", r->missing.spans, r->missing.why.text);
     return query_end(&q, err);

@@ -2,6 +2,10 @@
 #include "collectors/store/hist_blob.h"
 #include "collectors/store/reader_impl.h"
 
+#include <pipeprobe/phase.h>
+
+#define SECONDS_MAX ((uint64_t)INT64_MAX / 1000000000u)
+
 /* Rows second, thread, phase, sums, hist, rowid of q; *last_id follows. */
 static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *fn, void *ctx,
                               struct pp_err *err)
@@ -22,7 +26,10 @@ static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *f
             .hist_bytes = (size_t)sqlite3_column_bytes(q->st, 10),
         };
         *last_id = (int64_t)col_num(q, 11);
-        fn(ctx, &s);
+        query_fetched(q, 10);
+        if (s.second <= SECONDS_MAX && pp_thread_id_is_sound(col_num(q, 1)) &&
+            col_num(q, 2) < PP_PHASE_COUNT && pp_phase_info(s.phase))
+            fn(ctx, &s);
     }
     return query_end(q, err);
 }

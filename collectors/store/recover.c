@@ -1,6 +1,9 @@
 #include "collectors/store/recover.h"
 
+#include "collectors/store/beside.h"
+#include "collectors/store/log_vfs.h"
 #include "collectors/store/rings.h"
+#include "collectors/store/schema_check.h"
 #include "collectors/store/store.h"
 #include "probe/base/err.h"
 
@@ -34,28 +37,50 @@ static pp_status declare_thread(struct pp_store *s, struct pp_ring_file *ring)
     return status;
 }
 
-/* Appends positions [from, head) of a ring. */
+/* Puts the records at [i, ...) of a ring, as spans, into piece: those that hold together, in order. Returns
+ * how many positions were read, 0: none could be; *n is the spans. */
+static uint64_t read_piece(const struct pp_rings *r, int fd, const struct pp_ring_file *ring, uint64_t i,
+                           struct pp_span *piece, size_t *n)
+{
+    struct pp_clock_reader clock = pp_clock_reader(r->file);
+    uint64_t at = i & (ring->capacity - 1), room = ring->capacity - at;
+    room = room < PIECE ? room : PIECE;
+    room = room < ring->head - i ? room : ring->head - i;
+    size_t bytes = (size_t)room * sizeof(*piece);
+    *n = 0;
+    if (pp_rings_read(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
+        return 0;
+    for (uint64_t k = 0; k < room; k++) {
+        struct pp_span record = piece[k];
+        pp_ring_record_to_span(&clock, &record, &piece[*n]);
+        *n += pp_span_is_sound(&piece[*n]);
+    }
+    return room;
+}
+
+/* Appends the positions of a ring from that of the thread's next chunk on, but for damaged records, which are
+ * counted. These take their positions before the others, so that the last one appended is at head - 1: a
+ * second recovery sees that all are taken. */
 static pp_status append_ring(struct pp_store *s, const struct pp_rings *r, int fd,
-                             const struct pp_ring_file *ring, uint64_t from, struct pp_span *piece)
+                             const struct pp_ring_file *ring, struct pp_span *piece, uint64_t *spans)
 {
     pp_status status = PP_OK;
-    struct pp_clock_reader clock = pp_clock_reader(r->file);
-    uint64_t i = from;
-    while (i < ring->head && !status) {
-        uint64_t at = i & (ring->capacity - 1), n = ring->capacity - at;
-        n = n < PIECE ? n : PIECE;
-        n = n < ring->head - i ? n : ring->head - i;
-        size_t bytes = (size_t)n * sizeof(*piece);
-        if (pp_rings_read(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
+    uint64_t read, sound = 0, from = s->pending[ring->thread].seq;
+    size_t n;
+    for (uint64_t i = from; i < ring->head; i += read, sound += n)
+        if (!(read = read_piece(r, fd, ring, i, piece, &n)))
             return PP_E_IO;
-        for (uint64_t k = 0; k < n; k++) {
-            struct pp_span record = piece[k];
-            pp_ring_record_to_span(&clock, &record, &piece[k]);
-        }
-        status = pp_store_append(s, ring->thread, piece, (size_t)n);
-        i += n;
+    uint64_t damaged = ring->head - from - sound;
+    s->pending[ring->thread].seq = from + damaged;
+    *spans += sound;
+    for (uint64_t i = from; i < ring->head && !status; i += read) {
+        if (!(read = read_piece(r, fd, ring, i, piece, &n)))
+            return PP_E_IO;
+        status = n ? pp_store_append(s, ring->thread, piece, n) : PP_OK;
     }
-    return status;
+    return damaged && !status
+               ? pp_store_loss(s, "spans", damaged, "their records in the ring files are damaged")
+               : status;
 }
 
 /* What the thread had begun when it was cut off. It comes after all that is in the ring, so its positions lie
@@ -65,7 +90,10 @@ static pp_status append_unfinished(struct pp_store *s, const struct pp_rings *r,
 {
     struct pp_span open[PP_OPEN_SPANS_MAX];
     struct pp_clock_reader clock = pp_clock_reader(r->file);
-    unsigned n = pp_ring_open_spans(ring, &clock, pp_session_last_seen_ns(r->file), open);
+    unsigned found = pp_ring_open_spans(ring, &clock, pp_session_last_seen_ns(r->file), open), n = 0;
+    for (unsigned i = 0; i < found; i++)
+        if (pp_span_is_sound(&open[i]))
+            open[n++] = open[i];
     *spans += n;
     return n ? pp_store_append(s, ring->thread, open, n) : PP_OK;
 }
@@ -85,8 +113,7 @@ static pp_status append_rings(struct pp_store *s, const struct pp_rings *r, uint
             p->seq = from;
             status = declare_thread(s, &ring);
             if (!status)
-                status = append_ring(s, r, fd, &ring, from, piece);
-            *spans += ring.head - from;
+                status = append_ring(s, r, fd, &ring, piece, spans);
             if (!status)
                 status = append_unfinished(s, r, &ring, spans);
         }
@@ -198,6 +225,20 @@ static int only_rings(const char *path, int *live)
     return found == PP_RINGS_LIVE || found == PP_RINGS_DEAD;
 }
 
+/* The rings may have come with a file from elsewhere: appending to it must do nothing else. */
+static pp_status check_resumable(const char *path, struct pp_err *err)
+{
+    char real[PATH_MAX];
+    struct pp_err why = {.code = PP_OK};
+    pp_status status = pp_db_check_file(path, err);
+    if (status)
+        return status;
+    pp_beside_real(path, real);
+    status = pp_beside_may_write(real, &why);
+    return status ? pp_fail(err, status, "the spans in %s.rings are not in the report: %s", path, why.text)
+                  : PP_OK;
+}
+
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err)
 {
     struct pp_rings r;
@@ -213,13 +254,19 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
             "the ring files in %s.rings are not a readable recording session; their spans are not in the report",
             path);
         goto out;
+    case PP_RINGS_FOREIGN:
+        status = pp_fail(
+            err, PP_E_ACCESS,
+            "the ring files in %s.rings belong to another user, or others may write there: their spans are not in the report",
+            path);
+        goto out;
     case PP_RINGS_DEAD: break;
     }
     *spans = pp_rings_waiting(&r);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         status = create_missing(path, &r, &s, err);
     } else {
-        status = pp_db_check_file(path, err);
+        status = check_resumable(path, err);
         if (!status)
             status = pp_store_resume(path, &s, err);
     }
@@ -238,18 +285,25 @@ out:
 }
 
 /* A write that was cut off in the middle left a journal: only a connection that may write can put the pages
- * back. */
+ * back. A journal that is not ours to roll back stays, and the reader says so. */
 static void roll_back(const char *path)
 {
+    char real[PATH_MAX];
+    struct pp_err why = {.code = PP_OK};
     sqlite3 *db = NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
-        sqlite3_exec(db, "SELECT count(*) FROM meta", NULL, NULL, NULL);
+    pp_beside_real(path, real);
+    if (pp_beside_look(real, "-journal") == PP_BESIDE_ABSENT ||
+        pp_beside_may_roll_back(real, &why) != PP_OK || pp_beside_may_write(real, &why) != PP_OK)
+        return;
+    if (sqlite3_open_v2(real, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) == SQLITE_OK) {
+        pp_schema_distrust(db);
+        sqlite3_exec(db, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
+    }
     sqlite3_close(db);
 }
 
 pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err)
 {
-    char journal[PATH_MAX];
     int live;
     if (only_rings(path, &live)) {
         if (!live)
@@ -262,8 +316,6 @@ pp_status pp_recording_recover(const char *path, struct pp_missing *missing, str
     if (pp_db_check_file(path, NULL) != PP_OK)
         return PP_OK; /* no recording: its reader says so */
     pp_store_recover(path, &missing->spans, &missing->why);
-    if ((size_t)snprintf(journal, sizeof(journal), "%s-journal", path) < sizeof(journal) &&
-        access(journal, F_OK) == 0)
-        roll_back(path);
+    roll_back(path);
     return PP_OK;
 }

@@ -51,11 +51,20 @@ static int anybody_there(const char *dir)
     char name[PATH_MAX + 16];
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, dir);
-    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     int there = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
     if (fd >= 0)
         close(fd);
     return there;
+}
+
+/* A session is made by its user, for that user alone (probe/trace/session.c): in what others could make or
+ * change, names lead where they like, and so would we. */
+static int is_ours(const char *name, int directory)
+{
+    struct stat st;
+    return lstat(name, &st) == 0 && (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)) &&
+           st.st_uid == geteuid() && (!directory || !(st.st_mode & (S_IWGRP | S_IWOTH)));
 }
 
 enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
@@ -66,13 +75,19 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
     if ((size_t)snprintf(r->dir, sizeof(r->dir), "%s.rings", path) >= sizeof(r->dir))
         return PP_RINGS_ABSENT;
     snprintf(name, sizeof(name), "%s/" PP_SESSION_FILE_NAME, r->dir);
-    r->fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int ours = is_ours(r->dir, 1) && is_ours(name, 0);
+    r->fd = open(name, (ours ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (r->fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ? PP_RINGS_ABSENT : PP_RINGS_UNREADABLE;
+        return errno == ENOENT || errno == ENOTDIR ? PP_RINGS_ABSENT
+               : ours                              ? PP_RINGS_UNREADABLE
+                                                   : PP_RINGS_FOREIGN;
     r->file = read_session(r->fd);
-    if ((fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)) ||
-        anybody_there(r->dir))
+    int held = ours ? fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)
+                    : fcntl(r->fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    if (held || anybody_there(r->dir))
         return PP_RINGS_LIVE;
+    if (!ours)
+        return PP_RINGS_FOREIGN;
     return r->file ? PP_RINGS_DEAD : PP_RINGS_UNREADABLE;
 }
 
@@ -99,6 +114,11 @@ pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err 
         found = PP_RINGS_ABSENT;
     if (found == PP_RINGS_LIVE && !(r.file && r.file->owner_pid == getpid()))
         status = pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
+    if (found == PP_RINGS_FOREIGN)
+        status = pp_fail(
+            err, PP_E_ACCESS,
+            "%s.rings belongs to another user, or others may write in it: remove it, or choose another name",
+            path);
     if (found == PP_RINGS_DEAD || found == PP_RINGS_UNREADABLE)
         pp_rings_remove(&r);
     pp_rings_close(&r);
@@ -112,7 +132,7 @@ int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file
     char name[PATH_MAX + 32];
     struct stat st;
     snprintf(name, sizeof(name), "%s/" PP_RING_FILE_FORMAT, r->dir, i);
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) == 0 && pp_rings_read(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&

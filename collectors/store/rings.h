@@ -17,7 +17,9 @@ struct pp_rings {
     struct pp_session_file *file; /* a copy; NULL: not a session file we can read */
 };
 
-enum pp_rings_found { PP_RINGS_ABSENT, PP_RINGS_LIVE, PP_RINGS_DEAD, PP_RINGS_UNREADABLE };
+/* Foreign: of another user, or where others may write, and of no live recorder; they are neither read nor
+ * removed. */
+enum pp_rings_found { PP_RINGS_ABSENT, PP_RINGS_LIVE, PP_RINGS_DEAD, PP_RINGS_UNREADABLE, PP_RINGS_FOREIGN };
 
 /* To be closed whatever was found; the lock is held where they are dead. */
 enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r);

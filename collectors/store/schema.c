@@ -80,8 +80,13 @@ const char pp_schema_tables[] =
     " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation;"
     "CREATE VIEW v_gpu_summary AS SELECT kind, name, source, count(*) AS count, sum(dur_ns) / 1e9 AS total_s, sum(dur_ns) / 1e6 / count(*) AS mean_ms,"
     " max(dur_ns) / 1e6 AS max_ms, sum(bytes) AS bytes FROM gpu GROUP BY kind, name, source ORDER BY total_s DESC;"
-    "CREATE VIEW v_error AS SELECT kind, action, sum(count) AS count, min(path) AS example_path, min(reason) AS example_reason"
-    " FROM error GROUP BY kind, action ORDER BY count DESC;";
+    /* path and reason of one and the same row: the first of its kind */
+    "CREATE VIEW v_error AS SELECT g.kind, g.action, g.count, e.path AS example_path, e.reason AS example_reason, g.files"
+    " FROM (SELECT kind, action, sum(count) AS count, count(DISTINCT path) AS files, min(id) AS first FROM error GROUP BY kind, action) g"
+    " JOIN error e ON e.id = g.first ORDER BY g.count DESC;"
+    "CREATE VIEW v_error_file AS SELECT g.path, g.kind, g.action, g.visits, e.reason"
+    " FROM (SELECT path, kind, action, sum(count) AS visits, min(id) AS first FROM error WHERE path IS NOT NULL GROUP BY path, kind, action) g"
+    " JOIN error e ON e.id = g.first ORDER BY g.visits DESC, g.path;";
 
 const char pp_schema_finish[] =
     "CREATE INDEX IF NOT EXISTS span_by_batch ON span(batch) WHERE batch IS NOT NULL;"

@@ -68,6 +68,8 @@ struct pp_store {
     pthread_mutex_t lock;
     sqlite3 *db; /* NULL once finished or closed */
     char *path;
+    int claim;   /* claim.h; -1: none */
+    int discard; /* nothing is to be left of it */
     uint64_t max_rows, max_bytes, file_bytes,
         over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
     enum pp_detail detail;

@@ -1,8 +1,10 @@
 /* A store's life after its making: what was appended becomes a commit, and in the end all of it is released.
  */
+#include "collectors/store/claim.h"
 #include "collectors/store/store.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 pp_status pp_store_flush(struct pp_store *s)
 {
@@ -93,8 +95,17 @@ void pp_store_close(struct pp_store *s)
     pp_store_free_spans(s);
     pp_chunk_codec_free(s->codec);
     pthread_mutex_destroy(&s->lock);
+    if (s->discard && !s->lost)
+        pp_store_unclaim(s->path, -1);
+    if (s->claim >= 0)
+        close(s->claim); /* after SQLite's: closing a file gives up every lock of its own */
     free(s->path);
     free(s);
+}
+
+void pp_store_discard(struct pp_store *s)
+{
+    s->discard = 1;
 }
 
 const char *pp_store_sqlite_version(void)

@@ -33,13 +33,18 @@ struct pp_store_opts {
                            roll-ups, at all of it spans are counted as lost */
 };
 
-/* Makes the file, in a directory that exists; ring files "<path>.rings" left by an earlier run of that name
- * are removed, so create the store before the session. PP_E_EXISTS also while another process records into
- * it. Where a write-ahead log does not work, commits go through a rollback journal and the file says so.
- * SIGXFSZ is ignored from here on if nobody handles it. */
+/* Makes the file, in a directory that exists, in the place of an empty one or, with force, of any. Of several
+ * who want the name at the same moment exactly one gets it, the others PP_E_EXISTS; ring files "<path>.rings"
+ * left by an earlier run of that name are removed, so create the store before the session. PP_E_EXISTS also
+ * while another process records into it. Where a write-ahead log does not work, commits go through a rollback
+ * journal and the file says so. SIGXFSZ is ignored from here on if nobody handles it. */
 pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **out, struct pp_err *err);
 /* Finishes what is open, without the rows if finish was not called; frees. NULL is fine. */
 void pp_store_close(struct pp_store *s);
+
+/* The recording never began: its file goes when it is closed, unless it was lost, while the name is still
+ * ours. */
+void pp_store_discard(struct pp_store *s);
 
 /* One (section, key) -> value; written again it replaces. Sections: "run" (tool, version, started_utc_ns,
  * started_mono_ns, ended_mono_ns, command_line, outcome), "config" (every option as used), "environment" (the

@@ -73,20 +73,20 @@ struct place {
     char root[PATH_MAX], group[PATH_MAX];
 };
 
-static int place_of(const char *controller, struct place *p)
+static const struct pp_cgroup_root system_root = {.self = "/proc/self/cgroup", .mount = "/sys/fs/cgroup"};
+
+static int place_of(const struct pp_cgroup_root *where, const char *controller, struct place *p)
 {
-    static const char *const v2_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    static const char *const v1_roots[] = {"/sys/fs/cgroup/%s", "/sys/fs/cgroup/%s,cpuacct",
-                                           "/sys/fs/cgroup/cpuacct,%s"};
-    char text[8192], probe[PATH_MAX + 32];
-    if (!read_text("/proc/self/cgroup", text, sizeof(text)) ||
+    static const char *const v2_roots[] = {"", "/unified"};
+    static const char *const v1_roots[] = {"/%s", "/%s,cpuacct", "/cpuacct,%s"};
+    char text[8192], probe[PATH_MAX + 32], below[64];
+    if (!read_text(where->self, text, sizeof(text)) ||
         !pp_cgroup_path(text, controller, p->group, sizeof(p->group)))
         return 0;
     for (size_t i = 0; i < (controller ? 3 : 2); i++) {
         if (controller)
-            snprintf(p->root, sizeof(p->root), v1_roots[i], controller);
-        else
-            snprintf(p->root, sizeof(p->root), "%s", v2_roots[i]);
+            snprintf(below, sizeof(below), v1_roots[i], controller);
+        snprintf(p->root, sizeof(p->root), "%s%s", where->mount, controller ? below : v2_roots[i]);
         snprintf(probe, sizeof(probe), "%s/cgroup.procs", p->root);
         if (access(probe, R_OK) == 0)
             return 1;
@@ -96,12 +96,13 @@ static int place_of(const char *controller, struct place *p)
 
 /* Calls try(path of file) for our group and each one above it, up to the root of the mount. A group that is
  * not visible under the mount (a container's) is passed over. */
-static int climb(const char *controller, const char *file, int (*try)(void *ctx, const char *path), void *ctx)
+static int climb(const struct pp_cgroup_root *where, const char *controller, const char *file,
+                 int (*try)(void *ctx, const char *path), void *ctx)
 {
     struct place p;
     char path[2 * PATH_MAX + 64];
     int seen = 0;
-    if (!place_of(controller, &p))
+    if (!place_of(where, controller, &p))
         return 0;
     for (;;) {
         snprintf(path, sizeof(path), "%s%s/%s", p.root, strcmp(p.group, "/") == 0 ? "" : p.group, file);
@@ -133,15 +134,15 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
     out[0] = '\0';
     /* v1 first: a controller belongs to one hierarchy, and beside a v1 one the v2 root still has a cpu.stat,
      * which knows of no quota */
-    if (!climb(controller, file, take_first, &f))
-        climb(NULL, file, take_first, &f);
+    if (!climb(&system_root, controller, file, take_first, &f))
+        climb(&system_root, NULL, file, take_first, &f);
     return out[0] != '\0';
 }
 
-static void tighten(double *least, double cpus)
+static void tighten(double *least, double limit)
 {
-    if (cpus > 0 && (*least == 0 || cpus < *least))
-        *least = cpus;
+    if (limit > 0 && (*least == 0 || limit < *least))
+        *least = limit;
 }
 
 static int try_cpu_max(void *ctx, const char *path)
@@ -165,14 +166,112 @@ static int try_cfs(void *ctx, const char *path)
 double pp_cgroup_cpu_quota(void)
 {
     double cpus = 0;
-    climb(NULL, "cpu.max", try_cpu_max, &cpus);
-    climb("cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
+    climb(&system_root, NULL, "cpu.max", try_cpu_max, &cpus);
+    climb(&system_root, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
     return cpus;
 }
 
+/* What of a group's use is file cache, which the kernel gives up before it kills anything. */
+static uint64_t cache_bytes(const char *dir, size_t dir_length, const char *const keys[2])
+{
+    char path[2 * PATH_MAX + 96], text[8192], key[48];
+    uint64_t sum = 0;
+    snprintf(path, sizeof(path), "%.*s/memory.stat", (int)dir_length, dir);
+    if (!read_text(path, text, sizeof(text)))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(key, sizeof(key), "\n%s ", keys[i]);
+        const char *at = strstr(text, key);
+        sum += at ? strtoull(at + strlen(key), NULL, 10) : 0;
+    }
+    return sum;
+}
+
+/* ---- limits of the block layer ---- */
+
+/* The line of the device, behind its number; NULL: there is none. */
+static const char *device_line(const char *text, const char *device)
+{
+    size_t n = strlen(device);
+    for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+        if (n && strncmp(line, device, n) == 0 && line[n] == ' ')
+            return line + n + 1;
+    return NULL;
+}
+
+/* The number behind "rbps=" in the first n bytes of line; 0: none, or "max". */
+static double limit_of(const char *line, size_t n, const char *key)
+{
+    const char *at = strstr(line, key);
+    if (!at || at >= line + n)
+        return 0;
+    at += strlen(key);
+    return *at >= '0' && *at <= '9' ? strtod(at, NULL) : 0;
+}
+
+/* "rbps=1000000 wbps=max riops=max wiops=max" */
+void pp_cgroup_io_max(const char *text, const char *device, struct pp_io_limit *limit)
+{
+    const char *line = device_line(text, device);
+    if (!line)
+        return;
+    size_t n = strcspn(line, "\n");
+    tighten(&limit->bytes_per_s, limit_of(line, n, "rbps="));
+    tighten(&limit->reads_per_s, limit_of(line, n, "riops="));
+}
+
+double pp_cgroup_throttle(const char *text, const char *device)
+{
+    const char *line = device_line(text, device);
+    double limit = line ? strtod(line, NULL) : 0;
+    return limit > 0 && limit < (double)UNLIMITED_BYTES ? limit : 0;
+}
+
+struct io_limit {
+    const char *device;
+    struct pp_io_limit limit;
+};
+
+static int try_io_max(void *ctx, const char *path)
+{
+    struct io_limit *l = ctx;
+    char text[4096];
+    if (read_text(path, text, sizeof(text)))
+        pp_cgroup_io_max(text, l->device, &l->limit);
+    return 1;
+}
+
+static int try_bytes(void *ctx, const char *path)
+{
+    struct io_limit *l = ctx;
+    char text[4096];
+    if (read_text(path, text, sizeof(text)))
+        tighten(&l->limit.bytes_per_s, pp_cgroup_throttle(text, l->device));
+    return 1;
+}
+
+static int try_reads(void *ctx, const char *path)
+{
+    struct io_limit *l = ctx;
+    char text[4096];
+    if (read_text(path, text, sizeof(text)))
+        tighten(&l->limit.reads_per_s, pp_cgroup_throttle(text, l->device));
+    return 1;
+}
+
+int pp_cgroup_io_limit(const char *device, struct pp_io_limit *out)
+{
+    struct io_limit l = {.device = device};
+    climb(&system_root, NULL, "io.max", try_io_max, &l);
+    climb(&system_root, "blkio", "blkio.throttle.read_bps_device", try_bytes, &l);
+    climb(&system_root, "blkio", "blkio.throttle.read_iops_device", try_reads, &l);
+    *out = l.limit;
+    return out->bytes_per_s > 0 || out->reads_per_s > 0;
+}
+
 struct memory {
-    uint64_t limit, used;
-    const char *usage_file;
+    struct pp_cgroup_memory *out;
+    const char *usage_file, *cache_keys[2];
 };
 
 static int try_memory(void *ctx, const char *path)
@@ -184,23 +283,34 @@ static int try_memory(void *ctx, const char *path)
     if (!read_text(path, limit, sizeof(limit)) || limit[0] < '0' || limit[0] > '9' ||
         !read_text(other, used, sizeof(used)))
         return 0; /* "max" */
-    uint64_t bytes = strtoull(limit, NULL, 10);
-    if (bytes >= UNLIMITED_BYTES || bytes >= m->limit)
+    uint64_t bytes = strtoull(limit, NULL, 10), held = strtoull(used, NULL, 10);
+    uint64_t cache = cache_bytes(path, dir, m->cache_keys);
+    held -= cache < held ? cache : held;
+    uint64_t left = bytes > held ? bytes - held : 0;
+    if (bytes >= UNLIMITED_BYTES || left >= m->out->left_bytes)
         return 0;
-    m->limit = bytes;
-    m->used = strtoull(used, NULL, 10);
+    m->out->limit_bytes = bytes;
+    m->out->left_bytes = left;
+    m->out->is_soft = strcmp(path + dir, "/memory.high") == 0;
     return 1;
 }
 
-int pp_cgroup_memory(uint64_t *limit_bytes, uint64_t *used_bytes)
+int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out)
 {
-    struct memory m = {.limit = UINT64_MAX, .usage_file = "memory.current"};
-    climb(NULL, "memory.max", try_memory, &m);
-    m.usage_file = "memory.usage_in_bytes";
-    climb("memory", "memory.limit_in_bytes", try_memory, &m);
-    if (m.limit == UINT64_MAX)
-        return 0;
-    *limit_bytes = m.limit;
-    *used_bytes = m.used;
-    return 1;
+    struct memory m = {.out = out,
+                       .usage_file = "memory.current",
+                       .cache_keys = {"inactive_file", "active_file"}};
+    *out = (struct pp_cgroup_memory){.left_bytes = UINT64_MAX};
+    climb(where, NULL, "memory.max", try_memory, &m);
+    climb(where, NULL, "memory.high", try_memory, &m);
+    m = (struct memory){.out = out,
+                        .usage_file = "memory.usage_in_bytes",
+                        .cache_keys = {"total_inactive_file", "total_active_file"}};
+    climb(where, "memory", "memory.limit_in_bytes", try_memory, &m);
+    return out->left_bytes != UINT64_MAX;
+}
+
+int pp_cgroup_memory(struct pp_cgroup_memory *out)
+{
+    return pp_cgroup_memory_at(&system_root, out);
 }

@@ -21,7 +21,30 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
 
 /* The tightest CPU quota of our group and those above it, in CPUs; 0: none. */
 double pp_cgroup_cpu_quota(void);
-/* The tightest memory limit and what is used under it, in bytes; returns 0 when there is no limit. */
-int pp_cgroup_memory(uint64_t *limit_bytes, uint64_t *used_bytes);
+/* Where control groups are looked for: /proc/self/cgroup and /sys/fs/cgroup, or a test's. */
+struct pp_cgroup_root {
+    const char *self, *mount;
+};
+
+/* The memory limit of our group and those above it under which least is left: limit minus what is used now,
+ * but for file cache, which is given up first. Above is_soft the kernel slows a process down instead of
+ * ending it (memory.high). 0 when there is no limit. */
+struct pp_cgroup_memory {
+    uint64_t limit_bytes, left_bytes;
+    int is_soft;
+};
+int pp_cgroup_memory(struct pp_cgroup_memory *out);
+int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out);
+
+/* What the block layer lets a group read from one disk, per second; 0: no limit. */
+struct pp_io_limit {
+    double bytes_per_s, reads_per_s;
+};
+/* Adds the tighter of *limit and the line of that device ("254:0") in the text of v2's io.max. */
+void pp_cgroup_io_max(const char *text, const char *device, struct pp_io_limit *limit);
+/* The number of that device in the text of v1's blkio.throttle.read_*_device; 0: no limit. */
+double pp_cgroup_throttle(const char *text, const char *device);
+/* The tightest limit of our group and those above it; returns 0 when there is none. */
+int pp_cgroup_io_limit(const char *device, struct pp_io_limit *out);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
+#include "collectors/system/mounts.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* In the order of the collectors that read them: process, machine, pressure, cgroup. */
@@ -25,6 +27,10 @@ enum source {
     SRC_PSI_IO,
     SRC_PSI_MEMORY,
     SRC_CGROUP_CPU,
+    SRC_CGROUP_IO,       /* v2 */
+    SRC_CGROUP_IO_BYTES, /* v1 */
+    SRC_CGROUP_IO_READS, /* v1 */
+    SRC_CGROUP_MEMORY,
     SRC_COUNT
 };
 
@@ -36,8 +42,21 @@ static const char *const source_path[SRC_COUNT] = {
     [SRC_PSI_CPU] = "/proc/pressure/cpu",
     [SRC_PSI_IO] = "/proc/pressure/io",
     [SRC_PSI_MEMORY] = "/proc/pressure/memory",
-    [SRC_CGROUP_CPU] = NULL, /* cpu.stat of our own group, see cgroup.h */
 };
+
+/* Of our own group, see cgroup.h. */
+static const struct {
+    const char *controller, *file;
+} group_file[SRC_COUNT] = {
+    [SRC_CGROUP_CPU] = {"cpu", "cpu.stat"},
+    [SRC_CGROUP_IO] = {"io", "io.stat"},
+    [SRC_CGROUP_IO_BYTES] = {"blkio", "blkio.throttle.io_service_bytes"},
+    [SRC_CGROUP_IO_READS] = {"blkio", "blkio.throttle.io_serviced"},
+    [SRC_CGROUP_MEMORY] = {"memory", "memory.stat"},
+};
+
+/* As a line to look in: that of the data's disk. */
+static const char of_disk[] = "(disk)";
 
 enum unit { UNIT_ONE, UNIT_US, UNIT_PAGES, UNIT_CLOCK_TICKS };
 
@@ -69,21 +88,38 @@ static const struct counter {
     {"cgroup_throttled_periods_total", SRC_CGROUP_CPU, NULL, "nr_throttled", 0, UNIT_ONE},
     {"cgroup_throttled_ns_total", SRC_CGROUP_CPU, NULL, "throttled_usec", 0, UNIT_US},  /* v2 */
     {"cgroup_throttled_ns_total", SRC_CGROUP_CPU, NULL, "throttled_time", 0, UNIT_ONE}, /* v1 */
+    {"cgroup_disk_read_bytes_total", SRC_CGROUP_IO, of_disk, "rbytes=", 0, UNIT_ONE},
+    {"cgroup_disk_read_bytes_total", SRC_CGROUP_IO_BYTES, of_disk, "Read", 0, UNIT_ONE},
+    {"cgroup_disk_reads_total", SRC_CGROUP_IO, of_disk, "rios=", 0, UNIT_ONE},
+    {"cgroup_disk_reads_total", SRC_CGROUP_IO_READS, of_disk, "Read", 0, UNIT_ONE},
+    {"cgroup_page_cache_bytes", SRC_CGROUP_MEMORY, NULL, "file", 0, UNIT_ONE},  /* v2 */
+    {"cgroup_page_cache_bytes", SRC_CGROUP_MEMORY, NULL, "cache", 0, UNIT_ONE}, /* v1 */
+    {"cgroup_refault_bytes_total", SRC_CGROUP_MEMORY, NULL, "workingset_refault_file", 0, UNIT_PAGES},
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+enum { PROCESSES_MAX = 256 }; /* beyond that, their CPU time is that of others */
 
 /* The sources of one collector: those in [first, end). */
 struct group {
     enum source first, end;
     struct pp_store *store;
+    /* process counters: CPU time of the other processes that record; of one that has ended, its last value */
+    const struct pp_collect_opts *opts;
+    struct {
+        int64_t pid;
+        uint64_t cpu_ns;
+    } other[PROCESSES_MAX];
+    size_t n_others;
+    char disk[24];     /* that the data is on; "": none */
     int fd[SRC_COUNT]; /* -1: absent, or of another group */
 };
 
 static const char *path_of(enum source source, char *buf, size_t size)
 {
-    if (source != SRC_CGROUP_CPU)
+    if (!group_file[source].file)
         return source_path[source];
-    return pp_cgroup_file("cpu", "cpu.stat", buf, size) ? buf : NULL;
+    return pp_cgroup_file(group_file[source].controller, group_file[source].file, buf, size) ? buf : NULL;
 }
 
 /* Each source is opened once and read with pread. One that is absent has no counters, and that is no failure.
@@ -95,7 +131,9 @@ static pp_status group_start(enum source first, enum source end, const struct pp
     struct group *g = malloc(sizeof(*g));
     if (!g)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read counters");
-    *g = (struct group){.first = first, .end = end, .store = opts->store};
+    *g = (struct group){.first = first, .end = end, .store = opts->store, .opts = opts};
+    if (!opts->data_path || !pp_disk_of(opts->data_path, g->disk, sizeof(g->disk)))
+        g->disk[0] = '\0';
     for (int i = 0; i < SRC_COUNT; i++) {
         const char *path = i >= (int)first && i < (int)end ? path_of((enum source)i, buf, sizeof(buf)) : NULL;
         g->fd[i] = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -177,7 +215,7 @@ static void put(const struct group *g, const char *name, double value)
 static void group_poll(void *state)
 {
     const struct group *g = state;
-    char text[SRC_COUNT][1024]; /* of /proc/stat the first line is wanted, the others are shorter */
+    char text[SRC_COUNT][4096]; /* of /proc/stat the first line is wanted, the others are shorter */
     for (int i = (int)g->first; i < (int)g->end; i++) {
         ssize_t n = g->fd[i] < 0 ? -1 : pread(g->fd[i], text[i], sizeof(text[i]) - 1, 0);
         text[i][n > 0 ? n : 0] = '\0';
@@ -185,18 +223,50 @@ static void group_poll(void *state)
     for (size_t i = 0; i < COUNTERS; i++) {
         const struct counter *k = &counters[i];
         double v;
-        if (k->source < g->first || k->source >= g->end)
+        if (k->source < g->first || k->source >= g->end || (k->line == of_disk && !g->disk[0]))
             continue;
-        if (k->key ? pp_counters_find(text[k->source], k->line, k->key, &v)
-                   : nth_word(text[k->source], k->line, k->word, &v))
+        const char *line = k->line == of_disk ? g->disk : k->line;
+        if (k->key ? pp_counters_find(text[k->source], line, k->key, &v)
+                   : nth_word(text[k->source], line, k->word, &v))
             put(g, k->name, v * scale(k->unit));
     }
+}
+
+static uint64_t *cpu_of_other(struct group *g, int64_t pid)
+{
+    for (size_t i = 0; i < g->n_others; i++)
+        if (g->other[i].pid == pid)
+            return &g->other[i].cpu_ns;
+    if (g->n_others == PROCESSES_MAX)
+        return NULL;
+    g->other[g->n_others].pid = pid;
+    return &g->other[g->n_others++].cpu_ns;
+}
+
+/* A recorded program's trainer and worker processes are the run's own CPU time, not that of others. */
+static uint64_t others_cpu_ns(struct group *g)
+{
+    int64_t pids[PROCESSES_MAX];
+    uint64_t sum = 0;
+    size_t n = g->opts->processes ? g->opts->processes(g->opts->processes_ctx, pids, PROCESSES_MAX) : 0;
+    for (size_t i = 0; i < n; i++) {
+        clockid_t clock;
+        struct timespec t;
+        uint64_t *cpu_ns = pids[i] != (int64_t)getpid() ? cpu_of_other(g, pids[i]) : NULL;
+        if (!cpu_ns || clock_getcpuclockid((pid_t)pids[i], &clock) != 0 || clock_gettime(clock, &t) != 0)
+            continue;
+        uint64_t now_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+        *cpu_ns = now_ns > *cpu_ns ? now_ns : *cpu_ns; /* a number given again to another process */
+    }
+    for (size_t i = 0; i < g->n_others; i++)
+        sum += g->other[i].cpu_ns;
+    return sum;
 }
 
 static void process_poll(void *state)
 {
     struct rusage self;
-    put(state, "process_cpu_ns_total", (double)pp_process_cpu_ns());
+    put(state, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others_cpu_ns(state)));
     if (getrusage(RUSAGE_SELF, &self) == 0)
         put(state, "process_major_faults_total", (double)self.ru_majflt);
     group_poll(state);
@@ -264,7 +334,7 @@ const struct pp_collector pp_collector_pressure = {
 };
 
 const struct pp_collector pp_collector_cgroup = {
-    .name = "cgroup throttling",
+    .name = "cgroup counters",
     .available = cgroup_available,
     .start = cgroup_start,
     .poll = group_poll,

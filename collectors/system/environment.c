@@ -77,12 +77,10 @@ static uint64_t meminfo_bytes(const char *key)
 
 uint64_t pp_memory_available(void)
 {
-    uint64_t available = meminfo_bytes("MemAvailable"), limit, used;
-    if (pp_cgroup_memory(&limit, &used)) {
-        uint64_t left = limit > used ? limit - used : 0;
-        if (!available || left < available)
-            available = left;
-    }
+    uint64_t available = meminfo_bytes("MemAvailable");
+    struct pp_cgroup_memory group;
+    if (pp_cgroup_memory(&group) && (!available || group.left_bytes < available))
+        available = group.left_bytes ? group.left_bytes : 1; /* 0 is unknown */
     return available;
 }
 
@@ -143,13 +141,14 @@ static void store_cpus(struct pp_store *s)
 
 static void store_memory(struct pp_store *s)
 {
-    uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available(), limit, used;
+    uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available();
+    struct pp_cgroup_memory group;
     if (total)
         number(s, "memory_total", (double)total, "bytes");
     if (available)
         number(s, "memory_available", (double)available, "bytes");
-    if (pp_cgroup_memory(&limit, &used))
-        number(s, "memory_limit", (double)limit, "bytes");
+    if (pp_cgroup_memory(&group))
+        number(s, "memory_limit", (double)group.limit_bytes, "bytes");
     number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
 }
 
@@ -167,10 +166,19 @@ static void store_limit(struct pp_store *s, const char *key, int resource, const
 static void store_data_path(struct pp_store *s, const char *path)
 {
     struct pp_mount m;
-    char real[PATH_MAX];
+    char real[PATH_MAX], disk[24];
     if (!path || !realpath(path, real))
         return;
     text(s, "data_path", real);
+    if (pp_disk_of(real, disk, sizeof(disk))) {
+        struct pp_io_limit limit;
+        text(s, "data_disk", disk);
+        pp_cgroup_io_limit(disk, &limit);
+        if (limit.bytes_per_s > 0)
+            number(s, "disk_limit_bytes_per_s", limit.bytes_per_s, "bytes/s");
+        if (limit.reads_per_s > 0)
+            number(s, "disk_limit_reads_per_s", limit.reads_per_s, "reads/s");
+    }
     if (!pp_mount_of(real, &m))
         return;
     text(s, "data_mount", m.point);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 /* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end
  * of the line. */
@@ -81,5 +84,26 @@ int pp_mount_of(const char *path, struct pp_mount *out)
     if (in)
         fclose(in);
     free(text);
+    return found;
+}
+
+int pp_disk_of(const char *path, char *device, size_t size)
+{
+    char sys[64], more[96];
+    struct stat st;
+    if (stat(path, &st) != 0 || major(st.st_dev) == 0)
+        return 0;
+    snprintf(device, size, "%u:%u", major(st.st_dev), minor(st.st_dev));
+    snprintf(sys, sizeof(sys), "/sys/dev/block/%s", device);
+    snprintf(more, sizeof(more), "%s/partition", sys);
+    if (access(more, F_OK) != 0)
+        return access(sys, F_OK) == 0;
+    snprintf(more, sizeof(more), "%s/../dev", sys);
+    FILE *in = fopen(more, "re");
+    int found = in && fgets(sys, sizeof(sys), in) != NULL;
+    if (in)
+        fclose(in);
+    if (found)
+        snprintf(device, size, "%.*s", (int)strcspn(sys, "\n"), sys);
     return found;
 }

@@ -38,6 +38,9 @@ extern "C" {
 #define PP_PROCESS_FILE_PREFIX \
     "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the \
                   name is its pid */
+#define PP_LOADERS_FILE_PREFIX \
+    "loaders-" /* of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid \
+                */
 
 #define PP_THREADS_MAX 16384
 #define PP_NAMES_MAX 1024
@@ -138,6 +141,7 @@ static inline int pp_session_has_file(const char *name)
 {
     return strncmp(name, "ring-", 5) == 0 ||
            strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_LOADERS_FILE_PREFIX, sizeof(PP_LOADERS_FILE_PREFIX) - 1) == 0 ||
            strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0;
 }
 

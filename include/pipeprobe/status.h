@@ -29,6 +29,7 @@ extern "C" {
     X(PP_E_INTERRUPTED, "interrupted", 130, "stopped by the user")                         \
     X(PP_E_INCONCLUSIVE, "inconclusive", 3, "too little was measured for a verdict")              \
     X(PP_E_VERSION, "version", 4, "written by a newer or unknown version")                 \
+    X(PP_E_LIMIT, "limit", 4, "a limit of the process or the system is reached (open files)")  \
     X(PP_END, "end", 0, "no more items; not an error")
 /* clang-format on */
 

@@ -12,4 +12,11 @@ void docs_man(const struct pp_command *const *commands, const struct pp_command 
 void docs_bash(const struct pp_command *const *commands, FILE *out);
 void docs_zsh(const struct pp_command *const *commands, FILE *out);
 
+/* Completion of fish. */
+void docs_fish(const struct pp_command *const *commands, FILE *out);
+
+/* Words that complete an option's value, or with option NULL the first operand, blanks between them; 0: there
+ * are none. out NULL: only asks. */
+int docs_words(const char *command, const char *option, FILE *out);
+
 #endif

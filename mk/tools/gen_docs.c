@@ -1,5 +1,6 @@
-/* gen_docs DIR: writes DIR/man1/pipeprobe.1 and a page per command, DIR/pipeprobe.bash and DIR/_pipeprobe
- * (zsh). The directories are made. Exit code 1 with a sentence when a file cannot be written, 2 without DIR.
+/* gen_docs DIR: writes DIR/man1/pipeprobe.1 and a page per command, DIR/pipeprobe.bash, DIR/_pipeprobe
+ * (zsh) and DIR/pipeprobe.fish. The directories are made. Exit code 1 with a sentence when a file cannot be
+ * written, 2 without DIR.
  */
 #include "mk/tools/docs.h"
 
@@ -64,6 +65,9 @@ int main(int argc, char **argv)
     close_file(out, path);
     out = open_file(path, sizeof(path), argv[1], "_pipeprobe");
     docs_zsh(commands, out);
+    close_file(out, path);
+    out = open_file(path, sizeof(path), argv[1], "pipeprobe.fish");
+    docs_fish(commands, out);
     close_file(out, path);
     return 0;
 }

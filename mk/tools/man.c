@@ -21,6 +21,14 @@ static void put_roff(FILE *out, const char *text)
     }
 }
 
+/* A summary as a sentence of its own: a capital and a full stop. */
+static void put_sentence(FILE *out, const char *summary)
+{
+    fputc(toupper((unsigned char)*summary), out);
+    put_roff(out, summary + 1);
+    fputs(".\n", out);
+}
+
 static void put_upper(FILE *out, const char *text)
 {
     for (; *text; text++)
@@ -128,9 +136,10 @@ static void put_exit_codes(FILE *out)
     } codes[] = {
         {"0", "success"},
         {"1", "a regression, or a finding above the given threshold"},
-        {"2", "usage: an option, argument or path is not valid"},
+        {"2",
+         "what was typed cannot be: an option, a value, a path that does not exist or is of the wrong kind"},
         {"3", "inconclusive, or not comparable"},
-        {"4", "could not measure"},
+        {"4", "it could be, but was not measured: contents, access, device, I/O"},
         {"130", "interrupted"},
     };
     section(out, "EXIT STATUS");
@@ -155,6 +164,9 @@ static void put_settings(FILE *out, const struct pp_command *cmd)
         {"PIPEPROBE_MAPS", "a directory of maps that \\fBexec\\fR finds by name, before the shipped ones"},
         {"PIPEPROBE_INJECT_LIB",
          "the injection library of \\fBexec\\fR, when it is not in the program's directory or its ../lib"},
+        {"PIPEPROBE_LIB", "libpipeprobe.so.0 for pipeprobe_record.py, when it is not where it was installed"},
+        {"PIPEPROBE_PYTHON_DIR",
+         "the directory of torch_loader.py, which \\fBrun --loader pytorch\\fR starts"},
         {"PIPEPROBE_COLLECTOR",
          "the program that libpipeprobe starts to write a recording (default \\fBpipeprobe\\fR)"},
     };
@@ -201,12 +213,20 @@ static void put_rows(FILE *out, const struct pp_command_rows *rows)
 static void put_command(FILE *out, const struct pp_command *cmd)
 {
     section(out, "SYNOPSIS");
-    fputs(".nf\n\\fBpipeprobe\\fR ", out);
-    put_roff(out, cmd->usage);
-    fputs("\n.fi\n", out);
+    fputs(".nf\n", out);
+    for (const char *form = cmd->usage, *next_form; form; form = next_form) {
+        static const char either[] = "   or   ";
+        char one[256];
+        next_form = strstr(form, either);
+        snprintf(one, sizeof(one), "%.*s", next_form ? (int)(next_form - form) : (int)strlen(form), form);
+        fputs("\\fBpipeprobe\\fR ", out);
+        put_roff(out, one);
+        fputc('\n', out);
+        next_form = next_form ? next_form + sizeof(either) - 1 : NULL;
+    }
+    fputs(".fi\n", out);
     section(out, "DESCRIPTION");
-    put_roff(out, cmd->summary);
-    fputc('\n', out);
+    put_sentence(out, cmd->summary);
     put_options(out, cmd->opts);
     if (cmd->rows)
         put_rows(out, cmd->rows);
@@ -230,8 +250,8 @@ static void put_overview(FILE *out, const struct pp_command *const *commands)
     section(out, "COMMANDS");
     for (; *commands; commands++) {
         fprintf(out, ".TP 12\n.B %s\n", (*commands)->name);
-        put_roff(out, (*commands)->summary);
-        fprintf(out, "\nSee \\fBpipeprobe\\-%s\\fR(1).\n", (*commands)->name);
+        put_sentence(out, (*commands)->summary);
+        fprintf(out, "See \\fBpipeprobe\\-%s\\fR(1).\n", (*commands)->name);
     }
 }
 

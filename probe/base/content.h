@@ -3,9 +3,15 @@
 #ifndef PP_BASE_CONTENT_H
 #define PP_BASE_CONTENT_H
 
+#include <stdint.h>
+
 enum pp_content {
     PP_CONTENT_IMAGE, /* an image file; which format, its first bytes say */
     PP_CONTENT_TOKENS /* a window of token numbers, as the batch holds it */
 };
+
+/* What one sample may take, if nothing else is said: its bytes and all buffers of its decode. 512 MiB are 179
+ * million pixels of 3 bytes, from which on PIL calls an image a decompression bomb. */
+#define PP_SAMPLE_MEMORY ((uint64_t)512 << 20)
 
 #endif

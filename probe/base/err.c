@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const struct {
     const char *name;
@@ -79,6 +80,8 @@ static pp_status status_of_errno(int e)
     case EDQUOT:
     case EFBIG: return PP_E_NO_SPACE;
     case ENOMEM: return PP_E_NO_MEMORY;
+    case EMFILE:
+    case ENFILE: return PP_E_LIMIT;
     case EIO:
     case ESTALE:
     case EAGAIN:
@@ -89,6 +92,21 @@ static pp_status status_of_errno(int e)
     }
 }
 
+/* strerror, and of a limit what it is and what to do. */
+static const char *why_of(int e, char *buf, size_t size)
+{
+    struct rlimit files;
+    if (e == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        snprintf(buf, size,
+                 "Too many open files: the limit is %llu (ulimit -n); raise it, or use fewer workers",
+                 (unsigned long long)files.rlim_cur);
+        return buf;
+    }
+    if (e == ENFILE)
+        return "Too many open files in the system (fs.file-max); raise it, or end other programs";
+    return strerror_r(e, buf, size);
+}
+
 pp_status pp_fail_errno(struct pp_err *err, int e, const char *fmt, ...)
 {
     pp_status code = status_of_errno(e);
@@ -97,8 +115,16 @@ pp_status pp_fail_errno(struct pp_err *err, int e, const char *fmt, ...)
         va_list ap;
         va_start(ap, fmt);
         err->code = code;
-        fill(err, fmt, ap, strerror_r(e, why, sizeof(why)));
+        fill(err, fmt, ap, why_of(e, why, sizeof(why)));
         va_end(ap);
     }
     return code;
+}
+
+pp_status pp_fail_sample_memory(struct pp_err *err, const char *what, uint64_t need, uint64_t limit)
+{
+    /* Rounded up: what needs more says more. */
+    return pp_fail(err, PP_E_UNSUPPORTED,
+                   "%s: needs %llu MiB, limit %llu MiB; raise it with --max-sample-memory", what,
+                   (unsigned long long)((need + (1 << 20) - 1) >> 20), (unsigned long long)(limit >> 20));
 }

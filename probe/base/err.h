@@ -4,6 +4,8 @@
 
 #include <pipeprobe/status.h>
 
+#include <stdint.h>
+
 void pp_err_clear(struct pp_err *err);
 
 /* Writes the sentence (what, on what, why, what to try) and returns code, so that callers write `return
@@ -15,5 +17,9 @@ pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
  * EIO/ESTALE -> PP_E_TRANSIENT, ...) and ": strerror" appended. */
 pp_status pp_fail_errno(struct pp_err *err, int errno_value, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* PP_E_UNSUPPORTED: "WHAT: needs N MiB, limit M MiB; raise it with --max-sample-memory". */
+pp_status pp_fail_sample_memory(struct pp_err *err, const char *what, uint64_t need_bytes,
+                                uint64_t limit_bytes);
 
 #endif

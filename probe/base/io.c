@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,9 +151,16 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
 
 static pp_status reserve(struct pp_io_file *f, size_t need, const char *path, struct pp_err *err)
 {
+    if (f->limit && need > f->limit) {
+        f->size = need;
+        return pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it has %zu bytes, and at most %zu are read",
+                       path, need, f->limit);
+    }
     if (need <= f->cap)
         return PP_OK;
     size_t want = f->cap > SIZE_MAX / 2 || f->cap * 2 < need ? need : f->cap * 2;
+    if (f->limit && want > f->limit)
+        want = f->limit;
     uint8_t *grown = realloc(f->buf, want);
     if (!grown)
         return pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", path, want);
@@ -259,4 +267,21 @@ pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct
         unlink(name);
     free(name);
     return st;
+}
+
+static atomic_int ignores_file_size_signal;
+
+void pp_io_ignore_file_size_signal(void)
+{
+    struct sigaction old;
+    if (sigaction(SIGXFSZ, NULL, &old) != 0 || old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL)
+        return;
+    old.sa_handler = SIG_IGN;
+    if (sigaction(SIGXFSZ, &old, NULL) == 0)
+        atomic_store_explicit(&ignores_file_size_signal, 1, memory_order_relaxed);
+}
+
+int pp_io_ignores_file_size_signal(void)
+{
+    return atomic_load_explicit(&ignores_file_size_signal, memory_order_relaxed);
 }

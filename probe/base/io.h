@@ -30,11 +30,12 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
 struct pp_io_file {
     uint8_t *buf; /* cap bytes, grown geometrically by realloc; the caller frees, or reads the next into it */
     size_t cap, size;
+    size_t limit; /* 0: none; a larger file is not begun with */
     struct pp_io_cached cached;
 };
 /* Reads a whole regular file of unknown size into f->buf; *f begins as zeros. An empty file is PP_OK with
  * size 0. PP_E_TRANSIENT for EIO/ESTALE, PP_E_UNSUPPORTED for a directory, pipe or device (never hangs on
- * one). */
+ * one), and for a file larger than f->limit, with f->size set to how large it is. */
 pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, struct pp_err *err);
 
 /* Writes path atomically: temporary file beside it, fsync, rename. */
@@ -52,5 +53,11 @@ struct pp_io_tally pp_io_tally(void);
 enum { PP_IO_FAULT_OPEN = 1, PP_IO_FAULT_READ = 2, PP_IO_FAULT_WRITE = 4, PP_IO_FAULT_FSYNC = 8 };
 void pp_io_fault(unsigned mask, uint64_t nth, int err_no, int sticky);
 uint64_t pp_io_fault_calls(void); /* calls counted since pp_io_fault */
+
+/* The kernel raises SIGXFSZ, which ends the process, where a file would grow over its limit; ignored, the
+ * write fails with EFBIG and becomes a sentence. A handler that somebody installed stays. A program that is
+ * started afterwards is to get the default back where pp_io_ignores_file_size_signal() is 1. */
+void pp_io_ignore_file_size_signal(void);
+int pp_io_ignores_file_size_signal(void);
 
 #endif

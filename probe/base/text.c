@@ -118,13 +118,41 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     return buf;
 }
 
-/* Length of the plain character at s, 0 when it is none. The second block of control characters, U+0080 to
- * U+009F, moves cursors too. */
+int pp_text_is_deceptive(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x00, 0x1f},       /* control characters */
+        {0x7f, 0x9f},       /* DEL, and the second block of control characters: these move cursors too */
+        {0x061c, 0x061c},   /* Arabic letter mark: bidirectional */
+        {0x180e, 0x180e},   /* Mongolian vowel separator: zero-width */
+        {0x200b, 0x200f},   /* zero-width space and joiners, left-to-right and right-to-left mark */
+        {0x2028, 0x202e},   /* line and paragraph separator, bidirectional embeddings and overrides */
+        {0x2060, 0x206f},   /* word joiner, invisible operators, bidirectional isolates */
+        {0xfdd0, 0xfdef},   /* no characters (Unicode 23.7) */
+        {0xfeff, 0xfeff},   /* byte-order mark: zero-width */
+        {0xfff9, 0xfffb},   /* interlinear annotations */
+        {0xe0000, 0xe0fff}, /* tags and variation selectors: a whole alphabet that is not shown */
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && point >= ranges[i].first; i++)
+        if (point <= ranges[i].last)
+            return 1;
+    return (point & 0xfffe) == 0xfffe; /* no characters either, two in each plane */
+}
+
+/* Length of the plain character at s, 0 when it is none. */
 static int plain_length(const unsigned char *s)
 {
-    if (s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))
-        return 0;
-    return pp_utf8_length(s);
+    if (s[0] >= 0x20 && s[0] < 0x7f)
+        return 1;
+    int n = pp_utf8_length(s);
+    return n && pp_text_is_deceptive(pp_utf8_point(s, n)) ? 0 : n;
+}
+
+int pp_text_is_formula(const char *text)
+{
+    return text[0] && strchr("=+-@\t\r", text[0]);
 }
 
 int pp_text_is_plain(const char *text)

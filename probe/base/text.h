@@ -18,9 +18,15 @@ char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
 /* Names of files and threads come from anybody: a control character in one could move the cursor, recolour or
- * retitle the terminal. What is none, and is UTF-8, is plain. Otherwise a copy to be freed with those bytes
- * as \n, \t, \r, \xNN; NULL without memory. */
+ * retitle the terminal, and a bidirectional or zero-width one makes a line read as what it is not. The one
+ * table of them for all that is shown: terminal, dashboard, HTML, Markdown, exports. */
+int pp_text_is_deceptive(uint32_t point);
+/* What is UTF-8 and has none of them is plain. Otherwise a copy to be freed with those bytes as \n, \t, \r,
+ * \xNN; NULL without memory. */
 int pp_text_is_plain(const char *text);
 char *pp_text_plain(const char *text);
+/* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before
+ * it. */
+int pp_text_is_formula(const char *text);
 
 #endif

@@ -4,6 +4,7 @@
 #define PP_BASE_UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0 byte, which counts as one.
@@ -21,6 +22,15 @@ static inline int pp_utf8_length(const unsigned char *s)
     int overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
     int outside = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
     return overlong || outside ? 0 : n;
+}
+
+/* The code point of the well-formed sequence of n bytes at s. */
+static inline uint32_t pp_utf8_point(const unsigned char *s, int n)
+{
+    uint32_t point = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (int i = 1; i < n; i++)
+        point = point << 6 | (s[i] & 0x3fu);
+    return point;
 }
 
 static inline int pp_utf8_continues(char c)

@@ -1,6 +1,7 @@
 /* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
 #include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/options.h"
 #include "probe/storage/fault.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_FORMATS = 32 };
 
@@ -70,6 +72,10 @@ static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *e
             n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s, ", last->help);
         last = f;
     }
+    const struct pp_foreign *foreign = pp_foreign_look(p->storage, NULL, p->spec);
+    if (foreign)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, which pipeprobe does not read: %s", p->spec,
+                       foreign->noun, foreign->advice);
     return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a known dataset: a dataset is %sor %s", p->spec, kinds,
                    last->help);
 }
@@ -125,33 +131,77 @@ static pp_status open_best(struct pp_dataset_place *p, const struct pp_err *miss
     }
 }
 
-pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* file:///data/my%20images is the path /data/my images of this machine. *path is the caller's to free; NULL:
+ * spec is no such URL. */
+static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
+{
+    *path = NULL;
+    if (!spec || strncasecmp(spec, "file:", 5) != 0)
+        return PP_OK;
+    const char *from = spec + 5;
+    if (strncmp(from, "//", 2) == 0)
+        from += strncmp(from + 2, "localhost/", 10) == 0 ? 11 : 2;
+    if (*from != '/')
+        return pp_fail(err, PP_E_USAGE,
+                       "%s names another machine: a path of this one is file:///PATH, or the path alone",
+                       spec);
+    if (!(*path = malloc(strlen(from) + 1)))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", spec);
+    char *to = *path;
+    for (; *from; from++) {
+        int byte = from[0] == '%' && hex(from[1]) >= 0 && hex(from[2]) >= 0 ? hex(from[1]) * 16 + hex(from[2])
+                                                                            : 0;
+        *to++ = byte ? (char)byte : *from;
+        from += byte ? 2 : 0;
+    }
+    *to = '\0';
+    return PP_OK;
+}
+
+static pp_status open_spec(struct pp_dataset_place *p, const char *name, struct pp_dataset **out,
+                           struct pp_err *err)
 {
     struct pp_listing listing = {0};
-    struct pp_dataset_place p = {.opts = opts, .spec = opts->spec};
     struct pp_err missing = {0};
-    const char *name = opts->format;
     pp_status st = PP_OK;
-
-    *out = NULL;
-    pp_err_clear(err);
-    if (!p.spec && opts->options)
-        p.spec = pp_dataset_options_made(opts->options, &name);
     const struct pp_dataset_format *f = name ? format_called(name) : NULL;
     if (name && !f)
         return pp_fail(err, PP_E_USAGE, "there is no dataset format called %s", name);
-    if (!p.spec || (!p.spec[0] && !f))
+    if (!p->spec || (!p->spec[0] && !f))
         return pp_fail(err, PP_E_USAGE,
                        "no dataset given: name a directory, .tar shards, a token file, or --synthetic SPEC");
     if (!f || !f->no_place)
-        st = look(&p, &listing, &missing, err);
+        st = look(p, &listing, &missing, err);
     if (st == PP_OK)
-        st = f ? open_with(f, &p, out, err) : open_best(&p, &missing, out, err);
-    forget(&p);
+        st = f ? open_with(f, p, out, err) : open_best(p, &missing, out, err);
+    forget(p);
     if (st == PP_OK) {
         pp_err_clear(err);
         pp_warnings_end(&(*out)->warnings);
     }
+    return st;
+}
+
+pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
+{
+    struct pp_dataset_place p = {.opts = opts, .spec = opts->spec};
+    const char *name = opts->format;
+    char *path;
+    *out = NULL;
+    pp_err_clear(err);
+    if (!p.spec && opts->options)
+        p.spec = pp_dataset_options_made(opts->options, &name);
+    pp_status st = path_of_url(p.spec, &path, err);
+    if (st != PP_OK)
+        return st;
+    p.spec = path ? path : p.spec;
+    st = open_spec(&p, name, out, err);
+    free(path);
     return st;
 }
 
@@ -174,7 +224,7 @@ const char *pp_dataset_format_name(const struct pp_dataset *d)
 
 int pp_dataset_streams(const struct pp_dataset *d)
 {
-    return d->format->streams;
+    return d->ops->stream != NULL;
 }
 
 enum pp_content pp_dataset_content(const struct pp_dataset *d)
@@ -207,6 +257,7 @@ uint64_t pp_dataset_footprint(const struct pp_dataset *d)
 static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
                              struct pp_sample *s, struct pp_err *err)
 {
+    pp_sample_trim(s);
     s->index = index;
     s->size = 0;
     s->label = -1;
@@ -239,4 +290,39 @@ const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *bu
     if (index < d->len)
         d->ops->path(d, index, buf, size);
     return buf;
+}
+
+/* ---- streams ---- */
+
+pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts,
+                         struct pp_stream **out, struct pp_err *err)
+{
+    struct pp_stream_opts o = *opts;
+    *out = NULL;
+    if (o.world_size == 0)
+        o.world_size = 1;
+    if (!d->ops->stream)
+        return pp_fail(err, PP_E_UNSUPPORTED, "a data set of kind %s is read by index and cannot be streamed",
+                       d->format->name);
+    if (o.rank >= o.world_size)
+        return pp_fail(err, PP_E_USAGE, "rank %llu is outside the world size %llu",
+                       (unsigned long long)o.rank, (unsigned long long)o.world_size);
+    return d->ops->stream(d, &o, out, err);
+}
+
+pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
+                         struct pp_err *err)
+{
+    return st->ops->next(st, s, path, path_size, err);
+}
+
+void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
+{
+    st->ops->cursor(st, out);
+}
+
+void pp_stream_close(struct pp_stream *st)
+{
+    if (st)
+        st->ops->close(st);
 }

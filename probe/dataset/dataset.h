@@ -25,6 +25,10 @@ struct pp_dataset_opts {
      * 100x100..1000x800),unique=64,quality=90,format=jpeg|png,read=2ms,jitter=0.5,classes=1000,seed=0 */
     const char *format;
     const struct pp_dataset_options *options; /* of the formats, borrowed during open; NULL: defaults */
+    /* Names of the image formats that the caller decodes ("JPEG", "PNG"; ends with NULL): files of other
+     * formats are a warning, nothing but such files is PP_E_UNSUPPORTED. NULL: not judged. Borrowed during
+     * open. */
+    const char *const *decoders;
     const struct pp_read_faults
         *read_faults; /* done to the reads for samples, borrowed until close; NULL: none */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop
@@ -65,7 +69,7 @@ pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_c
  * buf. */
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
 
-/* ---- streaming (shards only): in shard order, one reader thread, shuffle buffer ---- */
+/* ---- streaming: in the order of the places (shards), one reader thread, shuffle buffer ---- */
 
 /* A place in the stream from which to go on: everything not yet handed out lies at or behind it. */
 struct pp_stream_cursor {
@@ -81,8 +85,9 @@ struct pp_stream_opts {
     int shuffle_shards;      /* shard order is a permutation keyed by (seed, epoch) */
     uint64_t shuffle_buffer; /* samples held back; 0: none */
     uint64_t rank,
-        world_size; /* shards are dealt round-robin to ranks after shuffling; world_size 0 counts as 1 */
-    uint64_t skip;  /* resume: samples of this (epoch, rank) already delivered, to be gone through again */
+        world_size;      /* shards are dealt round-robin to ranks after shuffling; world_size 0 counts as 1 */
+    size_t sample_limit; /* bytes of one sample (sample.h); 0: PP_SAMPLE_MEMORY */
+    uint64_t skip; /* resume: samples of this (epoch, rank) already delivered, to be gone through again */
     struct pp_stream_cursor from; /* resume: start here instead of at the epoch's start; all zero: at the
                                      start. Not together with skip */
 };

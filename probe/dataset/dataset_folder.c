@@ -8,6 +8,7 @@
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
 
 #include <limits.h>
@@ -72,7 +73,8 @@ static pp_status folder_read(const struct pp_dataset *d, uint64_t index,
         return pp_fail(err, PP_E_UNSUPPORTED, "the path of image %llu is longer than the system allows",
                        (unsigned long long)index);
     s->label = dir->label;
-    struct pp_read r = {.name = rel, .context = context, .buf = s->buf, .cap = s->cap};
+    struct pp_read r = {
+        .name = rel, .context = context, .buf = s->buf, .cap = s->cap, .limit = pp_sample_limit(s)};
     pp_status st = pp_storage_read_whole(f->root_dir.storage, &f->root_dir, &r, err);
     s->grown += s->cap != r.cap;
     s->buf = r.buf;
@@ -209,9 +211,22 @@ static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
             empty, f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
 }
 
+/* A file that is no image, for the sentence when there is none. */
+struct other {
+    char name[PP_WALK_EXAMPLE]; /* from the root */
+    int tells;                  /* pp_foreign_tells */
+};
+
+static struct other found_other(const char *name, int tells)
+{
+    struct other o = {.tells = tells};
+    snprintf(o.name, sizeof(o.name), "%s", name);
+    return o;
+}
+
 /* Every class into f->dir; *others counts the files that are no images. Nothing found is not a failure here.
  */
-static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct pp_listing *seen,
+static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct other *seen,
                               uint64_t *others, struct pp_err *err)
 {
     size_t n = f->class_names.n, dirs = 0;
@@ -231,9 +246,10 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
         goto out;
     for (size_t i = 0; i < n; i++) {
         dirs += l.walk[i].n;
-        if (*others == 0)
-            memcpy(seen->example, l.walk[i].example, sizeof(seen->example));
-        *others += l.walk[i].others;
+        const struct pp_walk *walk = &l.walk[i];
+        if (walk->others && (*others == 0 || walk->example_tells > seen->tells))
+            *seen = found_other(walk->example, walk->example_tells);
+        *others += walk->others;
     }
     f->dir = malloc((dirs + 1) * sizeof(*f->dir)); /* + 1: room for a flat root */
     if (!f->dir) {
@@ -273,6 +289,11 @@ static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_
 
 static pp_status fail_empty(const struct folder *f, const char *example, uint64_t others, struct pp_err *err)
 {
+    const struct pp_foreign *foreign = others ? pp_foreign_look(f->root_dir.storage, &f->root_dir, example)
+                                              : NULL;
+    if (foreign)
+        return pp_fail(err, PP_E_EMPTY, "%s holds %s files (such as %s), which pipeprobe does not read: %s",
+                       f->root, foreign->noun, example, foreign->advice);
     if (others == 0 && f->class_names.n == 0)
         return pp_fail(err, PP_E_EMPTY, "%s is empty: there is nothing to read", f->root);
     if (others == 0)
@@ -280,10 +301,47 @@ static pp_status fail_empty(const struct folder *f, const char *example, uint64_
                        f->class_names.n);
     return pp_fail(
         err, PP_E_EMPTY,
-        "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg .jpeg .png "
-        ".ppm .bmp .pgm .tif .tiff .webp",
+        "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg, .jpeg or "
+        ".png; for other data, record your own loader with 'pipeprobe exec -- python train.py'",
         f->root, (unsigned long long)others, others == 1 ? "" : "s", example, f->class_names.n,
         f->class_names.n == 1 ? "y" : "ies");
+}
+
+/* "100 of 200 files are WebP, which pipeprobe cannot decode": before the run, not as its errors. By the
+ * names; what a file called .jpg really is shows when it is read. */
+static pp_status judge_decoders(struct folder *f, const char *const *decoders, struct pp_err *err)
+{
+    uint64_t count[PP_IMAGE_KINDS + 1] = {0}, lost = 0;
+    char decoded[64] = "", what[200] = "", files[32], all[32];
+    size_t n = 0, m = 0;
+    for (size_t i = 0; i < f->n_dirs; i++)
+        for (size_t k = 0; k < f->dir[i].images.n; k++)
+            count[pp_image_kind_by_name(f->dir[i].images.bytes + f->dir[i].images.at[k])]++;
+    for (int kind = 0; kind < PP_IMAGE_KINDS; kind++) {
+        const char *name = pp_image_kind_name((enum pp_image_kind)kind), *const *d = decoders;
+        while (*d && strcmp(*d, name) != 0)
+            d++;
+        if (*d && n < sizeof(decoded))
+            n += (size_t)snprintf(decoded + n, sizeof(decoded) - n, "%s%s", n ? ", " : "", name);
+        if (*d || count[kind] == 0)
+            continue;
+        if (m < sizeof(what))
+            m += (size_t)snprintf(what + m, sizeof(what) - m, "%s%s of %s files are %s", m ? ", " : "",
+                                  pp_text_count(files, sizeof(files), (double)count[kind]),
+                                  pp_text_count(all, sizeof(all), (double)f->base.len), name);
+        lost += count[kind];
+    }
+    if (lost == f->base.len)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s: %s, which pipeprobe cannot decode (it decodes %s): convert them, or record your own loader with "
+            "'pipeprobe exec -- python train.py'",
+            f->root, what, decoded);
+    if (lost)
+        pp_warn(&f->base.warnings,
+                "%s, which pipeprobe cannot decode (it decodes %s): the rate is that of the other %s", what,
+                decoded, pp_text_count(files, sizeof(files), (double)(f->base.len - lost)));
+    return PP_OK;
 }
 
 static pp_status folder_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
@@ -296,6 +354,7 @@ static pp_status folder_open(struct pp_dataset_place *place, const void *opts, s
         free(f);
         return pp_fail(err, PP_E_USAGE, "%s is not a directory of images", place->spec);
     }
+    struct other seen = found_other(root->example, root->example_tells);
     uint64_t others = root->others.n;
     if (!f || !(f->root = strdup(place->spec))) {
         free(f);
@@ -308,19 +367,21 @@ static pp_status folder_open(struct pp_dataset_place *place, const void *opts, s
     root->subdirs = (struct pp_names){0};
     for (size_t n = strlen(f->root); n > 1 && f->root[n - 1] == '/'; n--)
         f->root[n - 1] = '\0';
-    st = list_classes(place->opts, f, root, &others, err);
+    st = list_classes(place->opts, f, &seen, &others, err);
     if (st != PP_OK)
         goto out;
     if (f->base.len == 0 && root->images.n > 0)
         st = make_flat(f, root, err);
     else if (f->base.len == 0)
-        st = fail_empty(f, root->example, others, err);
+        st = fail_empty(f, seen.name, others, err);
     else if (root->images.n > 0)
         pp_warn(&f->base.warnings,
                 "%zu image%s directly in %s left out: without a class directory (torchvision does the same)",
                 root->images.n, root->images.n == 1 ? "" : "s", f->root);
     if (st == PP_OK && !f->flat)
         warn_of_splits(f);
+    if (st == PP_OK && place->opts->decoders)
+        st = judge_decoders(f, place->opts->decoders, err);
 out:
     if (st != PP_OK)
         pp_dataset_close(&f->base);

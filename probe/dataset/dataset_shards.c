@@ -6,6 +6,7 @@
 #include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
+#include "probe/dataset/shard_cache.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 
@@ -91,7 +92,9 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
     s->label = e->label;
     if (e->size == 0)
         return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", key, path);
-    pp_status st = pp_sample_reserve(s, e->size, err);
+    char what[512];
+    snprintf(what, sizeof(what), "cannot read %s in %s", key, path);
+    pp_status st = pp_sample_reserve(s, e->size, what, err);
     if (st == PP_OK && !shard->file.storage)
         st = open_file(all, i, &opened, err);
     if (st != PP_OK)
@@ -164,6 +167,7 @@ static const struct pp_dataset_ops shards_ops = {
     .path = shards_path,
     .describe = shards_describe,
     .footprint = shards_footprint,
+    .stream = pp_shards_stream,
     .close = shards_close,
 };
 
@@ -246,7 +250,7 @@ static void warn_of_shard(struct shards *s, size_t i)
 /* Numbers the samples through all shards and collects what the indexes say. */
 static pp_status sum_up(struct shards *s, struct pp_err *err)
 {
-    size_t not_kept = 0;
+    size_t not_kept = 0, made = 0;
     const char *example = "";
     for (size_t i = 0; i < s->names.n; i++) {
         struct shard *shard = &s->shard[i];
@@ -254,6 +258,7 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
         shard->first = s->base.len;
         s->base.len += h->entries;
         not_kept += !shard->index.kept;
+        made += (size_t)shard->index.made;
         if (!example[0])
             example = h->example;
         warn_of_shard(s, i);
@@ -262,12 +267,15 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
         pp_warn(&s->base.warnings,
                 "the indexes of %zu shards could not be saved in %s and will be rebuilt next time", not_kept,
                 s->opts->index_dir);
+    if (made && !s->opts->index_dir)
+        pp_shard_cache_trim(PP_SHARD_CACHE_BYTES);
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
-        return pp_fail(err, PP_E_EMPTY,
-                       "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png",
-                       s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
+        return pp_fail(
+            err, PP_E_EMPTY,
+            "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png; record your own loader with 'pipeprobe exec'",
+            s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
     return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->spec,
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
@@ -352,7 +360,7 @@ static const struct pp_opt stream_opts[] = {
 };
 static const struct pp_opt shards_opts[] = {
     {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_shards_opts, index_dir), .arg = "DIR",
-     .help = "directory of shard indexes (default: that of the shards)"},
+     .help = "directory of shard indexes (default: ~/.cache/pipeprobe)"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -361,7 +369,6 @@ const struct pp_dataset_format pp_format_shards = {
     .name = "webdataset",
     .help = ".tar shards",
     .noun = "tar shards",
-    .streams = 1,
     .probe = shards_probe,
     .open = shards_open,
     .opts_size = sizeof(struct pp_shards_opts),

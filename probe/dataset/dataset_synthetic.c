@@ -97,7 +97,7 @@ static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index,
     const struct made *m = made_of(d);
     const struct pp_object o = {.storage = d->storage, .handle = (int64_t)index};
     size_t size = m->image[index % m->spec.unique].size;
-    pp_status st = pp_sample_reserve(s, size, err);
+    pp_status st = pp_sample_reserve(s, size, "a synthetic image", err);
     if (st != PP_OK)
         return st;
     struct pp_read r = {.name = "synthetic", .size = size, .context = context, .buf = s->buf, .cap = s->cap};

@@ -54,7 +54,7 @@ static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
     if (t->borrows) {
         st = pp_object_borrow(&t->file, &r, err);
     } else {
-        st = pp_sample_reserve(s, r.size, err);
+        st = pp_sample_reserve(s, r.size, t->path, err);
         r.buf = s->buf;
         r.cap = s->cap;
         if (st == PP_OK)

@@ -1,5 +1,6 @@
 #include "probe/dataset/dataset_walk.h"
 #include "probe/base/err.h"
+#include "probe/dataset/foreign.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,7 @@ int pp_has_suffix(const char *name, const char *suffix)
 
 int pp_has_image_extension(const char *name)
 {
-    static const char *const extensions[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-                                             ".pgm", ".tif",  ".tiff", ".webp"};
-    for (size_t i = 0; i < sizeof(extensions) / sizeof(*extensions); i++)
-        if (pp_has_suffix(name, extensions[i]))
-            return 1;
-    return 0;
+    return pp_image_kind_by_name(name) != PP_IMAGE_KINDS;
 }
 
 void pp_names_free(struct pp_names *names)
@@ -111,8 +107,11 @@ static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *
     } else if (pp_has_image_extension(e->name)) {
         failed = add_name(&out->images, e->name);
     } else {
-        if (out->others.n == 0)
+        int telling = pp_foreign_tells(e->name);
+        if (out->others.n == 0 || telling > out->example_tells) {
             snprintf(out->example, sizeof(out->example), "%.*s", (int)sizeof(out->example) - 1, e->name);
+            out->example_tells = telling;
+        }
         failed = add_name(&out->others, e->name);
     }
     return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu names", out->images.n + 1) : PP_OK;
@@ -213,8 +212,10 @@ static int keep_images(struct walker *w, const char *rel, struct pp_names *image
 static int take_listing(struct walker *w, size_t i, struct pp_listing *l)
 {
     struct pp_walk *out = w->out;
-    if (out->others == 0)
-        memcpy(out->example, l->example, sizeof(out->example));
+    if (l->others.n && (out->others == 0 || l->example_tells > out->example_tells)) {
+        int n = snprintf(out->example, sizeof(out->example), "%s/%s", w->node[i].rel, l->example);
+        out->example_tells = n < (int)sizeof(out->example) ? l->example_tells : 0;
+    }
     out->others += l->others.n;
     for (size_t k = 0; k < l->subdirs.n; k++)
         if (add_node(w, join(w->node[i].rel, l->subdirs.bytes + l->subdirs.at[k]), i) != 0)

@@ -23,12 +23,15 @@ void pp_names_free(struct pp_names *names);
 struct pp_listing {
     struct pp_names images, subdirs; /* each in byte order, which for UTF-8 is Python's order by code point */
     struct pp_names others;          /* other files, in any order */
-    char example[64]; /* name of one of the others, for the sentence that says what was found */
+    char example[256]; /* name of one of the others, for the sentence that says what was found */
+    int example_tells; /* pp_foreign_tells of it: the one that says most is kept */
 };
 void pp_listing_free(struct pp_listing *l);
 
 /* Lists an open directory. name is for error sentences. */
 pp_status pp_list(const struct pp_object *dir, const char *name, struct pp_listing *out, struct pp_err *err);
+
+enum { PP_WALK_EXAMPLE = 512 };
 
 /* Images of one directory below a class. */
 struct pp_walk_dir {
@@ -40,7 +43,8 @@ struct pp_walk {
     struct pp_walk_dir *dir; /* those with images, in byte order of rel */
     size_t n;
     uint64_t images, others;
-    char example[64];
+    char example[PP_WALK_EXAMPLE]; /* as above, with its path from the root */
+    int example_tells;
     struct pp_warnings
         warnings; /* directories that could not be listed, links that lead back to themselves */
 };

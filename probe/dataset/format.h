@@ -34,7 +34,25 @@ struct pp_dataset_ops {
     void (*path)(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
     void (*describe)(const struct pp_dataset *d, char *buf, size_t size);
     uint64_t (*footprint)(const struct pp_dataset *d);
+    /* Opens a stream over d, which outlives it; opts have a world_size of at least 1 and a rank below it.
+     * NULL: d is read by index alone. */
+    pp_status (*stream)(const struct pp_dataset *d, const struct pp_stream_opts *opts, struct pp_stream **out,
+                        struct pp_err *err);
     void (*close)(struct pp_dataset *d);
+};
+
+/* A format's stream embeds struct pp_stream as its first member and is allocated by its opener, which sets
+ * ops. The contracts are those of pp_stream_next, pp_stream_cursor and pp_stream_close (dataset.h); close
+ * frees it. */
+struct pp_stream_ops {
+    pp_status (*next)(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
+                      struct pp_err *err);
+    void (*cursor)(const struct pp_stream *st, struct pp_stream_cursor *out);
+    void (*close)(struct pp_stream *st);
+};
+
+struct pp_stream {
+    const struct pp_stream_ops *ops;
 };
 
 struct pp_dataset {
@@ -50,7 +68,6 @@ struct pp_dataset_format {
     const char *help; /* what a place of this format is: ".tar shards" */
     const char *noun; /* what its options are for: "tar shards"; NULL: it has none */
     int no_place;     /* the spec names nothing in a storage: probe is not asked */
-    int streams;      /* pp_stream_open takes it: tar shards alone so far */
 
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */

@@ -21,11 +21,16 @@ struct pp_sample {
     /* owned buffer */
     uint8_t *buf;
     size_t cap;
+    size_t limit;   /* of cap, the reader's to set; 0: PP_SAMPLE_MEMORY */
     uint64_t grown; /* times buf was reallocated (allocations are counted) */
 };
 void pp_sample_free(struct pp_sample *s);
 
-/* Makes room for n bytes in the sample's own buffer (counted in grown) and points data at it. */
-pp_status pp_sample_reserve(struct pp_sample *s, size_t n, struct pp_err *err);
+size_t pp_sample_limit(const struct pp_sample *s);
+/* Gives back a buffer that one huge sample needed: before the next one is read. */
+void pp_sample_trim(struct pp_sample *s);
+/* Makes room for n bytes in the sample's own buffer (counted in grown) and points data at it.
+ * PP_E_UNSUPPORTED, naming `what`, beyond the limit. */
+pp_status pp_sample_reserve(struct pp_sample *s, uint64_t n, const char *what, struct pp_err *err);
 
 #endif

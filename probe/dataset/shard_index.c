@@ -1,6 +1,7 @@
 #include "probe/dataset/shard_index.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "probe/dataset/shard_cache.h"
 #include "probe/dataset/shard_tar.h"
 
 #include <errno.h>
@@ -266,84 +267,22 @@ static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_
     return -1;
 }
 
-/* Name of the index of path in a directory shared by many shards: told apart by where they lie. */
-static int name_in(const char *dir, const char *path, int is_local, char *file, size_t size)
-{
-    char real[PATH_MAX];
-    const char *base = strrchr(path, '/');
-    if (!is_local)
-        snprintf(real, sizeof(real), "%s", path);
-    else if (!realpath(path, real))
-        return -1;
-    int n = snprintf(file, size, "%s/%s-%016llx.ppidx", dir, base ? base + 1 : path,
-                     (unsigned long long)XXH3_64bits(real, strlen(real)));
-    return n > 0 && (size_t)n < size ? 0 : -1;
-}
-
-static int cache_dir(char *dir, size_t size)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n;
-    if (xdg && xdg[0] == '/')
-        n = snprintf(dir, size, "%s/pipeprobe", xdg);
-    else if (home && home[0] == '/')
-        n = snprintf(dir, size, "%s/.cache/pipeprobe", home);
-    else
-        return -1;
-    return n > 0 && (size_t)n < size ? 0 : -1;
-}
-
-/* dir and its parent; other parents must exist. */
-static void make_dir(const char *dir)
-{
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof(parent), "%s", dir);
-    char *slash = strrchr(parent, '/');
-    if (slash && slash != parent) {
-        *slash = '\0';
-        mkdir(parent, 0777);
-    }
-    mkdir(dir, 0777);
-}
-
-enum { MAX_PLACES = 2 };
-
-/* Where an index may lie, best first. */
-static int places(const char *path, int is_local, const char *dir, char file[MAX_PLACES][PATH_MAX])
-{
-    char cache[PATH_MAX];
-    int n = 0;
-    if (dir)
-        return name_in(dir, path, is_local, file[0], PATH_MAX) == 0;
-    int size = is_local ? snprintf(file[n], PATH_MAX, "%s.ppidx", path) : 0;
-    n += size > 0 && size < PATH_MAX;
-    if (cache_dir(cache, sizeof(cache)) == 0)
-        n += name_in(cache, path, is_local, file[n], PATH_MAX) == 0;
-    return n;
-}
-
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
                              const char *dir, struct pp_shard_index *out, struct pp_err *err)
 {
-    char file[MAX_PLACES][PATH_MAX];
-    int is_local = (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0;
-    int n = places(path, is_local, dir, file), beside = is_local && !dir;
-    for (int i = 0; i < n; i++)
-        if (load(file[i], id, out) == 0) {
+    struct pp_shard_places p;
+    pp_shard_cache_places(path, (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0, dir, &p);
+    for (int i = 0; i < PP_SHARD_CACHE_READS; i++)
+        if (p.read[i][0] && load(p.read[i], id, out) == 0) {
+            if (!dir && strcmp(p.read[i], p.write) == 0)
+                pp_shard_cache_touch(p.write);
             out->kept = 1;
             return PP_OK;
         }
     pp_status st = pp_shard_index_build(shard, path, id, out, err);
-    if (st != PP_OK)
+    if (st != PP_OK || !p.write[0])
         return st;
-    for (int i = 0; i < n && !out->kept; i++) {
-        if (i > 0 || !beside) {
-            char *parent = strndup(file[i], (size_t)(strrchr(file[i], '/') - file[i]));
-            if (parent)
-                make_dir(parent);
-            free(parent);
-        }
-        out->kept = pp_io_write_atomic(file[i], out->bytes, out->size, NULL) == PP_OK;
-    }
+    pp_shard_cache_prepare(&p);
+    out->kept = out->made = pp_io_write_atomic(p.write, out->bytes, out->size, NULL) == PP_OK;
     return PP_OK;
 }

@@ -49,7 +49,8 @@ struct pp_shard_index {
     const struct pp_shard_header *header; /* these three point into bytes */
     const struct pp_shard_entry *entry;
     const char *keys;
-    int kept; /* as a file; set by pp_shard_index_get alone */
+    int kept; /* as a file; these two are set by pp_shard_index_get alone */
+    int made; /* and the file is new */
 };
 
 struct pp_shard_id {
@@ -67,9 +68,8 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, 
 int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
                          struct pp_shard_index *out);
 
-/* The kept index when there is a sound one, else a new one, which is kept when a place can be written: dir,
- * or without dir beside the shard (in a local storage) or in the user's cache directory. Failing to keep it
- * is no failure; kept of out says whether it was. */
+/* The kept index when there is a sound one, else a new one, which is kept where shard_cache.h says. Failing
+ * to keep it is no failure; kept of out says whether it was. */
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
                              const char *dir, struct pp_shard_index *out, struct pp_err *err);
 

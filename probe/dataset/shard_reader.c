@@ -2,6 +2,7 @@
 #include "probe/base/err.h"
 #include "probe/dataset/dataset_shards.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,8 +97,11 @@ static int set_key(struct pp_shard_sample *h, const char *key, size_t size)
 
 static pp_status take_image(struct pp_shard_reader *r, struct pp_shard_sample *h, struct pp_err *err)
 {
+    char what[512];
     size_t got, size = r->member.size;
-    pp_status s = pp_sample_reserve(&h->bytes, size, err);
+    snprintf(what, sizeof(what), "cannot read %s in %s", r->member.name, shard_path(r));
+    pp_sample_trim(&h->bytes);
+    pp_status s = pp_sample_reserve(&h->bytes, r->member.size, what, err);
     for (h->bytes.size = 0; s == PP_OK && h->bytes.size < size; h->bytes.size += got) {
         s = pp_tar_data(r->tar, h->bytes.buf + h->bytes.size, size - h->bytes.size, &got, err);
         if (s == PP_OK && got == 0)
@@ -116,7 +120,7 @@ static pp_status take_member(struct pp_shard_reader *r, struct pp_shard_sample *
                              struct pp_err *err)
 {
     switch (pp_tar_role(extension)) {
-    case PP_TAR_IMAGE: return h->has_image ? PP_OK : take_image(r, h, err);
+    case PP_TAR_IMAGE: return h->has_image || r->late != PP_OK ? PP_OK : take_image(r, h, err);
     case PP_TAR_LABEL: return pp_tar_label(r->tar, &r->member, &h->bytes.label, err);
     case PP_TAR_OTHER: break;
     }
@@ -146,21 +150,33 @@ static pp_status read_group(struct pp_shard_reader *r, struct pp_shard_sample *h
             return pp_fail(err, PP_E_NO_MEMORY, "no memory for a key of %zu bytes", key_size);
         open = 1;
         s = take_member(r, h, extension, err);
+        if (s == PP_E_UNSUPPORTED) { /* larger than a sample may be: it is left out, and the shard goes on */
+            r->troubled = h->shard;
+            r->troubles++;
+            r->late = s;
+            if (err)
+                r->late_err = *err;
+            s = PP_OK;
+        }
         if (s != PP_OK)
             return s;
     }
 }
 
+static pp_status take_late(struct pp_shard_reader *r, struct pp_err *err)
+{
+    pp_status late = r->late;
+    r->late = PP_OK;
+    if (err)
+        *err = r->late_err;
+    return late;
+}
+
 pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample *h,
                                struct pp_shard_place *where, struct pp_err *err)
 {
-    if (r->late != PP_OK) {
-        pp_status late = r->late;
-        r->late = PP_OK;
-        if (err)
-            *err = r->late_err;
-        return late;
-    }
+    if (r->late != PP_OK)
+        return take_late(r, err);
     while (r->at.position < r->shards) {
         struct pp_err why;
         pp_err_clear(&why);
@@ -189,6 +205,8 @@ pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample
             r->samples++;
             return PP_OK;
         }
+        if (r->late != PP_OK)
+            return take_late(r, err);
     }
     return PP_END;
 }

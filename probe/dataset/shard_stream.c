@@ -7,6 +7,7 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/format.h"
 #include "probe/dataset/shard_reader.h"
 
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct ledger_entry {
 };
 #define DELIVERED SIZE_MAX
 
-struct pp_stream {
+struct shard_stream {
+    struct pp_stream base;
     const struct pp_dataset *dataset;
     struct pp_stream_opts opts;
     uint64_t *order; /* shard by position in this epoch's order */
@@ -45,12 +47,12 @@ struct pp_stream {
 
 /* ---- the shuffle buffer ---- */
 
-static struct ledger_entry *ledger_of(struct pp_stream *st, uint64_t number)
+static struct ledger_entry *ledger_of(struct shard_stream *st, uint64_t number)
 {
     return &st->ledger[number % (2 * st->capacity + 1)];
 }
 
-static pp_status fill(struct pp_stream *st, struct pp_err *err)
+static pp_status fill(struct shard_stream *st, struct pp_err *err)
 {
     while (st->n_held < st->capacity) {
         struct pp_shard_place place;
@@ -64,7 +66,7 @@ static pp_status fill(struct pp_stream *st, struct pp_err *err)
     return PP_OK;
 }
 
-static size_t draw(struct pp_stream *st)
+static size_t draw(struct shard_stream *st)
 {
     uint64_t overtaken_by = st->next_number - st->oldest - st->n_held;
     size_t drawn = (size_t)pp_rng_below(&st->rng, st->n_held);
@@ -72,7 +74,7 @@ static size_t draw(struct pp_stream *st)
 }
 
 /* Takes slot out of the buffer; what it held stands at held[n_held] afterwards, until the next fill. */
-static struct held *release(struct pp_stream *st, size_t slot)
+static struct held *release(struct shard_stream *st, size_t slot)
 {
     struct held out = st->held[slot];
     size_t last = --st->n_held;
@@ -86,7 +88,7 @@ static struct held *release(struct pp_stream *st, size_t slot)
     return &st->held[last];
 }
 
-static pp_status next_held(struct pp_stream *st, struct held **out, struct pp_err *err)
+static pp_status next_held(struct shard_stream *st, struct held **out, struct pp_err *err)
 {
     pp_status s = fill(st, err);
     if (s != PP_OK && s != PP_END)
@@ -100,7 +102,7 @@ static pp_status next_held(struct pp_stream *st, struct held **out, struct pp_er
 /* ---- the interface ---- */
 
 /* Fisher and Yates, keyed by (seed, epoch) alone so that all ranks agree. */
-static void shuffle_shards(struct pp_stream *st)
+static void shuffle_shards(struct shard_stream *st)
 {
     struct pp_rng rng = pp_rng_key(st->opts.seed, st->opts.epoch, 0, SHARD_ORDER_STREAM);
     for (uint64_t i = st->reader.shards; i > 1; i--) {
@@ -112,12 +114,6 @@ static void shuffle_shards(struct pp_stream *st)
 
 static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
 {
-    if (!pp_dataset_streams(d))
-        return pp_fail(err, PP_E_UNSUPPORTED, "only tar shards can be streamed; this dataset is of kind %s",
-                       pp_dataset_format_name(d));
-    if (o->rank >= o->world_size)
-        return pp_fail(err, PP_E_USAGE, "rank %llu is outside the world size %llu",
-                       (unsigned long long)o->rank, (unsigned long long)o->world_size);
     if (o->rank >= pp_shards_count(d))
         return pp_fail(
             err, PP_E_USAGE,
@@ -136,52 +132,8 @@ static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_o
     return PP_OK;
 }
 
-pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts *opts,
-                         struct pp_stream **out, struct pp_err *err)
-{
-    struct pp_stream_opts o = *opts;
-    *out = NULL;
-    if (o.world_size == 0)
-        o.world_size = 1;
-    pp_status s = check_opts(d, &o, err);
-    if (s != PP_OK)
-        return s;
-    struct pp_stream *st = calloc(1, sizeof(*st));
-    if (!st)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stream");
-    uint64_t shards = pp_shards_count(d);
-    st->dataset = d;
-    st->opts = o;
-    st->capacity = o.shuffle_buffer > 0 ? o.shuffle_buffer : 1;
-    st->order = malloc(shards * sizeof(*st->order));
-    st->held = calloc(st->capacity, sizeof(*st->held));
-    st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
-    if (!st->order || !st->held || !st->ledger) {
-        pp_stream_close(st);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a shuffle buffer of %zu samples", st->capacity);
-    }
-    for (uint64_t i = 0; i < shards; i++)
-        st->order[i] = i;
-    int resumed = o.from.shard || o.from.offset;
-    st->reader = (struct pp_shard_reader){
-        .dataset = d,
-        .order = st->order,
-        .shards = shards,
-        .step = o.world_size,
-        .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
-    };
-    if (o.shuffle_shards)
-        shuffle_shards(st);
-    st->rng = pp_rng_key(o.seed, o.epoch, o.rank, SHUFFLE_STREAM + (resumed ? o.from.delivered : 0));
-    st->delivered = o.from.delivered;
-    st->oldest = st->next_number = o.from.number;
-    st->to_skip = o.skip;
-    *out = st;
-    return PP_OK;
-}
-
 /* Goes through what was delivered before. Defects met again were reported then. */
-static pp_status skip(struct pp_stream *st, struct pp_err *err)
+static pp_status skip(struct shard_stream *st, struct pp_err *err)
 {
     struct held *h;
     while (st->to_skip > 0) {
@@ -194,10 +146,11 @@ static pp_status skip(struct pp_stream *st, struct pp_err *err)
     return PP_OK;
 }
 
-static void hand_over(struct pp_stream *st, struct held *h, struct pp_sample *s, char *path, size_t path_size)
+static void hand_over(struct shard_stream *st, struct held *h, struct pp_sample *s, char *path,
+                      size_t path_size)
 {
     uint64_t grown = s->grown + h->sample.bytes.grown;
-    struct pp_sample given = {.buf = s->buf, .cap = s->cap};
+    struct pp_sample given = {.buf = s->buf, .cap = s->cap, .limit = h->sample.bytes.limit};
     *s = h->sample.bytes;
     s->data = s->buf;
     s->index = h->number;
@@ -207,9 +160,10 @@ static void hand_over(struct pp_stream *st, struct held *h, struct pp_sample *s,
         snprintf(path, path_size, "%s:%s", pp_shards_path(st->dataset, h->sample.shard), h->sample.key);
 }
 
-pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
-                         struct pp_err *err)
+static pp_status stream_next(struct pp_stream *base, struct pp_sample *s, char *path, size_t path_size,
+                             struct pp_err *err)
 {
+    struct shard_stream *st = (struct shard_stream *)base;
     struct held *h;
     s->size = 0;
     pp_status status = skip(st, err);
@@ -232,8 +186,9 @@ pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, 
     return PP_OK;
 }
 
-void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
+static void stream_cursor(const struct pp_stream *base, struct pp_stream_cursor *out)
 {
+    const struct shard_stream *st = (const struct shard_stream *)base;
     const struct ledger_entry *e = &st->ledger[st->oldest % (2 * st->capacity + 1)];
     const struct pp_shard_place *place = st->oldest == st->next_number ? &st->reader.at : &e->place;
     *out = (struct pp_stream_cursor){.shard = place->position,
@@ -242,10 +197,9 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
                                      .number = st->oldest};
 }
 
-void pp_stream_close(struct pp_stream *st)
+static void stream_close(struct pp_stream *base)
 {
-    if (!st)
-        return;
+    struct shard_stream *st = (struct shard_stream *)base;
     pp_shard_reader_close(&st->reader);
     for (size_t i = 0; st->held && i < st->capacity; i++) {
         pp_sample_free(&st->held[i].sample.bytes);
@@ -255,4 +209,52 @@ void pp_stream_close(struct pp_stream *st)
     free(st->ledger);
     free(st->order);
     free(st);
+}
+
+static const struct pp_stream_ops shard_stream_ops = {.next = stream_next,
+                                                      .cursor = stream_cursor,
+                                                      .close = stream_close};
+
+pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
+                           struct pp_stream **out, struct pp_err *err)
+{
+    struct pp_stream_opts o = *opts;
+    pp_status s = check_opts(d, &o, err);
+    if (s != PP_OK)
+        return s;
+    struct shard_stream *st = calloc(1, sizeof(*st));
+    if (!st)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stream");
+    st->base.ops = &shard_stream_ops;
+    uint64_t shards = pp_shards_count(d);
+    st->dataset = d;
+    st->opts = o;
+    st->capacity = o.shuffle_buffer > 0 ? o.shuffle_buffer : 1;
+    st->order = malloc(shards * sizeof(*st->order));
+    st->held = calloc(st->capacity, sizeof(*st->held));
+    st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
+    if (!st->order || !st->held || !st->ledger) {
+        stream_close(&st->base);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a shuffle buffer of %zu samples", st->capacity);
+    }
+    for (uint64_t i = 0; i < shards; i++)
+        st->order[i] = i;
+    for (size_t i = 0; i < st->capacity; i++)
+        st->held[i].sample.bytes.limit = o.sample_limit;
+    int resumed = o.from.shard || o.from.offset;
+    st->reader = (struct pp_shard_reader){
+        .dataset = d,
+        .order = st->order,
+        .shards = shards,
+        .step = o.world_size,
+        .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
+    };
+    if (o.shuffle_shards)
+        shuffle_shards(st);
+    st->rng = pp_rng_key(o.seed, o.epoch, o.rank, SHUFFLE_STREAM + (resumed ? o.from.delivered : 0));
+    st->delivered = o.from.delivered;
+    st->oldest = st->next_number = o.from.number;
+    st->to_skip = o.skip;
+    *out = &st->base;
+    return PP_OK;
 }

@@ -10,8 +10,19 @@
 const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg, &pp_decode_png, &pp_decode_tokens,
                                                       NULL};
 
+void pp_decode_image_names(const char **names, size_t size)
+{
+    size_t n = 0;
+    for (const struct pp_decode_ops *const *row = pp_decode_rows; *row && n + 1 < size; row++)
+        if ((*row)->result == PP_DECODED_PIXELS && (*row)->content == PP_CONTENT_IMAGE)
+            names[n++] = (*row)->name;
+    names[n] = NULL;
+}
+
 struct pp_decoder {
     int exif_rotate;
+    struct pp_image_budget budget;
+    size_t encoded; /* bytes of the image last opened: part of what is held */
     struct pp_image_arena arena;
     struct pp_buffer pixels, rotated;
     struct pp_image_info info; /* of the image last opened */
@@ -120,6 +131,8 @@ pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decode
     if (!d)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a decoder (%zu bytes)", size);
     d->exif_rotate = opts->exif_rotate;
+    d->budget.limit = opts->memory_limit ? opts->memory_limit : PP_SAMPLE_MEMORY;
+    d->arena.budget = d->pixels.budget = d->rotated.budget = &d->budget;
     for (size_t i = 0; rows[i] && status == PP_OK; i++) {
         if (!takes_part(rows[i], opts))
             continue;
@@ -186,6 +199,18 @@ static void close_image(struct pp_decoder *d)
     pp_buffer_trim(&d->pixels);
     pp_buffer_trim(&d->rotated);
     d->image = NULL;
+    d->budget.held -= d->encoded;
+    d->encoded = 0;
+}
+
+/* A decoder that was refused memory by the budget says that there is none; here it is said why. */
+static pp_status explain(struct pp_decoder *d, pp_status status, struct pp_err *err)
+{
+    size_t need = d->budget.refused;
+    d->budget.refused = 0;
+    if (status != PP_E_NO_MEMORY || !need)
+        return status;
+    return pp_fail_sample_memory(err, "decompression bomb", need, d->budget.limit);
 }
 
 pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, struct pp_image_info *info,
@@ -194,15 +219,19 @@ pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, str
     close_image(d);
     if (in->size == 0)
         return pp_fail(err, PP_E_EMPTY, "the file is empty");
+    if (in->size > d->budget.limit)
+        return pp_fail_sample_memory(err, "too large a file", in->size, d->budget.limit);
     const struct codec *c = codec_of(d, in);
     if (!c)
         return fail_unknown(d, in, err);
     if (c->ops->result != PP_DECODED_PIXELS)
         return pp_fail(err, PP_E_USAGE, "%s: a sample of this content has no pixels", c->ops->name);
     struct pp_image_info read = {.format = NULL};
+    d->encoded = in->size;
+    d->budget.held += in->size;
     pp_status status = c->ops->open(c->state, in, &read, err);
     if (status != PP_OK)
-        return status;
+        return explain(d, status, err);
     d->image = c;
     d->info = read;
     d->info.format = c->ops->name;
@@ -279,7 +308,7 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
     status = d->image->ops->region(d->image->state, crop, &d->pixels, out, err);
     if (status == PP_OK && rotates(d))
         status = rotate(d, out, err);
-    return status;
+    return explain(d, status, err);
 }
 
 pp_status pp_decoder_row(struct pp_decoder *d, const struct pp_encoded *in, void *out, size_t size,

@@ -82,6 +82,10 @@ extern const struct pp_decode_ops pp_decode_jpeg, pp_decode_png, pp_decode_token
 /* The rows in the order in which they are asked; NULL after the last. */
 extern const struct pp_decode_ops *const pp_decode_rows[];
 
+/* The names of the rows that give pixels, ending with NULL: what can be decoded. At most size of them, NULL
+ * included. */
+void pp_decode_image_names(const char **names, size_t size);
+
 /* For accepts: whether data begins with the signature. */
 enum pp_decode_accept pp_decode_match(const uint8_t *data, size_t size, const char *signature, size_t length);
 
@@ -91,7 +95,8 @@ struct pp_decoder; /* one per worker thread; keeps its buffers */
 
 struct pp_decoder_opts {
     enum pp_content content;
-    int exif_rotate;                         /* images are shown as their EXIF orientation says */
+    int exif_rotate;     /* images are shown as their EXIF orientation says */
+    size_t memory_limit; /* of one image: its bytes and all buffers of its decode; 0: PP_SAMPLE_MEMORY */
     const struct pp_decode_ops *const *rows; /* borrowed; NULL: pp_decode_rows */
 };
 
@@ -117,7 +122,8 @@ pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, str
                           struct pp_err *err);
 /* Decodes crop of the image last opened; may be called again for another crop. PP_E_USAGE when no image is
  * open or the crop is not inside it; PP_E_CORRUPT with libjpeg's or libpng's words for a damaged or truncated
- * body; PP_E_UNSUPPORTED for a JPEG of more than 500 scans. */
+ * body; PP_E_UNSUPPORTED for a JPEG of more scans than any real one (32 to 500, by its
+ * size), and for an image that needs more memory than the limit. */
 pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out,
                             struct pp_err *err);
 /* Fills a whole row of the batch, of size bytes. PP_E_USAGE when the row of the table gives pixels, else as

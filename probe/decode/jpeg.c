@@ -14,8 +14,11 @@
 #include <string.h>
 
 /* A hostile progressive file can carry thousands of nearly empty scans, each a pass over the whole image.
- * Encoders write about ten. */
+ * Encoders write about ten. Small images may have many; of a large one, so many that its blocks are passed
+ * over MAX_VISITS times, and 32 at least. */
 #define MAX_SCANS 500
+#define LARGE_MAX_SCANS 32
+#define MAX_VISITS ((uint64_t)1 << 24) /* seconds: 64 empty scans of 16 Mpixel grey take 3 s */
 /* Above this a file must hold at least a bit per block of its smallest component before we allocate for it;
  * below, it is decoded as PIL does, however little is there. */
 #define TRUSTED_PIXELS ((uint64_t)1 << 24)
@@ -34,6 +37,7 @@ struct jpeg {
     const uint8_t *data;
     size_t size;
     int started; /* decoding has begun, so another region begins again with the header */
+    int max_scans;
 };
 
 static struct jpeg *of(j_common_ptr cinfo)
@@ -110,8 +114,9 @@ static void source_skip(j_decompress_ptr cinfo, long bytes)
 static void limit_scans(j_common_ptr cinfo)
 {
     struct jpeg *j = of(cinfo);
-    if (j->cinfo.input_scan_number > MAX_SCANS) {
-        strcpy(j->reason, "it has more than 500 scans, more than any real image");
+    if (j->cinfo.input_scan_number > j->max_scans) {
+        snprintf(j->reason, sizeof(j->reason),
+                 "it has more than %d scans, more than any real image of its size", j->max_scans);
         give_up(j, PP_E_UNSUPPORTED);
     }
 }
@@ -202,6 +207,21 @@ static uint64_t fewest_blocks(const struct jpeg_decompress_struct *cinfo)
     return fewest;
 }
 
+/* Of all components. */
+static uint64_t all_blocks(const struct jpeg_decompress_struct *cinfo)
+{
+    uint64_t blocks = 0;
+    for (int i = 0; i < cinfo->num_components; i++)
+        blocks += (uint64_t)cinfo->comp_info[i].width_in_blocks * cinfo->comp_info[i].height_in_blocks;
+    return blocks;
+}
+
+static int scans_allowed(const struct jpeg_decompress_struct *cinfo)
+{
+    uint64_t blocks = all_blocks(cinfo), scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
+    return scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
+}
+
 static pp_status check_header(const struct jpeg *j, struct pp_err *err)
 {
     const struct jpeg_decompress_struct *c = &j->cinfo;
@@ -227,7 +247,9 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
     j->size = in->size;
     if (setjmp(j->on_error))
         return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
+    j->max_scans = MAX_SCANS;
     read_header(j);
+    j->max_scans = scans_allowed(&j->cinfo);
     *info = (struct pp_image_info){
         .width = (int)j->cinfo.image_width,
         .height = (int)j->cinfo.image_height,

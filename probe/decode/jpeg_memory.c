@@ -89,6 +89,13 @@ static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolea
 static void realize_virt_arrays(j_common_ptr cinfo)
 {
     struct pp_jpeg_memory *m = memory_of(cinfo);
+    size_t need = 0;
+    for (struct jvirt_barray_control *v = m->arrays; v; v = v->next)
+        if (!v->rows)
+            need += (size_t)v->blocks_per_row * v->row_count * sizeof(JBLOCK);
+    if (!pp_image_budget_allows(m->arena->budget,
+                                need)) /* all of it at once, so that the sentence has it all */
+        ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
     for (struct jvirt_barray_control *v = m->arrays; v; v = v->next) {
         if (!v->rows)
             v->rows = image_barray(cinfo, v->blocks_per_row, v->row_count, v->pre_zero);

@@ -199,6 +199,8 @@ static convert_row *choose_conversion(struct reader *r)
         return convert_grey_16;
     if (depth == 16)
         png_set_strip_16(r->png);
+    if (colour & PNG_COLOR_MASK_ALPHA) /* not wanted, and not kept: interlaced rows are held until the end */
+        png_set_strip_alpha(r->png);
     if (colour == PNG_COLOR_TYPE_GRAY && depth < 8)
         png_set_expand_gray_1_2_4_to_8(r->png);
     if (colour == PNG_COLOR_TYPE_PALETTE)
@@ -207,7 +209,7 @@ static convert_row *choose_conversion(struct reader *r)
                                                                              : convert_indexed;
 }
 
-/* Room for the region's RGBX rows, then for libpng's own: one row, or all of them when they come interlaced.
+/* Room for the region's RGBX rows, then for libpng's own: one row, or the region's when they come interlaced.
  */
 static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows,
                         size_t source_bytes)
@@ -230,13 +232,14 @@ static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer 
     int height = (int)png_get_image_height(r->png, r->info);
     size_t row_bytes = png_get_rowbytes(r->png, r->info),
            pixel_bytes = row_bytes / png_get_image_width(r->png, r->info);
-    size_t kept_rows = passes > 1 ? (size_t)height : 1;
+    size_t kept_rows = passes > 1 ? (size_t)crop.height : 1;
     uint8_t *rows = reserve(r, buf, stride, (size_t)crop.height, row_bytes * kept_rows);
     for (int pass = 0; pass < passes; pass++) {
         for (int y = 0; y < height; y++) {
-            uint8_t *row = rows + (passes > 1 ? (size_t)y * row_bytes : 0);
-            png_read_row(r->png, row, NULL);
-            if (pass == passes - 1 && y >= crop.y && y < crop.y + crop.height)
+            int wanted = y >= crop.y && y < crop.y + crop.height;
+            uint8_t *row = rows + (passes > 1 && wanted ? (size_t)(y - crop.y) * row_bytes : 0);
+            png_read_row(r->png, wanted ? row : NULL, NULL);
+            if (pass == passes - 1 && wanted)
                 convert(r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
                         buf->data + (size_t)(y - crop.y) * stride, crop.width);
         }

@@ -5,6 +5,7 @@
 #include "probe/base/opts.h"
 #include "probe/base/rng.h"
 #include "probe/loader/ballast.h"
+#include "probe/loader/stop.h"
 #include "probe/storage/fault.h"
 
 #include <math.h>
@@ -94,6 +95,7 @@ struct pp_faults {
     uint64_t samples;      /* of the dataset: what slow-shard divides; 0: unknown */
     atomic_uchar *touched; /* cold-cache: one per sample */
     struct pp_read_faults reads;
+    const struct pp_stop *stop; /* of the loader that uses them; NULL: none */
 };
 
 const char *pp_faults_help(int i, const char **name, const char **args)
@@ -107,12 +109,22 @@ const char *pp_faults_help(int i, const char **name, const char **args)
 
 /* ---- parsing ---- */
 
+/* Elsewhere a bare number is seconds. A fault's time is mostly milliseconds, and 20 seconds a read is a run
+ * that delivers nothing. 0 needs no unit. */
+static int lacks_unit(const char *text)
+{
+    return text[0] && text[strspn(text, "0123456789.")] == '\0' && strpbrk(text, "123456789");
+}
+
 static int parse_value(enum value_type type, const char *text, double *out)
 {
     uint64_t u = 0;
     pp_status st = PP_OK;
     switch (type) {
-    case DURATION: st = pp_parse_duration(text, &u), *out = (double)u; break;
+    case DURATION:
+        st = lacks_unit(text) ? PP_E_USAGE : pp_parse_duration(text, &u);
+        *out = (double)u;
+        break;
     case SIZE: st = pp_parse_size(text, &u), *out = (double)u; break;
     case NUMBER:
     case SHARE: st = pp_parse_double(text, out); break;
@@ -163,6 +175,20 @@ static int takes_key(enum fault_kind kind, const char *key)
     return strstr(faults[kind].args, pattern) != NULL;
 }
 
+/* Why text, the value of key (NULL: the fault's own), was refused. */
+static pp_status fail_value(enum fault_kind kind, const char *spec, const char *key, const char *text,
+                            struct pp_err *err)
+{
+    const char *time = key && !strcmp(key, "tail") && strchr(text, ':') ? strchr(text, ':') + 1 : text;
+    int is_time = key ? takes_key(kind, key) && (!strcmp(key, "tail") || !strcmp(key, "cost") ||
+                                                 !strcmp(key, "after") || !strcmp(key, "every"))
+                      : faults[kind].value == DURATION;
+    if (is_time && lacks_unit(time))
+        return pp_fail(err, PP_E_USAGE, "--inject %s: %s needs a unit: %sms", spec, time, time);
+    return pp_fail(err, PP_E_USAGE, "--inject %s: '%s%s%s' is not valid; use %s=%s", spec, key ? key : "",
+                   key && text[0] ? "=" : "", text, faults[kind].name, faults[kind].args);
+}
+
 static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_err *err)
 {
     const char *names[KINDS + 1] = {0}, *near;
@@ -186,15 +212,13 @@ static pp_status parse_one(struct pp_faults *all, const char *spec, struct pp_er
     *f = (struct fault){.on = 1, .of = 8, .fails = 1, .cost_ns = 50e6, .every_ns = 1e9};
     char *value = strtok_r(args, ",", &save);
     if (!parse_value(faults[kind].value, value ? value : "", &f->value))
-        return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' is not valid; use %s=%s", spec, value ? value : "",
-                       faults[kind].name, faults[kind].args);
+        return fail_value(kind, spec, NULL, value ? value : "", err);
     while ((key = strtok_r(NULL, ",", &save))) {
         char *eq = strchr(key, '=');
         if (eq)
             *eq = '\0';
         if (!eq || !takes_key(kind, key) || !parse_key(f, key, eq + 1))
-            return pp_fail(err, PP_E_USAGE, "--inject %s: '%s' is not valid; use %s=%s", spec, key,
-                           faults[kind].name, faults[kind].args);
+            return fail_value(kind, spec, key, eq ? eq + 1 : "", err);
     }
     return PP_OK;
 }
@@ -230,6 +254,12 @@ void pp_faults_destroy(struct pp_faults *f)
     free(f);
 }
 
+void pp_faults_set_stop(struct pp_faults *f, const struct pp_stop *stop)
+{
+    if (f)
+        f->stop = stop;
+}
+
 pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp_err *err)
 {
     if (!f)
@@ -259,10 +289,22 @@ static double unit_of(const struct pp_faults *f, const struct pp_fault_at *at, u
     return pp_rng_unit(&r);
 }
 
-static void block(double ns)
+/* An injected wait is no real one: it ends when the run is to stop. */
+static void block(const struct pp_faults *f, double ns)
 {
-    if (ns >= 1)
+    if (ns < 1)
+        return;
+    if (f->stop)
+        pp_stop_sleep(f->stop, (uint64_t)ns);
+    else
         pp_sleep_until_ns(pp_now_ns() + (uint64_t)ns);
+}
+
+static void burn(const struct pp_faults *f, double ns)
+{
+    enum { SLICE_NS = 20000000 };
+    for (; ns > 0 && !(f->stop && pp_stop_is_requested(f->stop)); ns -= SLICE_NS)
+        pp_burn_cpu_ns(ns < SLICE_NS ? ns : SLICE_NS);
 }
 
 static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at,
@@ -284,7 +326,7 @@ static void wait_for_stall(const struct pp_faults *f, const struct fault *one)
 {
     double period = one->every_ns + one->value, at = fmod((double)(pp_now_ns() - f->start_ns), period);
     if (at >= one->every_ns)
-        block(period - at);
+        block(f, period - at);
 }
 
 pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
@@ -294,15 +336,15 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
     if (!f)
         return PP_OK;
     if ((one = active(f, OPEN_LATENCY)))
-        block(latency_of(f, one, at, STREAM_LATENCY + 100));
+        block(f, latency_of(f, one, at, STREAM_LATENCY + 100));
     if ((one = active(f, READ_LATENCY)))
-        block(latency_of(f, one, at, STREAM_LATENCY));
+        block(f, latency_of(f, one, at, STREAM_LATENCY));
     if ((one = active(f, SLOW_SHARD)) && in_slow_shard(f, one, at->sample))
-        block(one->value);
+        block(f, one->value);
     if ((one = active(f, STORAGE_STALL)))
         wait_for_stall(f, one);
     if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
-        block(one->value);
+        block(f, one->value);
     if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails &&
         unit_of(f, at, STREAM_ERROR) < one->value)
         return pp_fail(err, PP_E_TRANSIENT, "reading sample %llu failed: Input/output error",
@@ -320,7 +362,7 @@ void pp_fault_after_read(struct pp_faults *f, size_t bytes)
     f->bucket_free_ns = fmax(f->bucket_free_ns, (double)pp_now_ns()) + ns;
     double until = f->bucket_free_ns;
     pthread_mutex_unlock(&f->bucket_lock);
-    pp_sleep_until_ns((uint64_t)until);
+    block(f, until - (double)pp_now_ns());
 }
 
 int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
@@ -330,7 +372,7 @@ int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
     if (!one || !f->touched || at->sample >= f->samples ||
         atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed))
         return 0;
-    block(one->value);
+    block(f, one->value);
     return 1;
 }
 
@@ -369,9 +411,9 @@ void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint
     if (!f)
         return;
     if ((one = active(f, DECODE_COST)) && one->value > 1)
-        pp_burn_cpu_ns((one->value - 1) * (double)(pp_thread_cpu_ns() - token));
+        burn(f, (one->value - 1) * (double)(pp_thread_cpu_ns() - token));
     if ((one = active(f, STRAGGLER)) && unit_of(f, at, STREAM_STRAGGLER) < one->value)
-        pp_burn_cpu_ns(one->cost_ns);
+        burn(f, one->cost_ns);
     if (f->fault[GLOBAL_LOCK].on)
         pthread_mutex_unlock(&f->global_lock);
 }
@@ -381,40 +423,40 @@ void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at)
     const struct fault *one = active(f, TRANSFORM_COST);
     (void)at;
     if (one)
-        pp_burn_cpu_ns(one->value);
+        burn(f, one->value);
 }
 
 void pp_fault_collate(struct pp_faults *f)
 {
     const struct fault *one = active(f, COLLATE_COST);
     if (one)
-        pp_burn_cpu_ns(one->value);
+        burn(f, one->value);
 }
 
 void pp_fault_start(struct pp_faults *f)
 {
     const struct fault *one = active(f, STARTUP_COST);
     if (one)
-        block(one->value);
+        block(f, one->value);
 }
 
 void pp_fault_epoch(struct pp_faults *f)
 {
     const struct fault *one = active(f, EPOCH_RESTART);
     if (one)
-        block(one->value);
+        block(f, one->value);
 }
 
 void pp_fault_sync(struct pp_faults *f)
 {
     const struct fault *one = active(f, SYNC_LATENCY);
     if (one)
-        block(one->value);
+        block(f, one->value);
 }
 
 void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned)
 {
     const struct fault *one = active(f, COPY_STAGING);
     if (one && !pinned)
-        pp_burn_cpu_ns((double)bytes / one->value * 1e9);
+        burn(f, (double)bytes / one->value * 1e9);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct pp_read_faults;
+struct pp_stop;
 struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their
                      own synchronisation; any thread */
 
@@ -23,6 +24,9 @@ struct pp_faults; /* immutable but for the token bucket, the lock and what has b
 pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out,
                           struct pp_err *err);
 void pp_faults_destroy(struct pp_faults *f);
+/* Waits end within PP_STOP_CHECK_NS (loader/stop.h) of a request to stop. While no thread uses f; NULL: none.
+ */
+void pp_faults_set_stop(struct pp_faults *f, const struct pp_stop *stop);
 /* How many samples the data has: what slow-shard takes a part of and cold-cache remembers. Before the first
  * worker starts; f may be NULL. */
 pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp_err *err);

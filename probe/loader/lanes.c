@@ -42,21 +42,21 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
         pp_phase_end(r->trace, PP_PHASE_RETRY, &lap);
         return PP_OK;
     }
+    int fails = o->on_error == PP_ON_ERROR_FAIL || pp_stop_is_machines(st);
     atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
+    pp_stop_count_useless(&r->l->stop, st, item->path, err);
     if (r->first_error.code == PP_OK)
         r->first_error = *err;
     if (o->events.error)
-        o->events.error(o->events.ctx,
-                        &(struct pp_loader_error){.t_ns = pp_now_ns(),
-                                                  .sample = PP_NO_SAMPLE,
-                                                  .thread = pp_thread_id(r->trace),
-                                                  .batch = PP_NO_BATCH,
-                                                  .path = item->path,
-                                                  .kind = pp_status_name(st),
-                                                  .action = o->on_error == PP_ON_ERROR_FAIL ? "failed"
-                                                                                            : "skipped",
-                                                  .reason = err->text});
-    return o->on_error == PP_ON_ERROR_FAIL ? st : PP_OK;
+        o->events.error(o->events.ctx, &(struct pp_loader_error){.t_ns = pp_now_ns(),
+                                                                 .sample = PP_NO_SAMPLE,
+                                                                 .thread = pp_thread_id(r->trace),
+                                                                 .batch = PP_NO_BATCH,
+                                                                 .path = item->path,
+                                                                 .kind = pp_status_name(st),
+                                                                 .action = fails ? "failed" : "skipped",
+                                                                 .reason = err->text});
+    return fails ? st : PP_OK;
 }
 
 /* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
@@ -101,7 +101,8 @@ struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint
                                 .shuffle_shards = o->shuffle_shards,
                                 .shuffle_buffer = o->shuffle_buffer,
                                 .rank = o->rank,
-                                .world_size = o->world_size};
+                                .world_size = o->world_size,
+                                .sample_limit = o->sample_memory};
     if (epoch == o->start_epoch && o->from_cursor)
         so.from = o->start_cursor;
     else if (epoch == o->start_epoch)
@@ -215,14 +216,10 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
 
 /* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say
  * so. */
-static pp_status check_useless(const struct pp_loader *l, uint64_t useless, struct pp_err *err)
+static pp_status check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err)
 {
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
-    if (useless < epoch)
-        return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT,
-                   "none of the last %llu sample%s could be used; the reasons are in the file's error table",
-                   (unsigned long long)useless, useless == 1 ? "" : "s");
+    return useless < epoch ? PP_OK : pp_stop_fail_useless(&l->stop, useless, err);
 }
 
 void *pp_copy_main(void *arg)

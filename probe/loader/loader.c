@@ -5,6 +5,7 @@
 #include "probe/dataset/dataset.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
+#include "probe/loader/fault.h"
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"
 
@@ -78,8 +79,10 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
         struct pp_worker *w = &l->workers[i];
         w->loader = l;
         w->number = i;
+        w->sample.limit = l->opts.sample_memory;
         st = pp_decoder_create(&(struct pp_decoder_opts){.content = pp_dataset_content(l->opts.dataset),
-                                                         .exif_rotate = l->opts.exif_rotate},
+                                                         .exif_rotate = l->opts.exif_rotate,
+                                                         .memory_limit = l->opts.sample_memory},
                                &w->decoder, err);
         if (st == PP_OK && l->opts.transform)
             st = pp_scratch_create(&w->scratch, err);
@@ -108,6 +111,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the loader");
     l->opts = *opts;
     pp_stop_init(&l->stop);
+    pp_faults_set_stop(opts->faults, &l->stop);
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */
     l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + 1;
     if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
@@ -146,6 +150,7 @@ void pp_loader_destroy(struct pp_loader *l)
     free(l->device_batches);
     if (l->slot_data)
         pp_device_free(l->opts.device, l->slot_data, l->n_slots * l->opts.batch_size * l->row_bytes);
+    pp_faults_set_stop(l->opts.faults, NULL);
     pp_stop_free(&l->stop);
     free(l);
 }

@@ -78,6 +78,7 @@ struct pp_loader_opts {
                                                from epoch 0, not from start_epoch */
     uint64_t warmup_steps;
     enum pp_on_error on_error;
+    size_t sample_memory; /* of one sample: its bytes and all buffers of its decode; 0: PP_SAMPLE_MEMORY */
     int retries;
     uint64_t retry_backoff_ns;
     enum pp_step_kind step;

@@ -12,12 +12,19 @@
 /* How often a long wait checks whether the run is to stop. */
 #define PP_STOP_CHECK_NS 50000000u
 
+/* Why samples could not be used, by kind, for the sentence of a run in which none can. */
+struct pp_useless {
+    uint64_t times[PP_STATUS_COUNT];
+    char example[PP_STATUS_COUNT][320]; /* the first: "PATH: reason" */
+};
+
 struct pp_stop {
     /* Relaxed: it orders nothing. Batches end under the locks of the queues, and the failure has its own. */
     atomic_int requested;
     pthread_mutex_t lock;
     pp_status failure; /* the first one; guarded by lock until the threads have been joined */
     struct pp_err failure_err;
+    struct pp_useless useless; /* guarded by lock */
 };
 
 void pp_stop_init(struct pp_stop *s);
@@ -36,6 +43,17 @@ static inline int pp_stop_is_requested(const struct pp_stop *s)
 
 /* Keeps the first failure and requests the stop. err is copied. */
 void pp_stop_fail(struct pp_stop *s, pp_status st, const struct pp_err *err);
+
+/* Whether a sample that failed so tells of the machine and not of itself: memory or descriptors are short,
+ * and the next one would fail as well. */
+static inline int pp_stop_is_machines(pp_status st)
+{
+    return st == PP_E_LIMIT || st == PP_E_NO_MEMORY;
+}
+
+/* Counts a sample that could not be used; and what was most frequent, in words: PP_E_CORRUPT. */
+void pp_stop_count_useless(struct pp_stop *s, pp_status st, const char *path, const struct pp_err *err);
+pp_status pp_stop_fail_useless(struct pp_stop *s, uint64_t samples, struct pp_err *err);
 
 /* Sleeps for ns. Returns within PP_STOP_CHECK_NS of a request. */
 void pp_stop_sleep(const struct pp_stop *s, uint64_t ns);

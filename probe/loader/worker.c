@@ -142,16 +142,17 @@ static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t
 {
     const struct pp_loader_events *ev = &w->loader->opts.events;
     char path[512];
+    const char *name = c->item ? c->item->path
+                               : pp_dataset_path(w->loader->opts.dataset, index, path, sizeof(path));
     w->errors++;
+    pp_stop_count_useless(&w->loader->stop, st, name, err);
     if (!ev->error)
         return;
     ev->error(ev->ctx, &(struct pp_loader_error){.t_ns = pp_now_ns(),
                                                  .sample = index,
                                                  .thread = pp_thread_id(w->trace),
                                                  .batch = (uint32_t)c->slot->batch,
-                                                 .path = c->item ? c->item->path
-                                                                 : pp_dataset_path(w->loader->opts.dataset,
-                                                                                   index, path, sizeof(path)),
+                                                 .path = name,
                                                  .kind = pp_status_name(st),
                                                  .action = action,
                                                  .reason = err->text});
@@ -161,7 +162,7 @@ static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t
 static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status st, struct pp_err *err)
 {
     struct pp_loader *l = w->loader;
-    if (l->opts.on_error == PP_ON_ERROR_FAIL) {
+    if (l->opts.on_error == PP_ON_ERROR_FAIL || pp_stop_is_machines(st)) {
         report_error(w, c, c->index, st, err, "failed");
         pp_stop_fail(&l->stop, st, err);
         return 0;

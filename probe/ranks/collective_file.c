@@ -50,16 +50,41 @@ static int is_the_file_at(int fd, const char *path)
            opened.st_dev == named.st_dev;
 }
 
+/* Never through a link, which anybody may have put where the file is expected (/dev/shm, /tmp); and only a
+ * file that others cannot cut or write: a rank that has mapped it would be ended by SIGBUS. */
+static pp_status open_own(struct pp_ranks_file *f, struct pp_err *err)
+{
+    struct stat info;
+    f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (f->fd < 0 && errno == ENOENT) {
+        f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (f->fd < 0 && errno == EEXIST)
+            return PP_E_TRANSIENT; /* another rank was faster */
+    }
+    if (f->fd < 0 && errno == EISDIR)
+        return pp_fail(err, PP_E_USAGE, "--collective: %s is a directory; name a file in it", f->path);
+    if (f->fd < 0 && errno == ELOOP)
+        return pp_fail(err, PP_E_USAGE, "--collective: %s is a symbolic link; name the file itself", f->path);
+    if (f->fd < 0 || fstat(f->fd, &info) != 0)
+        return pp_fail_errno(err, errno, "--collective: opening %s failed", f->path);
+    if (info.st_uid != geteuid() || (info.st_mode & S_IWOTH))
+        return pp_fail(err, PP_E_ACCESS,
+                       "--collective: %s %s; name a file of your own that others cannot write", f->path,
+                       info.st_uid != geteuid() ? "belongs to another user"
+                                                : "can be written by other users");
+    return PP_OK;
+}
+
 /* Opens the file and goes through its door. Who leaves last removes the file: then it is opened once more. */
 static pp_status enter(struct pp_ranks_file *f, struct pp_err *err)
 {
     uint64_t until = pp_now_ns() + DOOR_WAIT_NS;
     for (;;) {
-        f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (f->fd < 0 && errno == EISDIR)
-            return pp_fail(err, PP_E_USAGE, "--collective: %s is a directory; name a file in it", f->path);
-        if (f->fd < 0)
-            return pp_fail_errno(err, errno, "--collective: opening %s failed", f->path);
+        pp_status st = open_own(f, err);
+        if (st == PP_E_TRANSIENT)
+            continue;
+        if (st != PP_OK)
+            return st;
         int held = lock_byte(f->fd, F_WRLCK, DOOR) == 0;
         if (held && is_the_file_at(f->fd, f->path))
             return PP_OK;

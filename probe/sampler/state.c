@@ -217,7 +217,7 @@ static pp_status read_state(json_t *root, const char *path, struct pp_loader_sta
 pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
     pp_status status;
-    struct pp_io_file file = {0};
+    struct pp_io_file file = {.limit = 1 << 20}; /* a state is a few hundred bytes */
     json_t *root = NULL;
     json_error_t why;
     struct pp_loader_state loaded = {0};

@@ -164,8 +164,10 @@ static pp_status posix_read_at(const struct pp_object *o, struct pp_read *r, str
 static pp_status posix_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                   struct pp_err *err)
 {
-    struct pp_io_file f = {.buf = r->buf, .cap = r->cap};
+    struct pp_io_file f = {.buf = r->buf, .cap = r->cap, .limit = r->limit};
     pp_status st = pp_io_read_file(fd_of(dir), r->name, &f, err);
+    if (st == PP_E_UNSUPPORTED && r->limit && f.size > r->limit)
+        st = pp_read_fail_limit(r, f.size, err);
     r->data = r->buf = f.buf;
     r->cap = f.cap;
     r->got = f.size;

@@ -4,6 +4,7 @@
 #include "probe/base/err.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +155,8 @@ static pp_status read_to_end(const struct pp_object *o, struct pp_read *r, struc
     size_t got = 0;
     pp_status st;
     for (;;) {
-        st = pp_read_reserve(&whole, got + 4096, err);
+        st = r->limit && got + 4096 > r->limit ? pp_read_fail_limit(r, got + 4096, err)
+                                               : pp_read_reserve(&whole, got + 4096, err);
         if (st != PP_OK)
             break;
         struct pp_read piece = whole;
@@ -186,6 +188,8 @@ static pp_status read_opened(const struct pp_object *o, struct pp_read *r, struc
         return pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is not an object", r->name);
     if (info.size == PP_SIZE_UNKNOWN)
         return read_to_end(o, r, err);
+    if (r->limit && info.size > r->limit)
+        return pp_read_fail_limit(r, info.size, err);
     st = pp_read_reserve(r, (size_t)info.size, err);
     r->offset = 0;
     r->size = (size_t)info.size;
@@ -211,4 +215,12 @@ pp_status pp_read_fail(const struct pp_read *r, int e, struct pp_err *err)
 {
     return pp_fail_errno(err, e, "cannot read %s%s%s at byte %llu", r->part ? r->part : "",
                          r->part ? " in " : "", r->name, (unsigned long long)r->offset);
+}
+
+pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_err *err)
+{
+    char what[320];
+    snprintf(what, sizeof(what), "cannot read %s%s%s", r->part ? r->part : "", r->part ? " in " : "",
+             r->name);
+    return pp_fail_sample_memory(err, what, size, r->limit);
 }

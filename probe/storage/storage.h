@@ -85,6 +85,7 @@ struct pp_read {
     uint8_t *buf; /* the caller's, from malloc. read_at: size bytes at least; read_whole grows it
                    * geometrically by realloc, also when it then fails; borrow does not use it */
     size_t cap;   /* bytes of buf */
+    size_t limit; /* read_whole: a larger object is not begun with, and is PP_E_UNSUPPORTED; 0: none */
     /* answered, valid with PP_OK */
     const uint8_t *data;    /* buf, or what was borrowed */
     size_t got;             /* less than size only at the end of the object */
@@ -184,6 +185,8 @@ int pp_storage_register(const struct pp_storage_ops *ops);
 
 /* Makes r->buf hold size bytes: for read_whole. */
 pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err);
+/* "NAME: needs N MiB, limit M MiB; ...": size is over r->limit. */
+pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_err *err);
 /* "cannot read PART in NAME at byte OFFSET: why"; the status follows from errno_value. */
 pp_status pp_read_fail(const struct pp_read *r, int errno_value, struct pp_err *err);
 

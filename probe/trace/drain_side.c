@@ -1,5 +1,6 @@
 #include "probe/trace/drain_side.h"
 
+#include "probe/trace/guard.h"
 #include "probe/trace/session.h"
 
 #include <fcntl.h>
@@ -18,7 +19,14 @@
 
 uint32_t pp_session_threads(const struct pp_session *s)
 {
-    return s ? __atomic_load_n(&s->file->threads, __ATOMIC_ACQUIRE) : 0;
+    if (!s)
+        return 0;
+    /* Threads that were seen once stay, whatever becomes of the file. */
+    uint32_t *seen = &((struct pp_session *)s)->seen_threads, now;
+    now = __atomic_load_n(&s->file->threads, __ATOMIC_ACQUIRE);
+    if (now <= PP_THREADS_MAX && now > __atomic_load_n(seen, __ATOMIC_RELAXED))
+        __atomic_store_n(seen, now, __ATOMIC_RELAXED);
+    return __atomic_load_n(seen, __ATOMIC_RELAXED);
 }
 
 uint64_t pp_session_unregistered(const struct pp_session *s)
@@ -59,10 +67,14 @@ static void map_ring(struct pp_session *s, uint32_t thread)
     if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct pp_ring_file)) {
         size_t bytes = (size_t)st.st_size;
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (p != MAP_FAILED && believable(s, p, bytes, thread))
+        if (p != MAP_FAILED)
+            pp_guard_add(p, bytes);
+        if (p != MAP_FAILED && believable(s, p, bytes, thread)) {
             s->map[thread] = (struct pp_ring_map){.ring = p, .bytes = bytes};
-        else if (p != MAP_FAILED)
+        } else if (p != MAP_FAILED) {
+            pp_guard_remove(p);
             munmap(p, bytes);
+        }
     }
     close(fd);
 }
@@ -71,11 +83,11 @@ static void map_ring(struct pp_session *s, uint32_t thread)
  * when it could not be. The entry never moves once set, so the caller may use it unlocked. */
 static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
 {
-    if (!s || thread >= PP_THREADS_MAX ||
-        __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) != PP_SLOT_READY)
+    if (!s || thread >= PP_THREADS_MAX)
         return NULL;
     pthread_mutex_lock(&s->lock);
-    if (!s->map[thread].ring)
+    if (!s->map[thread].ring &&
+        __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) == PP_SLOT_READY)
         map_ring(s, thread);
     struct pp_ring_map *m = s->map[thread].ring ? &s->map[thread] : NULL;
     pthread_mutex_unlock(&s->lock);
@@ -109,13 +121,21 @@ static void to_spans(struct pp_clock_reader *clock, const struct pp_span *restri
     *clock = c;
 }
 
+/* Of the mapping: what the file says may be gone with the file. */
+static uint64_t capacity_of(const struct pp_ring_map *m)
+{
+    return (m->bytes - sizeof(struct pp_ring_file)) / sizeof(struct pp_span);
+}
+
 struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_reader r = {.map = ring_of(s, thread)};
     if (!r.map)
         return r;
     r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) -
-             r.map->handed_out; /* pairs with the release in pp_record_publish */
+             r.map->handed_out;      /* pairs with the release in pp_record_publish */
+    if (r.left > capacity_of(r.map)) /* the file was cut: there is nothing in it any more */
+        r.left = 0;
     pp_session_anchor(s);
     r.clock = pp_clock_reader(s->file);
     return r;
@@ -128,11 +148,16 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
         return 0;
     const struct pp_ring_file *ring = r->map->ring;
     const struct pp_span *slots = (const struct pp_span *)(const void *)(ring + 1);
+    const uint64_t capacity = capacity_of(r->map);
     for (size_t done = 0, run; done < n;
          done += run) { /* at most two runs: up to the ring's end, and from its start */
-        uint64_t at = (r->map->handed_out + done) & (ring->capacity - 1);
-        run = ring->capacity - at < n - done ? (size_t)(ring->capacity - at) : n - done;
+        uint64_t at = (r->map->handed_out + done) & (capacity - 1);
+        run = capacity - at < n - done ? (size_t)(capacity - at) : n - done;
         to_spans(&r->clock, slots + at, out + done, run);
+    }
+    if (pp_guard_was_cut(ring)) { /* zeros were read for spans */
+        r->left = 0;
+        return 0;
     }
     r->map->handed_out += n;
     r->left -= n;

@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/utf8.h"
+#include "probe/trace/guard.h"
 #include "probe/trace/session.h"
 
 #include <errno.h>
@@ -44,11 +45,14 @@ static pp_status map_session(const char *dir, struct pp_session_file **out, stru
         status = pp_fail_errno(err, errno, "cannot map the recording session %s", path);
         goto out;
     }
+    pp_guard_add(p, sizeof(**out));
     status = check(p, path, err);
-    if (status == PP_OK)
+    if (status == PP_OK) {
         *out = p;
-    else
-        munmap(p, sizeof(**out));
+        goto out;
+    }
+    pp_guard_remove(p);
+    munmap(p, sizeof(**out));
 out:
     close(fd);
     return status;

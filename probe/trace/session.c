@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/utf8.h"
+#include "probe/trace/guard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,10 +34,12 @@ static void fork_prepare(void)
     pthread_mutex_lock(&list_lock);
     for (struct pp_session *s = list; s; s = s->next)
         pthread_mutex_lock(&s->lock);
+    pp_guard_lock();
 }
 
 static void fork_unlock(void)
 {
+    pp_guard_unlock();
     for (struct pp_session *s = list; s; s = s->next)
         pthread_mutex_unlock(&s->lock);
     pthread_mutex_unlock(&list_lock);
@@ -101,11 +104,13 @@ static int create_mapped(const char *path, size_t bytes, void **out)
     if (!e && p == MAP_FAILED)
         e = errno;
     close(fd);
-    if (e)
+    if (e) {
         unlink(path);
-    else
-        *out = p;
-    return e;
+        return e;
+    }
+    pp_guard_add(p, bytes);
+    *out = p;
+    return 0;
 }
 
 /* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the
@@ -142,8 +147,16 @@ static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct
         *out = default_dir(err);
         return *out ? PP_OK : PP_E_SYSTEM;
     }
+    struct stat st;
     if (mkdir(opts->dir, 0700) != 0 && errno != EEXIST)
         return pp_fail_errno(err, errno, "cannot make the session directory %s", opts->dir);
+    /* One that was there may be another's, who could then move and remove what we make in it. */
+    if (lstat(opts->dir, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return pp_fail(
+            err, PP_E_ACCESS,
+            "%s is a link, belongs to another user, or may be written by others: remove it, or choose another name for the recording",
+            opts->dir);
     *out = strdup(opts->dir);
     return *out ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the recording session");
 }
@@ -270,6 +283,14 @@ void pp_session_retire_all(struct pp_session *s)
         pp_thread_retire(t);
 }
 
+static void unmap(void *at, size_t bytes)
+{
+    if (!at)
+        return;
+    pp_guard_remove(at);
+    munmap(at, bytes);
+}
+
 void pp_session_close(struct pp_session *s, int keep_files)
 {
     if (!s)
@@ -285,10 +306,8 @@ void pp_session_close(struct pp_session *s, int keep_files)
         free(t);
     }
     for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
-        if (s->map[i].ring)
-            munmap(s->map[i].ring, s->map[i].bytes);
-    if (s->file)
-        munmap(s->file, sizeof(*s->file));
+        unmap(s->map[i].ring, s->map[i].bytes);
+    unmap(s->file, sizeof(*s->file));
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     pthread_mutex_destroy(&s->lock);

@@ -45,9 +45,10 @@ struct pp_ring_map {
 struct pp_session {
     struct pp_session_file *file;
     char *dir;
-    int lock_fd;          /* holds the owner's lock; -1 in a forked child */
-    int owner;            /* 0 in a forked child: closing leaves the files alone */
-    pthread_mutex_t lock; /* map, handles, sync; never taken on the recording path */
+    int lock_fd;           /* holds the owner's lock; -1 in a forked child */
+    uint32_t seen_threads; /* atomic: the most that pp_session_threads has seen */
+    int owner;             /* 0 in a forked child: closing leaves the files alone */
+    pthread_mutex_t lock;  /* map, handles, sync; never taken on the recording path */
     struct pp_thread *handles;
     struct pp_stamp_sync sync;
     struct pp_session *next; /* of this process's sessions, for the fork handler */

@@ -2,11 +2,16 @@
 
 #include "probe/base/err.h"
 #include "probe/base/arena.h"
+#include "probe/base/text.h"
 #include "report/build/facts.h"
+#include "report/build/pytorch.h"
+#include "report/build/subject.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
 #include "report/source/proof.h"
 #include "report/source/rows.h"
+#include "report/verdict/action.h"
+#include "report/verdict/action.h"
 #include "report/verdict/verdict.h"
 
 #include <math.h>
@@ -112,7 +117,6 @@ static int by_name(const void *a, const void *b)
 
 static void add_workers(struct build *b)
 {
-    double window_ns = b->r->window_s * 1e9;
     const struct pp_thread_row *rows;
     size_t n_rows = b->source->threads(b->source->ctx, &rows);
     for (size_t i = 0; i < b->got.tally.n_threads; i++) {
@@ -124,6 +128,7 @@ static void add_workers(struct build *b)
         if (!w)
             return;
         int measured = t->inside.measured_ns > 0;
+        double life_ns = t->life_ns;
         *w = (struct pp_report_worker){
             .thread = t->id,
             .name = thread_name(b->arena, rows, n_rows, t->id),
@@ -131,11 +136,11 @@ static void add_workers(struct build *b)
             .errors = t->errors,
             .retries = t->retries,
             .bytes = t->bytes,
-            .busy_share = window_ns > 0 ? t->busy_ns / window_ns : NAN,
-            .wait_share = window_ns > 0 ? t->wait_ns / window_ns : NAN,
-            .cpu_share = measured && window_ns > 0 ? t->inside.cpu_ns / window_ns : NAN,
-            .run_delay_share = measured && window_ns > 0 ? t->inside.run_delay_ns / window_ns : NAN,
-            .samples_per_s = window_ns > 0 ? (double)t->samples / b->r->window_s : NAN,
+            .busy_share = life_ns > 0 ? t->busy_ns / life_ns : NAN,
+            .wait_share = life_ns > 0 ? t->wait_ns / life_ns : NAN,
+            .cpu_share = measured && life_ns > 0 ? t->inside.cpu_ns / life_ns : NAN,
+            .run_delay_share = measured && life_ns > 0 ? t->inside.run_delay_ns / life_ns : NAN,
+            .samples_per_s = life_ns > 0 ? (double)t->samples / (life_ns / 1e9) : NAN,
         };
     }
     if (b->r->n_workers && !pp_arena_failed(b->arena))
@@ -164,8 +169,9 @@ static void add_losses(struct build *b)
     if (dropped && !told) /* a killed run could not say so itself */
         pp_rows_add_loss(b->arena, b->r, "spans", dropped, "the rings were full");
     if (b->timeline.bad_chunks)
-        pp_rows_add_loss(b->arena, b->r, "chunks", b->timeline.bad_chunks,
-                         "their checksum does not match: the file is damaged");
+        pp_rows_add_loss(
+            b->arena, b->r, "chunks", b->timeline.bad_chunks,
+            "their checksum does not match, or they hold spans whose phase or times cannot be: the file is damaged, or of a newer version");
     if (b->got.tally.unknown_phase)
         pp_rows_add_loss(b->arena, b->r, "spans", b->got.tally.unknown_phase,
                          "unknown phase: written by a newer version");
@@ -257,6 +263,9 @@ static void set_rates(struct build *b)
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
+    r->accelerator_utilization_share = r->has_step && t->has_steady_state
+                                           ? pp_timeline_accelerator_utilization(t)
+                                           : NAN;
     r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
 }
 
@@ -284,6 +293,14 @@ static void set_headroom(struct build *b, double starved_ns)
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
+static double best_fix(const struct pp_diagnosis *d)
+{
+    double best = 0;
+    for (int i = 0; i < d->signals.fixes; i++)
+        best = fmax(best, d->signals.fix[i].p.samples_per_s);
+    return best;
+}
+
 static void judge(struct build *b)
 {
     const struct pp_facts_from from = {.source = b->source,
@@ -296,8 +313,12 @@ static void judge(struct build *b)
     struct pp_diagnosis d;
     pp_facts_build(&from, &facts, &d);
     set_headroom(b, d.starved_ns);
+    if (d.replayed && !(d.starved_ns > 0) && best_fix(&d) > b->r->headroom_samples_per_s)
+        set_headroom(b, d.stretch_ns); /* a fix frees the CPUs that the steps wait for, too */
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
+    pp_action_choose(b->r, b->arena);
     if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&b->got.costs, b->arena, b->r);
 }
@@ -305,6 +326,8 @@ static void judge(struct build *b)
 static void compute(struct build *b)
 {
     b->usable_cpus = meta_num(b, "environment", "usable_cpus");
+    /* Only pipeprobe run stores a step. */
+    b->r->own_loader = config(b, "step") && b->r->subject_kind != PP_SUBJECT_PYTORCH_LOADER;
     set_times(b);
     set_totals(b);
     set_rates(b);
@@ -313,7 +336,8 @@ static void compute(struct build *b)
     add_losses(b);
     set_overhead(b);
     judge(b);
-    pp_findings_add(&b->timeline, &b->got.checks, pp_run_ended_by_itself(b->source), b->arena, b->r);
+    pp_findings_add(b->source, &b->timeline, &b->got.checks, pp_run_ended_by_itself(b->source), b->arena,
+                    b->r);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)
@@ -323,8 +347,12 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
     struct build b = {.source = source, .r = &o->report, .arena = &o->arena};
-    o->report.path = pp_arena_copy(&o->arena, source->path);
+    char *shown = pp_text_plain(source->path); /* the recording may be a stranger's, name and all */
+    o->report.path = pp_arena_copy(&o->arena, shown ? shown : "");
+    free(shown);
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
+    if (status == PP_OK)
+        pp_subject_read(source, &o->arena, &o->report);
     if (status == PP_OK)
         status = pp_proof_read(source, &o->arena, &o->report, err);
     if (status == PP_OK && pp_arena_failed(&o->arena))

@@ -3,16 +3,13 @@
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
 #include "report/source/rows.h"
+#include "report/verdict/action.h"
 #include "report/verdict/causes.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* How far the replay of the run as recorded may be from it before its answers are not used: three times the
- * median error of predictions. */
-#define MOST_REPLAY_ERROR 0.25
 
 /* ---- PP_FROM_RUN ---- */
 
@@ -62,14 +59,25 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     const struct pp_timeline *t = from->timeline;
     const struct pp_report_pair *batch_size = config(from, "batch_size");
     double *m = f->metric, workers = (double)from->gathered->tally.lane_threads[PP_LANE_WORKER];
+    f->subject = r->subject_kind;
+    f->ended_by = from->source->meta(from->source->ctx, "result", "ended_by");
+    f->batches = (double)t->batches;
+    f->has_workers = workers > 0;
     f->has_step = r->has_step;
+    f->own_loader = r->own_loader;
     f->has_steady_state = t->has_steady_state;
     f->failed = strcmp(r->outcome, "failed") == 0;
+    f->program = f->subject == PP_SUBJECT_JOB || f->subject == PP_SUBJECT_PROGRAM;
+    f->python = pp_source_yes(from->source, "config", "python_program");
+    f->unannotated = f->program && !t->batches && !t->has_step;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
     m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
-    m[PP_METRIC_STARTUP] = pp_run_ended_by_itself(from->source) ? r->first_batch_s / r->duration_s : NAN;
+    double program = pp_timeline_program_s(t, r->first_batch_s); /* no part of the input pipeline */
+    m[PP_METRIC_STARTUP] = pp_run_ended_by_itself(from->source)
+                               ? (r->first_batch_s - program) / (r->duration_s - program)
+                               : NAN;
     m[PP_METRIC_LOSS] = from->loss_share;
     /* without a step only the rate is judged, and to that the first batch of an epoch counts as any other */
     m[PP_METRIC_BATCHES] = r->has_step || !t->has_steady_state ? (double)t->judged_batches
@@ -104,6 +112,9 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     pp_attribute(from->timeline, &from->gathered->tally, &owner);
     f->owner_known = owner.known;
     f->owner = owner.phase;
+    f->owner_is_worker = owner.lane == PP_LANE_WORKER;
+    memcpy(f->phase_share, owner.phase_share, sizeof(f->phase_share));
+    m[PP_METRIC_UNNAMED] = owner.unnamed;
     m[PP_METRIC_OWNER_SHARE] = owner.share;
     m[PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split);
     m[PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split);
@@ -157,10 +168,11 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
         add_costs(costs, from->timeline, f);
     if (st == PP_OK)
         st = pp_signals_read(costs, &out->signals, &out->why_not);
-    out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= MOST_REPLAY_ERROR;
+    out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= PP_MOST_REPLAY_ERROR;
     if (st == PP_OK && !out->replayed)
         snprintf(out->why_not.text, sizeof(out->why_not.text),
                  "the replay of the unchanged run is off by %.0f %%", 100 * out->signals.replay_error);
+    f->replay_error = out->replayed ? out->signals.replay_error : NAN;
     for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
         if (pp_metric_infos[m].from == PP_FROM_REPLAY)
             f->metric[m] = out->signals.metric[m];
@@ -212,7 +224,8 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
     expose_stretch(f, out->replayed);
-    out->starved_ns = f->starved ? from->gathered->costs.step_stretch_ns * (double)tl->judged_batches : 0;
+    out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
+    out->starved_ns = f->starved ? out->stretch_ns : 0;
     /* last: the GPU's overhead is what the stretch does not explain */
     pp_gpu_facts(from->report->gpu, tl, f);
     expose_gpu(f);
@@ -250,6 +263,8 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, str
         *to = (struct pp_report_fix){.knob = f->knob,
                                      .to = pp_arena_copy(arena, f->to),
                                      .text = f->text,
+                                     .change = pp_action_change(f->knob, f->to, arena),
+                                     .effort = f->cost,
                                      .gain = f->p.gain,
                                      .low = f->p.gain_low,
                                      .high = f->p.gain_high,

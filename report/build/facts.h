@@ -23,6 +23,7 @@ struct pp_diagnosis {
     int replayed;      /* the replay comes out as the run did; without, no metric of it is known */
     double starved_ns; /* of the judged batches: how much longer the trainer's steps took for want of a CPU; 0
                           where that is not exposed time */
+    double stretch_ns; /* likewise, exposed or not */
     struct pp_err why_not;
 };
 

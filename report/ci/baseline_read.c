@@ -19,7 +19,7 @@
 int pp_baseline_is(const char *path)
 {
     char head[64];
-    int fd = pp_io_open(path, O_RDONLY, 0);
+    int fd = pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
     ssize_t n = fd >= 0 ? pp_io_read(fd, head, sizeof(head)) : 0, i = 0;
     if (fd >= 0)
         close(fd);
@@ -117,9 +117,10 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
         return corrupt(path, "a run's session is not a text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||
+        !read_text(doc, "subject", r->subject, sizeof(r->subject)) ||
         !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
-        return corrupt(path, "a run's verdict or outcome is not a text", err);
+        return corrupt(path, "a run's verdict, subject or outcome is not a text", err);
     if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
         return corrupt(path, "a run's parts are not numbers", err);
     json_object_foreach((json_t *)fields, name, value)
@@ -179,7 +180,7 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
 pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about,
                            struct pp_err *err)
 {
-    struct pp_io_file file = {0};
+    struct pp_io_file file = {.limit = 256 << 20}; /* some kilobytes a run */
     json_error_t why;
     json_t *doc = NULL;
     *out = (struct pp_runs){0};

@@ -53,6 +53,7 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
     str(j, "file", r->path);
     str(j, "session", r->session);
     str(j, "outcome", r->outcome);
+    str(j, "subject", r->subject);
     str(j, "l0", r->l0);
     str(j, "l1", r->l1);
     str(j, "l2", r->l2);

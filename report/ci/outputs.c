@@ -12,21 +12,21 @@ static int done(FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
-/* "throughput -10.0 % (1,337 -> 1,203), worse by +8.1 % .. +13.2 %, p 0.003"; of a count that does not vary,
- * "..., an exact count". */
+/* "throughput worse by 11.3 % (+8.1 .. +13.2): 1,337 -> 1,203, p 0.003"; of a count that does not vary,
+ * "reads +0.4 %: 1,000 -> 1,004, an exact count". */
 static void sentence(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
-    char base[32], head[32], change[32], interval[80], p[32];
-    int at = snprintf(buf, size, "%s %s (%s -> %s), ", row->title,
-                      pp_cmp_change_text(change, sizeof(change), m->change),
+    char base[32], head[32], text[80], p[32];
+    const char *worse = pp_compare_worse_text(text, sizeof(text), m);
+    int at = snprintf(buf, size, "%s %s%s: %s -> %s, ", row->title, m->exact ? "" : "worse by ",
+                      worse + (!m->exact && worse[0] == '+'),
                       pp_cmp_value_text(base, sizeof(base), row, m->base_median),
                       pp_cmp_value_text(head, sizeof(head), row, m->head_median));
     if (m->exact)
         snprintf(buf + at, size - (size_t)at, "an exact count");
     else
-        snprintf(buf + at, size - (size_t)at, "worse by %s, p %s",
-                 pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m));
+        snprintf(buf + at, size - (size_t)at, "p %s", pp_compare_p_text(p, sizeof(p), m));
 }
 
 /* ---- GitHub annotations ---- */

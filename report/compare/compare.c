@@ -31,15 +31,15 @@ void pp_compare_defaults(struct pp_compare_opts *o)
 
 static pp_status check_run(const struct pp_run *r, struct pp_err *err)
 {
-    double rate = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES];
+    double samples = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES],
+           rate = isnan(samples) ? r->metric[PP_CMP_BATCHES_PER_S] : samples;
     if (strcmp(r->outcome, "finished") != 0)
-        return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "%s cannot be compared: the run is %s; only finished runs are compared", r->path,
-                       r->outcome[0] ? r->outcome : "unfinished");
+        return pp_fail(err, PP_E_INCONCLUSIVE, "%s cannot be used: the run is %s; only finished runs count",
+                       r->path, r->outcome[0] ? r->outcome : "unfinished");
     if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
-        return pp_fail(
-            err, PP_E_INCONCLUSIVE,
-            "%s cannot be compared: no batch was measured in its steady state; record a longer run", r->path);
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "%s cannot be used: no batch was measured in its steady state; record a longer run",
+                       r->path);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isinf(r->metric[i]) || r->metric[i] < 0)
             return pp_fail(err, PP_E_CORRUPT, "%s: %s is %g, which is not possible", r->path,
@@ -141,6 +141,10 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
                                .opts = *opts,
                                .level = opts->alpha * opts->look_share,
                                .confidence = 1 - (1 - opts->confidence) * opts->look_share,
+                               .base_spread = base->runs->n ? base->runs->run[0].spread
+                                                            : (struct pp_run_spread){0},
+                               .head_spread = head->runs->n ? head->runs->run[0].spread
+                                                            : (struct pp_run_spread){0},
                                .base_batch_s = NAN,
                                .head_batch_s = NAN};
     pp_status st = check_opts(opts, err);
@@ -156,6 +160,8 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
         st = check_distinct(base->runs, head->runs, err);
     if (st != PP_OK)
         return st;
+    out->base_subject = base->runs->run[0].subject;
+    out->head_subject = head->runs->run[0].subject;
     note_differences(out, base->runs, head->runs);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
         st = pp_compare_measure(out, base->runs, head->runs, (enum pp_cmp_id)i, err);

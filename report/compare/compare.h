@@ -92,15 +92,17 @@ struct pp_compare_part {
 #define PP_COMPARE_DIFFERENCES 64
 
 struct pp_compare {
-    const char *base_label, *head_label; /* the caller's */
+    const char *base_label, *head_label;     /* the caller's */
+    const char *base_subject, *head_subject; /* of the side's first run; "": unknown */
     size_t n_base, n_head;
     double level, confidence; /* alpha and confidence of this look */
     size_t runs_needed;       /* on each side, for a regression to be shown at all */
     struct pp_compare_opts opts;
     struct pp_compare_metric metric[PP_CMP_COUNT_OF_METRICS];
     struct pp_compare_verdict verdict;
-    double base_batch_s, head_batch_s; /* medians; NAN when unknown */
-    struct pp_compare_part *part;      /* largest difference first; only those with a share in it */
+    double base_batch_s, head_batch_s;             /* medians; NAN when unknown */
+    struct pp_run_spread base_spread, head_spread; /* of single runs: of the first run of the side */
+    struct pp_compare_part *part; /* largest difference first; only those with a share in it */
     size_t n_parts;
     char attribution[240]; /* "+3.1 ms per batch (12.0 -> 15.1 ms), of which decode cpu +2.9 ms"; empty when
                               nothing moved */

@@ -27,6 +27,13 @@ static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_co
     char text[300], base[110], head[110];
     int in_base = m->measured_base == c->n_base, in_head = m->measured_head == c->n_head,
         neither = m->measured_base == 0 && m->measured_head == 0;
+    /* One of the two throughputs is that of every run; the other one is no question that went without an
+     * answer. */
+    if (neither && m->base_why == m->head_why &&
+        (m->base_why == PP_WHY_COUNTS_SAMPLES || m->base_why == PP_WHY_NO_SAMPLES)) {
+        m->gated = 0;
+        return say(m, PP_NOT_MEASURED, "");
+    }
     if (neither && m->base_why == m->head_why)
         snprintf(text, sizeof(text), "measured on neither side%s",
                  why_text(base, sizeof(base), ": ", m->base_why));
@@ -123,9 +130,12 @@ static void conclude(struct pp_compare *c)
     m = foremost(c, c->answer);
     const char *title = m ? pp_cmp_metric(m->id)->title : "";
     if (c->answer == PP_REGRESSED && m)
-        snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s", title,
+        snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s%s", title,
+                 isnan(m->change) || isnan(m->ratio) ? "" : "worse by ",
                  isnan(m->change) ? "is no longer zero"
-                                  : pp_cmp_change_text(change, sizeof(change), m->change),
+                 : isnan(m->ratio)
+                     ? pp_cmp_change_text(change, sizeof(change), m->change)
+                     : pp_cmp_change_text(change, sizeof(change), m->ratio - 1) + (m->ratio >= 1.0005),
                  c->regressed > 1 ? ", and more below" : "");
     else if (c->answer == PP_REGRESSED)
         snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s", c->verdict.sentence);

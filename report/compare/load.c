@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/build/build.h"
+#include "report/stats/order.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,11 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
 {
     int steady = r->has_steady_state, waits = steady && r->has_step;
     set(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
-    set(out, PP_CMP_SAMPLES_PER_S, steady ? r->samples_per_s : NAN, PP_WHY_NO_STEADY_STATE);
+    int counts = !isnan(r->samples_per_s) && r->samples_per_s > 0;
+    set(out, PP_CMP_SAMPLES_PER_S, steady && counts ? r->samples_per_s : NAN,
+        steady ? PP_WHY_NO_SAMPLES : PP_WHY_NO_STEADY_STATE);
+    set(out, PP_CMP_BATCHES_PER_S, steady && !counts ? r->batches_per_s : NAN,
+        counts ? PP_WHY_COUNTS_SAMPLES : PP_WHY_NO_STEADY_STATE);
     set(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN,
         steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
     set(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
@@ -84,6 +89,42 @@ static void set_parts(const struct pp_report *r, struct pp_run *out)
     }
 }
 
+/* Quartiles of v, which is sorted by it. */
+static void set_spread(struct pp_run_spread *s, enum pp_cmp_id id, double *v)
+{
+    pp_stats_sort(v, PP_RUN_WINDOWS);
+    s->low[id] = pp_stats_quantile_sorted(v, PP_RUN_WINDOWS, 0.25);
+    s->high[id] = pp_stats_quantile_sorted(v, PP_RUN_WINDOWS, 0.75);
+}
+
+/* The slices of the report's picture that lie in the steady state, in ten windows. */
+static void set_spreads(const struct pp_report *r, struct pp_run *out)
+{
+    double rate[PP_RUN_WINDOWS] = {0}, wait[PP_RUN_WINDOWS] = {0};
+    size_t first = 0, n;
+    while (first < r->n_slices && r->slices[first].start_s < r->window_start_s)
+        first++;
+    for (n = 0; first + n < r->n_slices && r->slices[first + n].end_s <= r->window_end_s; n++)
+        ;
+    size_t per = n / PP_RUN_WINDOWS;
+    if (per == 0 || !r->has_steady_state)
+        return;
+    for (size_t i = 0; i < per * PP_RUN_WINDOWS; i++) {
+        const struct pp_report_slice *s = &r->slices[first + i];
+        rate[i / per] += s->samples_per_s / (double)per;
+        wait[i / per] += s->wait_share / (double)per;
+    }
+    struct pp_run_spread *s = &out->spread;
+    s->known = 1;
+    s->window_s = (r->slices[first].end_s - r->slices[first].start_s) * (double)per;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        s->low[i] = s->high[i] = NAN;
+    if (!isnan(out->metric[PP_CMP_SAMPLES_PER_S]))
+        set_spread(s, PP_CMP_SAMPLES_PER_S, rate);
+    if (!isnan(out->metric[PP_CMP_DATA_WAIT_SHARE]))
+        set_spread(s, PP_CMP_DATA_WAIT_SHARE, wait);
+}
+
 static int set_fields(const struct pp_report *r, struct pp_run *out)
 {
     char name[128];
@@ -104,11 +145,13 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
     int ok = pp_run_init(out, r->path);
     copy(out->session, sizeof(out->session), r->session);
     copy(out->outcome, sizeof(out->outcome), r->outcome);
+    copy(out->subject, sizeof(out->subject), r->subject);
     copy(out->l0, sizeof(out->l0), r->verdict.l0);
     copy(out->l1, sizeof(out->l1), r->verdict.l1);
     copy(out->l2, sizeof(out->l2), r->verdict.l2);
     set_metrics(r, out);
     set_parts(r, out);
+    set_spreads(r, out);
     if (ok && set_fields(r, out))
         return PP_OK;
     pp_run_free(out);

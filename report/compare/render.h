@@ -11,12 +11,18 @@
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
 int pp_compare_markdown(const struct pp_compare *c, FILE *out);
 int pp_compare_json(const struct pp_compare *c, FILE *out);
+/* The table of two single runs, in the manner of benchstat: each value with its spread within the run, and a
+ * change only where the spreads lie apart. It claims nothing about other runs. */
+void pp_compare_single_table(const struct pp_compare *c, FILE *out);
+/* One run on each side, of which only counts can be judged. */
+int pp_compare_is_single(const struct pp_compare *c);
 /* The document's fields, of struct pp_compare. */
 extern const struct pp_field pp_compare_fields[];
 
 /* What the three say alike. "-" where nothing was computed; buf of at least 64 bytes. */
-char *pp_compare_interval_text(char *buf, size_t size,
-                               const struct pp_compare_metric *m); /* "+8.1 % .. +13.2 %", worse is plus */
+/* How much worse, on one scale: the time that the metric costs, as it was tested, "+11.3 % (+8.1 .. +13.2)";
+ * of what was not tested, the change itself. Worse is plus. */
+char *pp_compare_worse_text(char *buf, size_t size, const struct pp_compare_metric *m);
 char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m); /* "0.0029", "exact" */
 const char *pp_compare_answer_text(
     const struct pp_compare_metric *m); /* "REGRESSED", "improved", "ok", ... */

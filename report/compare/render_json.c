@@ -151,11 +151,15 @@ static struct pp_value verdict_answer(const void *row, const void *root)
 
 static const struct pp_field base_fields[] = {
     FK("label", base_label, NONE, "as given", ALWAYS),
+    FK("subject", base_subject, NONE, "whose pipeline the runs recorded; null: unknown",
+       .flags = PP_FIELD_EMPTY_UNKNOWN),
     FK("runs", n_base, COUNT, "of this side", .range = "1.."),
     PP_FIELDS_END,
 };
 static const struct pp_field head_fields[] = {
     FK("label", head_label, NONE, "as given", ALWAYS),
+    FK("subject", head_subject, NONE, "whose pipeline the runs recorded; null: unknown",
+       .flags = PP_FIELD_EMPTY_UNKNOWN),
     FK("runs", n_head, COUNT, "of this side", .range = "1.."),
     PP_FIELDS_END,
 };

@@ -23,14 +23,13 @@ static void put_escaped(const char *s, FILE *out)
 
 static void put_row(const struct pp_compare_metric *m, FILE *out)
 {
-    char base[32], head[32], change[32], interval[80], p[32], threshold[32];
+    char base[32], head[32], worse[80], p[32], threshold[32];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *strong = m->answer == PP_REGRESSED && m->gated ? "**" : "";
-    fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
+    fprintf(out, "| %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
             pp_cmp_value_text(base, sizeof(base), row, m->base_median),
             pp_cmp_value_text(head, sizeof(head), row, m->head_median),
-            pp_cmp_change_text(change, sizeof(change), m->change),
-            pp_compare_interval_text(interval, sizeof(interval), m), pp_compare_p_text(p, sizeof(p), m),
+            pp_compare_worse_text(worse, sizeof(worse), m), pp_compare_p_text(p, sizeof(p), m),
             m->gated ? pp_text_percent(threshold, sizeof(threshold), m->threshold) : "not gated", strong,
             pp_compare_answer_text(m), strong);
 }
@@ -62,12 +61,15 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
     put_escaped(c->sentence, out);
     fputs("\n\nBASE ", out);
     put_escaped(c->base_label, out);
-    fprintf(out, " (%zu runs), HEAD ", c->n_base);
+    fprintf(out, " (%zu runs%s", c->n_base, c->base_subject[0] ? " of " : "");
+    put_escaped(c->base_subject, out);
+    fputs("), HEAD ", out);
     put_escaped(c->head_label, out);
+    fprintf(out, " (%zu runs%s", c->n_head, c->head_subject[0] ? " of " : "");
+    put_escaped(c->head_subject, out);
     fprintf(
         out,
-        " (%zu runs)\n\n| metric | BASE | HEAD | change | worse by | p | threshold | answer |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
-        c->n_head);
+        ")\n\n| metric | BASE | HEAD | worse by (time) | p | threshold | answer |\n|---|--:|--:|--:|--:|--:|---|\n");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             put_row(&c->metric[i], out);

@@ -6,14 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-char *pp_compare_interval_text(char *buf, size_t size, const struct pp_compare_metric *m)
+char *pp_compare_worse_text(char *buf, size_t size, const struct pp_compare_metric *m)
 {
-    char low[32], high[32];
-    if (isnan(m->low))
-        snprintf(buf, size, "-");
-    else
-        snprintf(buf, size, "%s .. %s", pp_cmp_change_text(low, sizeof(low), m->low - 1),
-                 pp_cmp_change_text(high, sizeof(high), m->high - 1));
+    char by[32], low[32], high[32];
+    if (isnan(m->low) || isnan(m->ratio))
+        return pp_cmp_change_text(buf, size, m->change);
+    pp_cmp_change_text(low, sizeof(low), m->low - 1);
+    pp_cmp_change_text(high, sizeof(high), m->high - 1);
+    low[strcspn(low, " ")] = high[strcspn(high, " ")] = '\0'; /* one per cent sign is enough */
+    snprintf(buf, size, "%s (%s .. %s)", pp_cmp_change_text(by, sizeof(by), m->ratio - 1), low, high);
     return buf;
 }
 
@@ -39,7 +40,7 @@ const char *pp_compare_answer_text(const struct pp_compare_metric *m)
 
 static int unmeasured_because(const struct pp_compare_metric *m, const char *reason)
 {
-    return m->answer == PP_NOT_MEASURED && strcmp(m->reason, reason) == 0;
+    return m->answer == PP_NOT_MEASURED && reason[0] && strcmp(m->reason, reason) == 0;
 }
 
 char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id)
@@ -72,14 +73,13 @@ static const char *tone(const struct pp_compare_metric *m)
 
 static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
 {
-    char base[32], head[32], change[32], interval[80];
+    char base[32], head[32], worse[80];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     const char *start = color ? tone(m) : "";
-    fprintf(out, "%-20s %9s %9s %8s %17s %s%s%s", row->title,
+    fprintf(out, "%-20s %9s %9s %24s  %s%s%s", row->title,
             pp_cmp_value_text(base, sizeof(base), row, m->base_median),
             pp_cmp_value_text(head, sizeof(head), row, m->head_median),
-            pp_cmp_change_text(change, sizeof(change), m->change),
-            pp_compare_interval_text(interval, sizeof(interval), m), start, pp_compare_answer_text(m),
+            pp_compare_worse_text(worse, sizeof(worse), m), start, pp_compare_answer_text(m),
             start[0] ? PLAIN : "");
     fputc('\n', out);
 }
@@ -154,13 +154,23 @@ static void put_differences(const struct pp_page *page, const char *what, const 
 
 static void put_sides(const struct pp_compare *c, FILE *out)
 {
-    fprintf(out, "BASE %s (%zu run%s)\nHEAD %s (%zu run%s)\n\n", c->base_label, c->n_base,
-            c->n_base == 1 ? "" : "s", c->head_label, c->n_head, c->n_head == 1 ? "" : "s");
+    const struct {
+        const char *name, *label, *subject;
+        size_t n;
+    } side[] = {{"BASE", c->base_label, c->base_subject, c->n_base},
+                {"HEAD", c->head_label, c->head_subject, c->n_head}};
+    for (int i = 0; i < 2; i++)
+        fprintf(out, "%s %s (%zu run%s%s%s)\n", side[i].name, side[i].label, side[i].n,
+                side[i].n == 1 ? "" : "s", side[i].subject[0] ? " of " : "", side[i].subject);
+    fputc('\n', out);
 }
 
 static void put_rule(const struct pp_compare *c, const struct pp_page *page)
 {
     char text[320];
+    put_sentence(
+        page, "",
+        "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
     snprintf(
         text, sizeof(text),
         c->opts.paired
@@ -170,14 +180,45 @@ static void put_rule(const struct pp_compare *c, const struct pp_page *page)
     put_sentence(page, "", text);
 }
 
+static int text_of_single(const struct pp_compare *c, const struct pp_page *page)
+{
+    char text[400];
+    if (c->answer == PP_REGRESSED) /* counts are exact in one run */
+        pp_page_text(page, PP_TONE_BAD, "", 0, 0, c->sentence);
+    put_sides(c, page->out);
+    pp_compare_single_table(c, page->out);
+    fputc('\n', page->out);
+    put_sentence(page, "", c->verdict.sentence);
+    if (c->attribution[0])
+        put_sentence(page, "", c->attribution);
+    put_differences(page, "option", c->change, c->n_changes);
+    put_differences(page, "environment, allowed to differ:", c->allowed, c->n_allowed);
+    if (c->base_spread.known && c->head_spread.known) {
+        snprintf(
+            text, sizeof(text),
+            "+-: quartiles over %d windows within each run (%.2g s and %.2g s each); ~: the windows of the two runs overlap, no "
+            "change that they show.",
+            PP_RUN_WINDOWS, c->base_spread.window_s, c->head_spread.window_s);
+        put_sentence(page, "", text);
+    }
+    snprintf(
+        text, sizeof(text),
+        "One run on each side: a change may be the difference that there is from run to run. To decide, compare %zu runs on each side: "
+        "pipeprobe ci run --ab.",
+        c->runs_needed);
+    put_sentence(page, "", text);
+    return fflush(page->out) == 0 && !ferror(page->out) ? 0 : -1;
+}
+
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns)
 {
     struct pp_page page = {.out = out, .columns = columns, .color = color};
     char unmeasured[600];
+    if (pp_compare_is_single(c))
+        return text_of_single(c, &page);
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, out);
-    fprintf(out, "%-20s %9s %9s %8s %17s %s\n", "median of the runs", "BASE", "HEAD", "change", "worse by",
-            "answer");
+    fprintf(out, "%-20s %9s %9s %24s  %s\n", "median of the runs", "BASE", "HEAD", "worse by", "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             put_row(&c->metric[i], out, color);

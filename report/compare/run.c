@@ -28,6 +28,8 @@ static const struct {
     [PP_WHY_NOT_COUNTED] = {"not-counted",
                             "not recorded; the recording is from an older version or another loader"},
     [PP_WHY_MAPPED] = {"mapped", "token files are mapped, not read"},
+    [PP_WHY_COUNTS_SAMPLES] = {"counts-samples", "the run counts samples: see throughput"},
+    [PP_WHY_NO_SAMPLES] = {"no-samples", "the program's ranges do not count samples: see batch throughput"},
 };
 
 const char *pp_why_key(enum pp_why why)

@@ -32,21 +32,34 @@ enum pp_why {
     PP_WHY_LOST_SPANS,
     PP_WHY_PART_OF_EPOCH,
     PP_WHY_NOT_COUNTED,
-    PP_WHY_MAPPED, /* of counts */
+    PP_WHY_MAPPED,         /* of counts */
+    PP_WHY_COUNTS_SAMPLES, /* these two: which of the two throughputs a run has */
+    PP_WHY_NO_SAMPLES,
     PP_WHY_COUNT
 };
 const char *pp_why_key(enum pp_why why);    /* "no-epoch"; "" for UNKNOWN */
 const char *pp_why_text(enum pp_why why);   /* "no epoch was completed; give --epochs"; "" for UNKNOWN */
 enum pp_why pp_why_of_key(const char *key); /* UNKNOWN for NULL and for what this version does not know */
 
+/* How much a metric moved within one run: quartiles over equal windows of its steady state. It says nothing
+ * of the difference from run to run. */
+enum { PP_RUN_WINDOWS = 10 };
+struct pp_run_spread {
+    int known;       /* the steady state is long enough for the windows */
+    double window_s; /* length of one */
+    double low[PP_CMP_COUNT_OF_METRICS], high[PP_CMP_COUNT_OF_METRICS]; /* NAN: this metric has none */
+};
+
 struct pp_run {
     char *path;
-    char session[24]; /* this recording and no other, whatever its file is called; empty: unknown */
-    char outcome[16]; /* "finished", or why it is no sample */
+    char session[24];  /* this recording and no other, whatever its file is called; empty: unknown */
+    char outcome[16];  /* "finished", or why it is no sample */
+    char subject[160]; /* whose pipeline was recorded; empty: unknown */
     char l0[24], l1[24], l2[32];              /* verdict; l1 and l2 may be empty */
     double metric[PP_CMP_COUNT_OF_METRICS];   /* NAN: not measured */
     enum pp_why why[PP_CMP_COUNT_OF_METRICS]; /* of those that are NAN */
     double batch_s;                           /* steady-state time per batch */
+    struct pp_run_spread spread;              /* not of runs from a baseline file */
     /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s.
      */
     double part_s[PP_LANE_COUNT][PP_PHASE_COUNT][PP_PART_COUNT];

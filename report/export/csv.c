@@ -1,10 +1,12 @@
 /* CSV (RFC 4180): one row per span, in stored order; a header with the unit in each name; an empty cell is
- * unknown, 0 is zero. */
+ * unknown, 0 is zero. A text that a spreadsheet would take for a formula gets an apostrophe before it: names
+ * of ranges and threads are not ours. */
 #include "report/export/export.h"
 #include "report/export/out.h"
 #include "report/export/place.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +29,11 @@ static pp_status csv_open(const struct pp_export_run *run, struct pp_export_plac
 
 static void text_cell(struct pp_out *o, const char *s)
 {
-    if (!strpbrk(s, ",\"\r\n")) {
+    int formula = pp_text_is_formula(s);
+    if (!formula && !strpbrk(s, ",\"\r\n")) {
         pp_out_str(o, s);
     } else {
-        pp_out_char(o, '"');
+        pp_out_str(o, formula ? "\"'" : "\"");
         for (; *s; s++) {
             if (*s == '"')
                 pp_out_char(o, '"');

@@ -68,6 +68,7 @@ struct pp_checks_pass {
     struct pp_laws_pass *laws;
     struct pp_periodic_pass *periodic;
     struct pp_visits_pass *visits;
+    struct pp_patterns_pass *patterns;
     struct ranks_pass *ranks;
 };
 
@@ -81,13 +82,14 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_laws_begin(source, timeline),
                                  pp_periodic_begin(source, timeline),
                                  pp_visits_begin(source, timeline),
+                                 pp_patterns_begin(source, timeline),
                                  ranks_begin(source, timeline)};
     return p;
 }
 
 static int is_whole(const struct pp_checks_pass *p)
 {
-    return p && p->laws && p->periodic && p->visits && p->ranks;
+    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks;
 }
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -96,7 +98,7 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
         return 1;
     ranks_chunk(p->ranks, thread, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
-           pp_visits_chunk(p->visits, thread, spans, n);
+           pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n);
 }
 
 /* Whether spans are missing from the recording. */
@@ -121,8 +123,12 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
         return status;
     pp_laws_end(p->laws, tally, r, arena, &out->laws);
     pp_visits_end(p->visits, is_lossy(p->source, p->timeline, r), &out->visits);
+    pp_patterns_end(p->patterns, tally, &out->patterns);
     ranks_end(p->ranks, &out->ranks);
+    out->origin_ns = pp_source_number(p->source, "run", "started_mono_ns", (double)p->timeline->first_ns);
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
+    if (status == PP_OK && ended == PP_OK)
+        ended = pp_memory_check(p->source, &out->memory, err);
     free(p);
     return status == PP_OK ? ended : status;
 }

@@ -1,9 +1,12 @@
 /* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.h),
- * periodicity (periodic.h), sample order (visits.h), and ranks. */
+ * periodicity (periodic.h), sample order (visits.h),
+ * patterns of workers (patterns.h), and ranks. */
 #ifndef PP_REPORT_FINDINGS_CHECKS_H
 #define PP_REPORT_FINDINGS_CHECKS_H
 
 #include "report/findings/laws.h"
+#include "report/findings/memory.h"
+#include "report/findings/patterns.h"
 #include "report/findings/periodic.h"
 #include "report/findings/visits.h"
 #include "report/model/model.h"
@@ -25,7 +28,10 @@ struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
     struct pp_visits visits;
+    struct pp_patterns patterns;
+    struct pp_memory_growth memory;
     struct pp_ranks ranks;
+    double origin_ns; /* when the run began */
 };
 
 struct pp_checks_pass;

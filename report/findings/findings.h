@@ -10,6 +10,12 @@
  *                      (visits.h)
  *   samples-repeated   a sample came again in an epoch
  *   samples-skipped    a whole epoch left samples out
+ *   late-rank          one rank came last to most collective steps
+ *   lockstep-waits     the long waits come every num_workers batches (patterns.h)
+ *   worker-restarts    workers begin anew for every epoch
+ *   worker-hang        a worker's work was open at the end, or took a hundred times as long as usual
+ *   memory-growth      the memory of a process grows and goes on growing (memory.h)
+ *   buffer-debt        the prefetched batches ran out after they had been many, and the trainer stalled
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them
  * (verdict_rules.h). */
@@ -20,7 +26,8 @@
 
 /* Appends them to r, whose times are set. given_length: the run ended by itself, so that its start is a part
  * of what it takes. */
-void pp_findings_add(const struct pp_timeline *timeline, const struct pp_checks *checks, int given_length,
-                     struct pp_arena *arena, struct pp_report *r);
+void pp_findings_add(const struct pp_source *source, const struct pp_timeline *timeline,
+                     const struct pp_checks *checks, int given_length, struct pp_arena *arena,
+                     struct pp_report *r);
 
 #endif

@@ -238,9 +238,11 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
           h2d && t->lane_threads[PP_LANE_COPY]
               ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY]
               : NAN);
-    bound(out, "the workers",
-          made > 0 && got > 0 ? got / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns)
-                              : NAN);
+    /* What the trainer got beyond what the workers made in the window was in flight when it began. Their
+     * limit in the window is what they can make at the recorded cost, and that stock: no window exceeds it.
+     */
+    double can_make = made * (double)t->lane_threads[PP_LANE_WORKER] * window_ns / busy_ns;
+    bound(out, "the workers", made > 0 && busy_ns > 0 ? got / (can_make + fmax(got - made, 0)) : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;
     keep_worst(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,

@@ -145,7 +145,15 @@ static void add_counter(void *ctx, uint64_t t_ns, const char *name, double value
         PP_LIVE_GPU_MAP(NAME)
 #undef NAME
     };
+    static const char *const meters[LIVE_METERS] = {
+#define NAME(sym, counter) [LIVE_##sym] = counter,
+        LIVE_METER_MAP(NAME)
+#undef NAME
+    };
     struct pp_live *l = ctx;
+    for (int i = 0; i < LIVE_METERS; i++)
+        if (strcmp(name, meters[i]) == 0)
+            live_note_meter(l, t_ns, (enum live_meter)i, value);
     for (int i = 0; i < PP_LIVE_GPUS; i++)
         if (strcmp(name, names[i]) == 0 &&
             live_room(l, (void **)&l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
@@ -184,6 +192,7 @@ static void add_fact(void *ctx, const char *key, const char *value, const char *
     snprintf(f->key, sizeof(f->key), "%s", key);
     snprintf(f->value, sizeof(f->value), "%s", value);
     snprintf(f->unit, sizeof(f->unit), "%s", unit ? unit : "");
+    f->numeric = numeric;
 }
 
 static void read_facts(struct pp_live *l, struct pp_reader *r)
@@ -258,7 +267,7 @@ static void forget(struct pp_live *l)
 {
     for (size_t i = 0; i < l->n_seconds; i++)
         free(l->seconds[i].parts);
-    l->n_seconds = l->n_events = l->n_errors = l->n_gpu = 0;
+    l->n_seconds = l->n_events = l->n_errors = l->n_gpu = l->n_meters = 0;
     l->second_id = l->error_id = l->counter_id = 0;
     l->open_ns = 0;
     l->origin_ns = l->ended_ns = 0;
@@ -372,6 +381,7 @@ void pp_live_close(struct pp_live *l)
     free(l->events);
     free(l->errors);
     free(l->gpu);
+    free(l->meters);
     free(l->facts);
     free(l->threads);
     free(l->bars);

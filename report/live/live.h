@@ -104,10 +104,24 @@ struct pp_live_snapshot {
 
     double samples_per_s;                                        /* finished by the workers */
     double batches_per_s, wait_share, step_ns, read_bytes_per_s; /* of the trainer */
+    double accelerator_utilization;                              /* of the window: the steps' share of time */
     uint64_t errors, dropped;                                    /* since the start */
     double stalled_ns; /* how long the trainer had been in one wait when the recorder looked at the second's
                           end; 0: in none, or not known */
     uint64_t workers_n;
+    /* Buffer debt: prefetched batches, by how many per second they became fewer over the last 1 to 5 s, and
+     * how long they last at that rate until the trainer stalls; NAN: not known; buffer_lasts_s also when they
+     * do not become fewer, last longer than a minute, or the trainer waits already. */
+    double buffered_batches, buffer_drain_per_s, buffer_lasts_s;
+    /* The worker that has been longest in one piece of work, far beyond what its phase usually takes; -1:
+     * none. */
+    long hung_worker;
+    pp_phase hung_phase;
+    double hung_ns;
+    uint64_t hung_since_ns;
+    double cpu_busy, disk_bytes_per_s, net_bytes_per_s; /* of the whole machine over the window; read and
+                                                           written; NAN: not known */
+    double disk_most_bytes_per_s, net_most_bytes_per_s; /* between two looks of the collectors, up to then */
     double gpu[PP_LIVE_GPUS]; /* NVML's newest reading by then, of the last 3 s; NAN: none */
 
     struct pp_live_stage *stages;
@@ -144,6 +158,7 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
  */
 struct pp_live_fact {
     char section[16], key[48], value[160], unit[16];
+    int numeric; /* value was stored as a number */
 };
 const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n);
 

@@ -1,5 +1,6 @@
 /* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), tell what
- * happened (live_events.c), read spans (live_near.c) and sum up (live_snapshot.c). */
+ * happened (live_events.c), read spans (live_near.c), sum up (live_snapshot.c) and look ahead
+ * (live_outlook.c). */
 #ifndef PP_REPORT_LIVE_IMPL_H
 #define PP_REPORT_LIVE_IMPL_H
 
@@ -58,6 +59,29 @@ struct live_gpu {
     float value;
 };
 
+/* What the machine's collectors said at one look; NAN: not yet, or never. X(symbol, counter) */
+#define LIVE_METER_MAP(X) \
+    X(CPU_USER, "machine_cpu_user_ns_total") \
+    X(CPU_NICE, "machine_cpu_nice_ns_total") \
+    X(CPU_SYSTEM, "machine_cpu_system_ns_total") \
+    X(CPU_IDLE, "machine_cpu_idle_ns_total") \
+    X(CPU_IOWAIT, "machine_cpu_iowait_ns_total") \
+    X(CPU_STEAL, "machine_cpu_steal_ns_total") \
+    X(DISK_READ, "machine_disk_read_bytes_total") \
+    X(DISK_WRITE, "machine_disk_write_bytes_total") \
+    X(NET_RX, "machine_net_rx_bytes_total") \
+    X(NET_TX, "machine_net_tx_bytes_total")
+enum live_meter {
+#define LIVE_METER_ENUM(sym, name) LIVE_##sym,
+    LIVE_METER_MAP(LIVE_METER_ENUM)
+#undef LIVE_METER_ENUM
+        LIVE_METERS
+};
+struct live_meters {
+    uint64_t t_ns;
+    double value[LIVE_METERS];
+};
+
 /* Sums of a phase over the whole run, to tell what is unusual. */
 struct live_usual {
     uint64_t n, total_ns;
@@ -96,6 +120,8 @@ struct pp_live {
     size_t n_errors, cap_errors;
     struct live_gpu *gpu; /* as they came */
     size_t n_gpu, cap_gpu;
+    struct live_meters *meters; /* likewise */
+    size_t n_meters, cap_meters;
 
     /* around the second looked at */
     uint64_t near_s;        /* UINT64_MAX: nothing read */
@@ -127,6 +153,12 @@ int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t siz
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s);
 /* Share of second s that the trainer waited; NAN without a trainer in it. */
 double live_wait_share(const struct pp_live *l, uint64_t s);
+
+/* live_outlook.c: parts of a snapshot, after its queues and workers. */
+void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out);
+void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out);
+void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out);
+void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value);
 
 void live_event_of_part(struct pp_live *l, const struct pp_second_row *row);
 void live_event_of_error(struct pp_live *l, const struct pp_error_row *row);

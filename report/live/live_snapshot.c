@@ -343,6 +343,9 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s
                                                      : out->batches_per_s * l->batch_size;
     out->wait_share = pp_share_of_step_time(wait_ns, wait_ns + step_ns + t[PP_PHASE_COLLECTIVE].total_ns);
+    out->accelerator_utilization = t[PP_PHASE_STEP].total_ns && w->covered_s > 0
+                                       ? within((double)step_ns / (w->covered_s * 1e9), 0, 1)
+                                       : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
     out->errors = errors_until(l, told_until_ns(out), NULL);
@@ -389,6 +392,9 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
     out->stall_before_s = stall_from(l, out, -1);
     out->stall_after_s = stall_from(l, out, 1);
     pp_status workers = put_workers(l, &w, out, err);
+    live_put_debt(l, out);
+    live_put_hang(l, out);
+    live_put_meters(l, window_s, out);
     out->batch = l->batch;
     out->batch_wait_ns = l->batch_wait_ns;
     out->batch_from_ns = l->batch_from_ns;
@@ -413,8 +419,18 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
                                    .samples_per_s = NAN,
                                    .batches_per_s = NAN,
                                    .wait_share = NAN,
+                                   .accelerator_utilization = NAN,
                                    .step_ns = NAN,
                                    .read_bytes_per_s = NAN,
+                                   .buffered_batches = NAN,
+                                   .buffer_drain_per_s = NAN,
+                                   .buffer_lasts_s = NAN,
+                                   .hung_worker = -1,
+                                   .cpu_busy = NAN,
+                                   .disk_bytes_per_s = NAN,
+                                   .net_bytes_per_s = NAN,
+                                   .disk_most_bytes_per_s = 1,
+                                   .net_most_bytes_per_s = 1,
                                    .gpu = {[0 ... PP_LIVE_GPUS - 1] = NAN}};
     live_range(l, &now.first_s, &now.last_s);
     now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;

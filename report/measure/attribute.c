@@ -74,6 +74,13 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     out->share = NAN;
     out->worker_idle = share_of_lane(tl, t, PP_LANE_WORKER, idle_ns);
     out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
+    double named = 0;
+    for (unsigned phase = 0; phase < PP_PHASE_COUNT && !isnan(out->worker_idle); phase++) {
+        out->phase_share[phase] = share_of_lane(tl, t, PP_LANE_WORKER,
+                                                stalled(t, PP_LANE_WORKER, (pp_phase)phase)->total_ns);
+        named += out->phase_share[phase];
+    }
+    out->unnamed = isnan(out->worker_idle) ? NAN : fmax(1 - named, 0);
     double reader_busy = share_of_lane(tl, t, PP_LANE_READER,
                                        stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
 

@@ -18,7 +18,10 @@ struct pp_owner {
     struct pp_split split; /* of the phase during the stalls */
     double worker_idle;    /* workers' thread-time in slot_wait and dispatch_wait during the stalls; NAN: no
                               stall or no worker */
-    double copy_busy;      /* copy lane's time in h2d; likewise */
+    double phase_share[PP_PHASE_COUNT]; /* workers' thread-time in each phase during the stalls; 0 where
+                                           unknown */
+    double unnamed;                     /* the rest of it, which no span covers; NAN likewise */
+    double copy_busy;                   /* copy lane's time in h2d; likewise */
 };
 
 /* Lane time above which it counts as busy, or idle: more than not. */

@@ -115,8 +115,11 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
     }
     int in_window = s->start_ns >= tl->start_ns && s->start_ns < tl->end_ns &&
                     !(tl->has_steady_state && (s->flags & PP_SPAN_WARMUP));
-    if (s->phase != PP_PHASE_COUNTER)
+    if (s->phase != PP_PHASE_COUNTER) {
+        t->first_ns = s->start_ns < t->first_ns ? s->start_ns : t->first_ns;
+        t->last_ns = end > t->last_ns ? end : t->last_ns;
         count_sample(t, s, in_window);
+    }
     if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns ||
         s->start_ns >= tl->end_ns)
         return;
@@ -161,9 +164,16 @@ static int make_threads(const struct pp_source *source, struct pp_tally *out)
     if (!out->threads)
         return 0;
     out->n_threads = n;
+    int64_t trainer = 0;
+    for (size_t i = 0; i < n && !trainer; i++)
+        trainer = rows[i].lane == PP_LANE_TRAINER ? rows[i].pid : 0;
     for (size_t i = 0; i < n; i++) {
         pp_lane lane = (unsigned)rows[i].lane < PP_LANE_COUNT ? rows[i].lane : PP_LANE_MAIN;
-        out->threads[i] = (struct pp_tally_thread){.id = rows[i].id, .lane = lane};
+        out->threads[i] = (struct pp_tally_thread){.id = rows[i].id,
+                                                   .lane = lane,
+                                                   .first_ns = UINT64_MAX,
+                                                   .own_process = trainer > 0 && rows[i].pid > 0 &&
+                                                                  rows[i].pid != trainer};
         out->lane_threads[lane]++;
     }
     return 1;
@@ -183,10 +193,22 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
     return p;
 }
 
+/* A worker process may begin and end within the window; a thread of the trainer's process that records
+ * nothing is idle, or hangs. */
+static double life_of(const struct pp_tally_pass *p, const struct pp_tally_thread *t)
+{
+    const struct pp_timeline *tl = p->timeline;
+    uint64_t from = t->own_process && t->first_ns > tl->start_ns ? t->first_ns : tl->start_ns,
+             to = t->own_process && t->last_ns < tl->end_ns ? t->last_ns : tl->end_ns;
+    return to > from ? (double)(to - from) : 0;
+}
+
 void pp_tally_end(struct pp_tally_pass *p)
 {
-    for (size_t i = 0; p && i < p->tally->n_threads; i++)
+    for (size_t i = 0; p && i < p->tally->n_threads; i++) {
         finish_sample(&p->tally->threads[i]);
+        p->tally->threads[i].life_ns = life_of(p, &p->tally->threads[i]);
+    }
     free(p);
 }
 

@@ -33,12 +33,16 @@ struct pp_tally_thread {
     pp_lane lane;
     uint64_t samples, errors, retries, bytes;
     double busy_ns, wait_ns;
+    double life_ns; /* of the window: how long the thread's process was there to work; the whole window for a
+                       thread of the trainer's process */
+    uint64_t first_ns, last_ns; /* its first span's start, its last one's end */
     struct pp_split inside;
     /* the sample in hand; it is done when the next one begins */
     uint64_t sample;
     uint32_t batch;
     unsigned last_phase;
     int in_hand, in_window, failed;
+    int own_process; /* not the trainer's */
     size_t cursor;
 };
 

@@ -24,6 +24,9 @@ struct pass {
     struct batch batch;
     uint64_t run_start_ns, run_end_ns;  /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
+    /* A recording that numbers no epochs: they begin with each generation of worker processes. */
+    const uint64_t *generation_ns;
+    size_t n_generations, next_generation;
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -106,7 +109,10 @@ static void close_batch(struct pass *p)
     tl->window_samples += b->samples;
     if (b->boundary) {
         tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
-        tl->epoch_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+        uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns;
+        tl->epoch_ns += wait;
+        tl->epoch_max_ns = wait > tl->epoch_max_ns ? wait : tl->epoch_max_ns;
+        tl->boundary_step_ns += b->step_ns;
         tl->boundaries++;
         return;
     }
@@ -139,9 +145,20 @@ static void note_epoch(struct pass *p, uint16_t epoch, uint32_t batch)
     tl->last_batch = batch > tl->last_batch ? batch : tl->last_batch;
 }
 
+/* 1: a generation of workers began before the batch came, the first that was made by it. */
+static int generation_began(struct pass *p, const struct pp_span *s)
+{
+    size_t before = p->next_generation;
+    while (!s->epoch && p->next_generation < p->n_generations &&
+           p->generation_ns[p->next_generation] < s->start_ns + s->dur_ns)
+        p->next_generation++;
+    return p->next_generation > before;
+}
+
 static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
-    int first = !p->any_batch, new_epoch = first || s->epoch != p->batch.epoch;
+    int first = !p->any_batch, began = generation_began(p, s),
+        new_epoch = first || began || s->epoch != p->batch.epoch;
     close_batch(p);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
@@ -204,8 +221,10 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->boundary = 1;
         b->wait_ns += s->dur_ns;
     } else if (s->phase == PP_PHASE_DATA_WAIT) {
-        if (tl->first_batch_ns == 0)
+        if (tl->first_batch_ns == 0) {
             tl->first_batch_ns = b->end_ns;
+            tl->first_wait_ns = s->dur_ns;
+        }
         b->wait_ns += s->dur_ns;
         add_stall(p, s);
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
@@ -282,6 +301,7 @@ pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *
     memset(out, 0, sizeof(*out));
     out->first_ns = out->startup_start_ns = UINT64_MAX;
     p.n_threads = source->threads(source->ctx, &p.threads);
+    p.n_generations = source->generations ? source->generations(source->ctx, &p.generation_ns) : 0;
     pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
@@ -313,6 +333,15 @@ static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
     return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
+double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
+{
+    uint64_t pipeline = t->startup_ns[PP_LANE_MAIN] + t->startup_ns[PP_LANE_TRAINER] +
+                        t->startup_ns[PP_LANE_WORKER] + t->startup_ns[PP_LANE_READER] + t->gather_ns;
+    if (!t->first_batch_ns || isnan(first_batch_s))
+        return 0;
+    return fmax(first_batch_s - (double)(t->first_wait_ns + pipeline) / 1e9, 0);
+}
+
 double pp_timeline_wait_share(const struct pp_timeline *t)
 {
     return share_of_step_time(t, pp_timeline_exposed_ns(t));
@@ -326,6 +355,13 @@ double pp_timeline_data_wait_share(const struct pp_timeline *t)
 double pp_timeline_collective_share(const struct pp_timeline *t)
 {
     return share_of_step_time(t, t->collective_ns);
+}
+
+double pp_timeline_accelerator_utilization(const struct pp_timeline *t)
+{
+    double compute = (double)(t->step_ns + t->boundary_step_ns);
+    return t->has_step && t->end_ns > t->start_ns ? fmin(compute / (double)(t->end_ns - t->start_ns), 1)
+                                                  : NAN;
 }
 
 double pp_timeline_wait_share_se(const struct pp_timeline *t)

@@ -29,6 +29,7 @@ struct pp_timeline {
         sample_phases;  /* bit per phase whose spans name single samples, on threads of workers and readers */
     int merged_samples; /* some of their spans stand for several samples */
     uint64_t first_batch_ns; /* when the trainer had its first batch; 0: never */
+    uint64_t first_wait_ns; /* how long it waited for that one; 0: it did not, or the wait was not recorded */
     uint64_t startup_start_ns, startup_end_ns;
     uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads
                                            (workers, readers), the longest one's */
@@ -47,6 +48,8 @@ struct pp_timeline {
         boundary_ns;               /* collective: for the other ranks of the run */
     uint64_t gather_ns;            /* that the trainer waited for them before its first step */
     uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
+    uint64_t epoch_max_ns;         /* the longest wait for the first batch of an epoch */
+    uint64_t boundary_step_ns;     /* steps of the first batches of epochs, which step_ns leaves out */
     double sum_ww, sum_wt,
         sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;
@@ -60,11 +63,20 @@ struct pp_timeline {
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err);
 void pp_timeline_free(struct pp_timeline *t);
 
+/* Seconds of the first first_batch_s of the run that no part of the input pipeline spent: imports, building
+ * the model, up to the trainer's first wait; what was recorded as start-up is not among them. */
+double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s);
+
 /* What the trainer waited for: its own data and device, and the other ranks. */
 static inline uint64_t pp_timeline_exposed_ns(const struct pp_timeline *t)
 {
     return t->wait_ns + t->sync_ns + t->collective_ns;
 }
+/* Accelerator utilisation (AU) as MLPerf Storage defines it (Rules.md of mlcommons/storage, "Performance
+ * metrics"): total compute time / total running time, of the steady state, without the first step. Compute
+ * time is that of the trainer's steps; the running time includes epoch boundaries and checkpoints. NAN
+ * without a step. */
+double pp_timeline_accelerator_utilization(const struct pp_timeline *t);
 /* Exposed wait as a share of step time: exposed / (exposed + step); NAN when there is nothing to divide by.
  */
 double pp_timeline_wait_share(const struct pp_timeline *t);

@@ -34,7 +34,7 @@ static const struct pp_field window_fields[] = {
     FB("steady_state", has_steady_state,
        "false: the run ended during warm-up and the window is all its batches"),
     FK("duration_s", window_s, S, "of the window"),
-    F(boundary_s, S, "at epoch boundaries and in checkpoints, apart from the exposed wait"),
+    F(boundary_s, S, "at epoch boundaries and in checkpoints, apart from the stall"),
     FK("samples", window_samples, COUNT, "in the window"),
     FK("batches", window_batches, COUNT, "in the window"),
     PP_FIELDS_END,
@@ -94,6 +94,7 @@ static const struct pp_field fix_fields[] = {
     F(low, SHARE, "80 % interval of gain: lower end"),
     F(high, SHARE, "80 % interval of gain: upper end"),
     F(samples_per_s, RATE, "predicted throughput"),
+    F(change, NONE, "the change in words: an argument of PyTorch's DataLoader where there is one"),
     F(text, NONE, "how", ALWAYS),
     PP_FIELDS_END,
 };
@@ -115,12 +116,18 @@ static const struct pp_field verdict_fields[] = {
     FK("l2", verdict.l2, NONE, "the cause within l1"),
     FK("level", verdict.level, NONE, "XProf's words: >= 20 %, >= 5 %, below", .values = level_values),
     FK("confidence", verdict.confidence, SHARE,
-       "chance that the wait is on its side of 5 %, times the owner's part of the stalls when a cause is named",
+       "chance that l0 and l1 are right, calibrated on labelled runs (docs/results/accuracy.md); null: inconclusive, or no cause named",
        TO_1),
+    FK("explained", verdict.explained, SHARE, "part of the wait that the named cause explains", TO_1),
     FB("ceiling", verdict.ceiling, "true: there was no step, so only the loader's ceiling can be told"),
     FK("sentence", verdict.sentence, NONE, "the verdict in words"),
     FK("reason", verdict.reason, NONE, "why it is inconclusive, or why no cause is named"),
+    FK("cause", verdict.cause, NONE, "what is bound by what, of the sentence"),
     FK("next_step", verdict.next_step, NONE, "what to try next"),
+    FK("python", verdict.action.python, NONE, "the next step as a line of a PyTorch program, to paste"),
+    FK("pytorch", verdict.action.words, NONE, "where there is no such line: what to change in PyTorch"),
+    FK("command", verdict.action.command, NONE,
+       "the next step in options of pipeprobe run; null when another loader was recorded"),
     F(headroom_samples_per_s, RATE,
       "if the exposed time (waits for data, and the step's own waiting for a CPU where the sentence counts it) were gone and nothing else changed"),
     F(headroom_gain, SHARE, "over the recorded rate: 0.25 is a quarter more"),
@@ -140,10 +147,19 @@ static const struct pp_field verdict_fields[] = {
 
 /* ---- findings, proofs ---- */
 
-static const char *const finding_kinds[] = {"periodic-stalls",  "first-batch",
-                                            "epoch-boundaries", "epoch-order",
-                                            "samples-repeated", "samples-skipped",
-                                            "late-rank",        NULL},
+static const char *const finding_kinds[] = {"periodic-stalls",
+                                            "first-batch",
+                                            "epoch-boundaries",
+                                            "epoch-order",
+                                            "samples-repeated",
+                                            "samples-skipped",
+                                            "late-rank",
+                                            "lockstep-waits",
+                                            "worker-restarts",
+                                            "worker-hang",
+                                            "memory-growth",
+                                            "buffer-debt",
+                                            NULL},
                          *const finding_states[] = {"found", "not-found", "not-measured", NULL},
                          *const proof_kinds[] = {"fix", "headroom", NULL};
 
@@ -169,7 +185,8 @@ static const struct pp_field finding_fields[] = {
 
 #define ROW struct pp_report_proof
 static const struct pp_field proof_fields[] = {
-    F(kind, NONE, "fix: one knob turned; headroom: input made free (cached batches, with a CPU ballast)",
+    F(kind, NONE,
+      "fix: one knob turned; headroom: the loader made infinitely fast (cached batches, with its CPUs kept busy)",
       .values = proof_kinds, ALWAYS),
     F(change, NONE, "what was changed", ALWAYS),
     F(value, NONE, "what it was turned to", ALWAYS),
@@ -263,13 +280,41 @@ static const struct pp_field queue_fields[] = {
 };
 #undef ROW
 
+#define ROW struct pp_report_error_example
+static const struct pp_field error_example_fields[] = {
+    F(path, NONE, "the file"),
+    F(reason, NONE, "what was wrong with it"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
 #define ROW struct pp_report_error_kind
 static const struct pp_field error_fields[] = {
     F(kind, NONE, "of error", ALWAYS),
     F(action, NONE, "what was done about it", ALWAYS),
-    F(count, COUNT, "how many"),
-    F(example_path, NONE, "one of the files"),
+    F(count, COUNT, "visits: a file that fails is visited once per epoch"),
+    F(files, COUNT, "distinct files"),
+    FB("more_files", more_files, "the recording does not list all: there are at least so many files"),
+    {"examples", PP_FIELD_ROWS, PP_ROWS_AT(ROW, examples, n_examples), .fields = error_example_fields,
+     .help = "at most five, of different files"},
+    F(example_path, NONE, "one of the files: the first of the examples"),
     F(example_reason, NONE, "what was wrong with it"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- what PyTorch's loader would do ---- */
+
+#define ROW struct pp_report_pytorch
+static const struct pp_field pytorch_fields[] = {
+    F(samples_per_s_low, RATE, "expected throughput with the same workers, prefetch and step: lower end"),
+    F(samples_per_s_high, RATE, "upper end"),
+    F(data_wait_share_low, SHARE, "expected data wait: lower end; null without a step", TO_1),
+    F(data_wait_share_high, SHARE, "upper end", TO_1),
+    F(ratio_low, RATE, "pipeprobe's throughput over PyTorch's with PIL, as measured: lower end"),
+    F(ratio_high, RATE, "upper end"),
+    F(source, NONE, "where the ratio was measured"),
+    F(sentence, NONE, "the same in words, or why it is not known", ALWAYS),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -381,6 +426,9 @@ static const struct pp_field slice_fields[] = {
       "mean number of finished batches the copy lane had not fetched; null when the recording lacks an end of some batch's stay",
       FROM_0),
     F(device_batches, RATE, "mean number of copied batches the trainer had not taken", FROM_0),
+    F(buffer_lasts_s, S,
+      "buffer debt: how long ready_batches last at the rate at which they became fewer since the slice before; null: they did not",
+      FROM_0),
     F(samples_per_s, RATE, "throughput of the slice"),
     F(errors, COUNT, "errors and retries"),
     PP_FIELDS_END,
@@ -490,15 +538,25 @@ static struct pp_value schema_name(const void *row, const void *root)
 }
 static const char *const schema_values[] = {"pipeprobe.report/1", NULL};
 
+static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-loader",
+                                            "job",     "program",    NULL};
+
 const struct pp_field pp_report_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
     FK("file", path, NONE, "the recording", ALWAYS),
+    F(subject, NONE, "whose pipeline was recorded, which is what the verdict is about", ALWAYS),
+    FK("subject_kind", subject_kind_name, NONE,
+       "own-loader: pipeprobe run; pytorch-loader: run --loader pytorch; job: pipeprobe exec; program: libpipeprobe",
+       .values = subject_kinds, ALWAYS),
     F(outcome, NONE, "how the run ended: finished, interrupted, unfinished (killed), ...", ALWAYS),
     F(samples_per_s, RATE, "throughput; of a ceiling run, the ceiling"),
     F(batches_per_s, RATE, "throughput in batches"),
     F(bytes_per_s, BYTES_PER_S, "bytes read"),
     F(data_wait_share, SHARE,
-      "exposed wait: (data_wait + device_sync) / (data_wait + device_sync + collective + step) of the trainer; null without a step",
+      "stall: (data_wait + device_sync) / (data_wait + device_sync + collective + step) of the trainer; null without a step",
+      TO_1),
+    F(accelerator_utilization_share, SHARE,
+      "AU as MLPerf Storage defines it: compute time / total time of the steady state, epoch boundaries and checkpoints included; null without a step",
       TO_1),
     F(collective_share, SHARE,
       "waiting for the other ranks of the run: collective / (data_wait + device_sync + collective + step) of the trainer; null without a collective step",
@@ -511,7 +569,8 @@ const struct pp_field pp_report_fields[] = {
     F(samples, COUNT, "whole run"),
     F(batches, COUNT, "whole run"),
     F(epochs, COUNT, "epochs seen, the last one perhaps in part"),
-    FK("error_count", errors, COUNT, "samples that failed"),
+    FK("error_count", errors, COUNT, "visits to samples that failed: each fails once per epoch"),
+    FK("error_file_count", error_files, COUNT, "distinct files among them"),
     FK("retry_count", retries, COUNT, "reads that were tried again"),
     FK("span_count", spans, COUNT, "recorded spans"),
     {"window", PP_FIELD_OBJECT, .fields = window_fields, .help = "the steady state, which shares are of"},
@@ -530,6 +589,10 @@ const struct pp_field pp_report_fields[] = {
      .help = "of the whole run, by kind"},
     {"losses", PP_FIELD_OBJECT, .fields = losses_fields, .help = "what the recording lacks"},
     {"overhead", PP_FIELD_OBJECT, .fields = overhead_fields, .help = "what recording took from the run"},
+    {"pytorch", PP_FIELD_OBJECT, .at = offsetof(ROW, pytorch), .flags = PP_FIELD_INDIRECT,
+     .fields = pytorch_fields,
+     .help =
+         "what a PyTorch DataLoader is expected to do on this data; null: the subject is not pipeprobe's own loader"},
     {"gpu", PP_FIELD_OBJECT, .at = offsetof(ROW, gpu), .flags = PP_FIELD_INDIRECT, .fields = gpu_fields,
      .help = "what the GPU did in the window, from CUPTI; null: the run had no CUDA device"},
     {"environment", PP_FIELD_MAP, PP_ROWS_AT(ROW, environment, n_environment), .fields = pair_fields,

@@ -41,9 +41,17 @@ struct pp_report_queue {
     double mean_depth, share_empty, share_full;
 };
 
+enum { PP_REPORT_ERROR_EXAMPLES = 5 };
+struct pp_report_error_example {
+    const char *path, *reason;
+};
 struct pp_report_error_kind {
-    const char *kind, *action, *example_path, *example_reason;
-    uint64_t count;
+    const char *kind, *action, *example_path, *example_reason; /* the first example */
+    uint64_t count;                                            /* visits: a file fails once per epoch */
+    uint64_t files;                                            /* distinct paths */
+    int more_files; /* there may be more: the recording lists a limited number of errors */
+    struct pp_report_error_example *examples; /* of distinct files */
+    size_t n_examples;
 };
 
 struct pp_report_pair {
@@ -59,9 +67,13 @@ struct pp_report_loss {
     uint64_t count;
 };
 
+/* Counted in the recording; computed from it by a replay or a bound; a check of the recording itself. */
+enum pp_evidence_kind { PP_EVIDENCE_MEASURED, PP_EVIDENCE_DERIVED, PP_EVIDENCE_LAW };
 struct pp_report_evidence {
     const char *name, *value, *threshold; /* as shown */
     int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
+    enum pp_evidence_kind kind;
+    double amount; /* the number behind value */
 };
 
 /* A change of one knob, and what a replay of the recording says it gains. */
@@ -69,6 +81,18 @@ struct pp_report_fix {
     const char *knob, *to, *text;
     double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
+    const char *change; /* in words: "num_workers=8", "half the decode and transform work" */
+    int effort;         /* 0: a setting; 1: needs work on code, data or machines */
+};
+
+/* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
+ */
+struct pp_remedy; /* report/verdict/remedies.h */
+struct pp_report_action {
+    const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
+    const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
+    const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
+    const struct pp_report_fix *fix; /* what is predicted for it; NULL: nothing */
 };
 
 /* A cause that the verdict does not name, and what it misses. */
@@ -81,22 +105,28 @@ struct pp_report_verdict {
     const char *l1;    /* "storage", "transform", "loader", "sync"; NULL when not established */
     const char *l2;    /* or NULL */
     const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
-    /* 0..1; NAN when inconclusive: the chance that the wait is on its side of 5 % (spread over batches,
-     * normal approximation), times, when a cause is named, the owner's part of the stalls */
+    /* 0..1, the calibrated chance that the class is right (report/verdict/confidence.h), and the score that
+     * it was read off for. NAN when there is none: inconclusive, or no cause is named */
+    double confidence_score;
     double confidence;
-    int ceiling; /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    double explained; /* share of the wait that the named cause explains; NAN: none is named, or not known */
+    int ceiling;      /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first
                              ": "; NULL when no cause is named */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
     const char *sentence, *reason, *next_step;
+    const char *cause; /* of sentence, what is bound by what, alone: "read takes 80.0 % of ..."; NULL: none is
+                          named */
+    const struct pp_remedy *remedy; /* whose words next_step has; NULL: none */
+    struct pp_report_action action;
     struct pp_report_evidence evidence[20];
     size_t evidences;
     const struct pp_report_fix
         *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
     size_t n_fixes;
     const char *why_no_fixes;
-    const char *ruled_out[8]; /* "storage: made a quarter faster, it gains 0.2 %" */
+    const char *ruled_out[8]; /* "storage: 25 % less of it gains 0.2 % in the replay" */
     size_t n_ruled_out;
     struct pp_report_rejected *rejected; /* every other cause of the table of rules */
     size_t n_rejected;
@@ -142,6 +172,8 @@ struct pp_report_slice {
     double h2d_share;                     /* of the copy lane */
     double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet
                                              taken by the trainer; NAN: not known */
+    double buffer_lasts_s; /* ready_batches at the rate at which they became fewer since the slice before;
+                              NAN: they did not */
     double samples_per_s;
     uint64_t errors;
 };
@@ -249,16 +281,39 @@ struct pp_report_gpu {
     double pcie_rx_bytes_per_s, pcie_tx_bytes_per_s; /* mean; rx: to the GPU */
 };
 
+/* What a PyTorch DataLoader would be expected to do in the place of pipeprobe's own loader
+ * (report/build/pytorch.h). Numbers are NAN where it is not known; the sentence then says why. */
+struct pp_report_pytorch {
+    double ratio_low, ratio_high; /* of pipeprobe's throughput to PyTorch's, as measured */
+    double samples_per_s_low, samples_per_s_high;
+    double data_wait_share_low, data_wait_share_high;
+    const char *source, *sentence;
+};
+
+/* Whose pipeline was recorded. A verdict on pipeprobe's own loader is about the data and the machine; a
+ * loader in Python on the same data is slower. */
+enum pp_subject_kind {
+    PP_SUBJECT_UNKNOWN,
+    PP_SUBJECT_OWN_LOADER,     /* pipeprobe run */
+    PP_SUBJECT_PYTORCH_LOADER, /* pipeprobe run --loader pytorch */
+    PP_SUBJECT_JOB,            /* pipeprobe exec */
+    PP_SUBJECT_PROGRAM,        /* records itself with libpipeprobe */
+};
+
 struct pp_report {
     const char *path;
-    const char *outcome; /* "finished", "interrupted", "unfinished" */
-    const char *session; /* this recording and no other; NULL: it does not say */
+    enum pp_subject_kind subject_kind;
+    const char *subject, *subject_kind_name; /* "the job train.py", "job" */
+    const char *outcome;                     /* "finished", "interrupted", "unfinished" */
+    int own_loader;                          /* pipeprobe's own loader was recorded, not somebody's program */
+    const char *session;                     /* this recording and no other; NULL: it does not say */
     double duration_s, window_s, startup_s, first_batch_s;
     int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
                            */
-    double
-        boundary_s; /* in the window, at epoch boundaries and in checkpoints: apart from the exposed wait */
+    double boundary_s;    /* in the window, at epoch boundaries and in checkpoints: apart from the stall */
     uint64_t samples, batches, epochs, errors, retries, spans;
+    uint64_t error_files; /* distinct files among the errors */
+    int more_error_files; /* at least so many */
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
     double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing
@@ -271,6 +326,8 @@ struct pp_report {
                                            were */
     double data_wait_share; /* (wait + sync) / (wait + sync + collective + step) of the trainer; NAN without a
                                step */
+    double accelerator_utilization_share; /* AU of MLPerf Storage: the trainer's steps / the whole window; NAN
+                                             without a step */
     double collective_share; /* likewise: for the other ranks, which is no wait for data; NAN without a
                                 collective step */
     int has_step;            /* the trainer had a step (--step-ms); without, samples_per_s is a ceiling */
@@ -291,7 +348,8 @@ struct pp_report {
     size_t n_losses;
     double overhead_share; /* recorder's own CPU over duration x usable CPUs; NAN when unknown */
     double overhead_cpu_s;
-    const struct pp_report_gpu *gpu; /* NULL: the run had no CUDA device */
+    const struct pp_report_pytorch *pytorch; /* NULL: the subject is not pipeprobe's own loader */
+    const struct pp_report_gpu *gpu;         /* NULL: the run had no CUDA device */
     struct pp_report_verdict verdict;
     struct pp_report_proof *proofs;
     size_t n_proofs;

@@ -186,6 +186,16 @@ static void put_depth(const struct flow *f, struct pp_report_slice *slices, size
     }
 }
 
+/* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
+static void put_debt(struct pp_report_slice *slice)
+{
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+        double s = slice[i].end_s - slice[i].start_s,
+               lost = i && s > 0 ? slice[i - 1].ready_batches - slice[i].ready_batches : NAN;
+        slice[i].buffer_lasts_s = lost >= 2 ? rounded(slice[i].ready_batches / (lost / s)) : NAN;
+    }
+}
+
 static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
 {
     for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
@@ -206,6 +216,7 @@ static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
     }
     put_depth(&p->ready, r->slices, offsetof(struct pp_report_slice, ready_batches));
     put_depth(&p->device, r->slices, offsetof(struct pp_report_slice, device_batches));
+    put_debt(r->slices);
 }
 
 static void put_coarse(struct pp_report *r)
@@ -222,6 +233,7 @@ static void put_coarse(struct pp_report *r)
         struct pp_report_slice *to = &r->coarse[c];
         to->start_s = from[0].start_s;
         to->end_s = from[EACH - 1].end_s;
+        to->buffer_lasts_s = NAN; /* of single slices */
         for (size_t m = 0; m < sizeof(means) / sizeof(*means); m++) {
             double sum = 0;
             for (size_t i = 0; i < EACH; i++)

@@ -5,6 +5,7 @@
 #include "report/render/render.h"
 
 #include "probe/base/json.h"
+#include "probe/base/text.h"
 #include "report/model/fields.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ static const struct csv_section {
     {"losses", "losses", NULL},
     {"losses", "losses.items", "{what}"},
     {"overhead", "overhead", NULL},
+    {"pytorch", "pytorch", NULL},
     {"gpu", "gpu", NULL},
     {"slices", "series.slices", "{#}"},
     {"environment", "environment", NULL},
@@ -48,8 +50,7 @@ static void put_quoted(FILE *out, const char *text)
 {
     if (!text)
         return;
-    int formula = strchr("=+-@\t\r", text[0]) != NULL && text[0];
-    fputs(formula ? "\"'" : "\"", out);
+    fputs(pp_text_is_formula(text) ? "\"'" : "\"", out);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', out);

@@ -3,6 +3,7 @@
 #include "report/render/render.h"
 
 #include "probe/base/text.h"
+#include "report/render/answer.h"
 #include "report/render/sections.h"
 
 #include <math.h>
@@ -10,10 +11,52 @@
 
 enum { CELL = 40, MOST_WORKERS = 8, MOST_ERRORS = 10, MOST_FIXES = 3 };
 
+/* A line to copy: nothing of a recording is in it but numbers that its configuration has. */
+static void put_code(FILE *out, const char *language, const char *code)
+{
+    fprintf(out, "```%s\n", language);
+    for (; *code; code++)
+        if (*code != '`' && (unsigned char)*code >= ' ')
+            fputc(*code, out);
+    fputs("\n```\n\n", out);
+}
+
+static void put_action(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char text[PP_ANSWER_TEXT];
+    if (!v->next_step)
+        return;
+    fputs("**Do:** ", out);
+    pp_md_text(out, v->next_step);
+    fputs("\n\n", out);
+    if (pp_answer_predicted(r, text)) {
+        fputs(v->action.fix ? "Predicted with " : "Gain ", out);
+        pp_md_text(out, text);
+        fputs("\n\n", out);
+    }
+    if (v->action.python)
+        put_code(out, "python", v->action.python);
+    if (v->action.words) {
+        fputs("In PyTorch: ", out);
+        pp_md_text(out, v->action.words);
+        fputs("\n\n", out);
+    }
+    if (v->action.command) {
+        fputs("With pipeprobe's loader: ", out);
+        pp_md_text(out, v->action.command);
+        fputs("\n\n", out);
+    }
+    if (pp_answer_pytorch(r)) {
+        pp_md_text(out, pp_answer_pytorch(r));
+        fputs("\n\n", out);
+    }
+}
+
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char a[CELL];
+    char text[PP_ANSWER_TEXT];
     fputs("### pipeprobe: ", out);
     pp_md_text(out, v->ceiling ? "ceiling" : v->l0 ? v->l0 : "inconclusive");
     if (v->l1) {
@@ -30,21 +73,16 @@ static void put_verdict(FILE *out, const struct pp_report *r)
         pp_md_text(out, r->outcome);
         fputs(".** The numbers cover what was recorded until then.\n\n", out);
     }
-    fputs("**", out);
-    pp_md_text(out, v->sentence);
-    fputs("**", out);
-    if (!isnan(v->confidence))
-        fprintf(out, " (confidence %s)", pp_text_percent(a, CELL, v->confidence));
-    fputs("\n\n", out);
-    if (v->reason) {
-        pp_md_text(out, v->reason);
+    pp_md_text(out, pp_answer_subject(r, text));
+    fputs("\n\n**", out);
+    pp_md_text(out, pp_answer_head(r, text));
+    fputs("**\n\n", out);
+    if (pp_answer_cause(r, text)) {
+        fputs("**Cause:** ", out);
+        pp_md_text(out, text);
         fputs("\n\n", out);
     }
-    if (v->next_step) {
-        fputs("**Next:** ", out);
-        pp_md_text(out, v->next_step);
-        fputs("\n\n", out);
-    }
+    put_action(out, r);
 }
 
 static void put_row(FILE *out, const char *name, const char *value, const char *unit)
@@ -59,7 +97,11 @@ static void put_numbers(FILE *out, const struct pp_report *r)
     fputs("| | |\n|---|---:|\n", out);
     put_row(out, "throughput", pp_text_rate(a, CELL, r->samples_per_s), "samples/s");
     if (!isnan(r->data_wait_share))
-        put_row(out, "exposed data wait", pp_text_percent(a, CELL, r->data_wait_share), "of step time");
+        put_row(out, "data stall", pp_text_percent(a, CELL, r->data_wait_share), "of step time");
+    if (!isnan(r->accelerator_utilization_share))
+        put_row(out, "accelerator utilisation (AU)",
+                pp_text_percent(a, CELL, r->accelerator_utilization_share),
+                "steps / all time of the steady state, as MLPerf Storage counts it");
     if (!isnan(r->collective_share))
         put_row(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share),
                 "of step time");
@@ -108,16 +150,11 @@ static void put_table(FILE *out, const struct pp_report *r, const struct pp_sect
 
 static void put_fixes(FILE *out, const struct pp_report *r)
 {
-    const struct pp_report_verdict *v = &r->verdict;
-    if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
-        fputs("No change is predicted: ", out);
-        pp_md_text(out, v->why_no_fixes);
-        fputs(".\n\n", out);
-    }
-    if (v->n_fixes == 0)
+    if (r->verdict.n_fixes == 0)
         return;
+    fold(out, "Predicted changes");
     put_table(out, r, &pp_section_fixes, "verdict.fixes", MOST_FIXES);
-    fputc('\n', out);
+    unfold(out);
 }
 
 static void put_proofs(FILE *out, const struct pp_report *r)

@@ -7,6 +7,12 @@ enum { CELL = 64 };
 
 /* ---- words that no field has ---- */
 
+static const char *phase_alone(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_phase_info *info = pp_phase_info(((const struct pp_report_phase *)row)->phase);
+    return info ? info->name : "?";
+}
+
 static const char *phase_name(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_phase *p = row;
@@ -29,6 +35,15 @@ static const char *supports(const void *row, enum pp_printer in, char *buf)
     if (in == PP_IN_MD)
         return s > 0 ? "supports" : s < 0 ? "against" : "";
     return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 contradicts it" : "for context";
+}
+
+static const char *change_words(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_fix *f = row;
+    if (f->change)
+        return f->change;
+    snprintf(buf, CELL, "%s to %s", f->knob, f->to);
+    return buf;
 }
 
 static const char *finding_state(const void *row, enum pp_printer in, char *buf)
@@ -71,17 +86,15 @@ static const struct pp_section_column evidence[] = {
 SECTION(evidence, OPEN, HTML("Evidence"));
 
 static const struct pp_section_column fixes[] = {
-    {.form = "{knob} to {to}", .head = {MD("change")}},
+    {.form = "change", .head = {MD("change"), HTML("change")}, .words = change_words},
     {.form = "{gain} ({low} to {high})", .head = {MD("#predicted gain (80 % interval)")}},
-    {.form = "knob", .head = {HTML("change")}},
-    {.form = "to", .head = {HTML("to")}},
     {.form = "gain", .head = {HTML("#gain")}},
     {.form = "low", .head = {HTML("#low")}},
     {.form = "high", .head = {HTML("#high")}},
     {.form = "samples_per_s", .head = {MD("#samples/s"), HTML("#samples/s")}},
     {.form = "text", .head = {HTML("how")}},
 };
-SECTION(fixes, OPEN, HTML("Changes, predicted by replaying the recording (80 % interval)"));
+SECTION(fixes, FOLDED, HTML("Changes, predicted by replaying the recording (80 % interval)"));
 
 static const struct pp_section_column proofs[] = {
     {.form = "change", .head = {HTML("change")}},
@@ -99,21 +112,20 @@ SECTION(proofs, OPEN, HTML("Predicted and measured"));
 
 static const struct pp_section_column findings[] = {
     {.form = "kind", .head = {HTML("looked for")}},
-    {.form = "state", .head = {HTML("")}, .words = finding_state},
+    {.form = "state", .head = {HTML("state")}, .words = finding_state},
     {.form = "sentence", .head = {HTML("finding")}},
-    {.form = "next_step", .head = {HTML("next")}},
 };
-SECTION(findings, OPEN, HTML("Looked for"));
+SECTION(findings, FOLDED, HTML("All that was looked for"));
 
 static const struct pp_section_column durations[] = {
     {.form = "phase",
      .head = {TEXT("phase"), HTML("phase")},
-     .width = -17,
+     .width = -20,
      .flags = PP_CELL_ROW_HEAD,
      .words = phase_name,
      .title = phase_title},
     {.form = "lane", .head = {HTML("lane")}},
-    {.form = "count", .head = {TEXT("count"), HTML("#count")}, .width = 11},
+    {.form = "count", .head = {TEXT("count"), HTML("#count")}, .width = 8},
     {.form = "total_ns", .head = {TEXT("total"), HTML("#total")}, .width = 8},
     {.form = "mean_ns", .head = {TEXT("mean"), HTML("#mean")}, .width = 8},
     {.form = "p50_ns", .head = {TEXT("p50"), HTML("#p50")}, .width = 8},
@@ -130,7 +142,7 @@ static const struct pp_section_column shares[] = {
      .head = {EVERYWHERE("phase")},
      .width = -17,
      .flags = PP_CELL_ROW_HEAD,
-     .words = phase_name,
+     .words = phase_alone,
      .title = phase_title},
     {.form = "lane", .head = {TEXT("lane"), HTML("lane")}, .width = -8},
     {.form = "share", .head = {NUMBERS("share")}, .width = 8},
@@ -174,11 +186,13 @@ static const struct pp_section_column queues[] = {
 SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues, measured over the whole run"));
 
 static const struct pp_section_column errors[] = {
-    {.form = "count", .head = {MD("#count")}},
+    {.form = "count", .head = {MD("#visits")}},
+    {.form = "files", .head = {MD("#files")}},
     {.form = "kind", .head = {MD("kind"), HTML("kind")}},
     {.form = "action", .head = {MD("action"), HTML("action")}},
     {.form = "{example_path}: {example_reason}", .head = {MD("example")}},
-    {.form = "count", .head = {HTML("#how many")}},
+    {.form = "count", .head = {HTML("#visits")}},
+    {.form = "files", .head = {HTML("#files")}},
     {.form = "example_path", .head = {HTML("example")}, .flags = PP_CELL_PATH},
     {.form = "example_reason", .head = {HTML("reason")}},
 };

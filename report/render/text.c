@@ -1,6 +1,7 @@
 #include "report/render/render.h"
 
 #include "probe/base/text.h"
+#include "report/render/answer.h"
 #include "report/render/sections.h"
 #include "report/source/rows.h"
 
@@ -35,36 +36,20 @@ static void put_line(const struct pp_page *p, const char *lead, int indent, cons
 
 /* ---- verdict ---- */
 
-static void put_headroom(const struct pp_page *p, const struct pp_report *r)
+/* Rows that check the recording itself are one line while they hold. */
+static void put_evidence(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char now[CELL], then[CELL], gain[CELL], sure[CELL];
-    struct line l = {.at = 0};
-    if (isnan(v->confidence))
-        return;
-    add(&l, "Confidence %s.", pp_text_percent(sure, CELL, v->confidence));
-    if (v->l0 && strcmp(v->l0, "input-bound") == 0 && !isnan(r->headroom_samples_per_s))
-        add(&l, " If %s: %s -> %s samples/s (+%s).", r->headroom_if,
-            pp_text_rate(now, CELL, r->samples_per_s), pp_text_rate(then, CELL, r->headroom_samples_per_s),
-            pp_text_percent(gain, CELL, r->headroom_gain));
-    put_line(p, "", 0, &l);
-}
-
-static void put_verdict(const struct pp_page *p, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    enum pp_tone tone = !v->level                      ? PP_TONE_STRONG
-                        : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD
-                                                       : PP_TONE_BAD;
-    pp_page_text(p, tone, "", 0, 0, v->sentence);
-    if (v->next_step)
-        pp_page_text(p, PP_TONE_PLAIN, "Next: ", 6, 0, v->next_step);
-    put_headroom(p, r);
+    int laws = 0;
     if (v->evidences)
         pp_page_heading(p, "Evidence (+ supports the verdict, - contradicts it)");
     for (size_t i = 0; i < v->evidences; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
         char lead[120];
+        if (e->kind == PP_EVIDENCE_LAW && e->supports == 0) {
+            laws = 1;
+            continue;
+        }
         int n = snprintf(lead, sizeof(lead), "  %c %-29s %8s%s",
                          e->supports > 0   ? '+'
                          : e->supports < 0 ? '-'
@@ -72,41 +57,47 @@ static void put_verdict(const struct pp_page *p, const struct pp_report *r)
                          e->name, e->value, e->threshold ? "  " : "");
         pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, e->threshold ? e->threshold : "");
     }
+    if (laws)
+        pp_page_text(p, PP_TONE_PLAIN, "    ", 4, 0,
+                     "the recording is consistent: its operational laws hold");
 }
 
 /* Those that gain nothing are left to --format json. */
 static void put_fixes(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    struct line why = {.at = 0};
-    if (v->l1 && v->n_fixes == 0 && v->why_no_fixes) {
-        add(&why, "No change is predicted: %s.", v->why_no_fixes);
-        fputc('\n', p->out);
-        put_line(p, "", 0, &why);
-    }
-    if (!v->l1 || v->n_fixes == 0 || v->fixes[0].gain < 0.03)
-        return;
-    pp_page_heading(p, "Predicted gains (replay, 80 % interval)");
-    for (size_t i = 0; i < v->n_fixes && v->fixes[i].gain >= 0.03; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        char lead[120], rate[CELL];
-        int n = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low,
-                         100 * f->high);
-        n += snprintf(lead + n, sizeof(lead) - (size_t)n, "%*s", n < 28 ? 28 - n : 1, "");
+    const struct pp_report_fix **order = calloc(v->n_fixes + 1, sizeof(*order));
+    size_t n = v->l1 && order ? pp_answer_fixes(r, 0.03, order) : 0;
+    if (n)
+        pp_page_heading(p, "Predicted gains (replay, 80 % interval)");
+    for (size_t i = 0; i < n; i++) {
+        char lead[120], rate[CELL], change[PP_ANSWER_TEXT];
+        const struct pp_report_fix *f = order[i];
+        int at = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low,
+                          100 * f->high);
+        at += snprintf(lead + at, sizeof(lead) - (size_t)at, "%*s", at < 28 ? 28 - at : 1, "");
         struct line l = {.at = 0};
-        add(&l, "%s -> %s: %s samples/s; %s", f->knob, f->to, pp_text_rate(rate, CELL, f->samples_per_s),
-            f->text);
-        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, l.text);
+        const char *name = pp_answer_change(f, change), *how = f->text;
+        if (strncmp(how, name, strlen(name)) == 0) /* its first words */
+            how += strlen(name), how += strspn(how, ": ");
+        add(&l, "%s: %s samples/s%s%s", name, pp_text_rate(rate, CELL, f->samples_per_s), *how ? "; " : "",
+            how);
+        pp_page_text(p, PP_TONE_PLAIN, lead, at, 0, l.text);
     }
+    free(order);
 }
 
+/* Their names; each gains little in the replay, and --format json says how little. */
 static void put_ruled_out(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    if (v->n_ruled_out)
-        pp_page_heading(p, "Ruled out");
+    struct line l = {.at = 0};
     for (size_t i = 0; i < v->n_ruled_out; i++)
-        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, v->ruled_out[i]);
+        add(&l, "%s%.*s", i ? ", " : "", (int)strcspn(v->ruled_out[i], ":"), v->ruled_out[i]);
+    if (!l.at)
+        return;
+    pp_page_heading(p, "Ruled out (25 % less of it gains next to nothing in the replay)");
+    put_line(p, "  ", 2, &l);
 }
 
 /* ---- throughput ---- */
@@ -128,6 +119,17 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
         add(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
     if (!isnan(r->step_mean_ns))
         add(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
+    put_line(p, "  ", 2, &l);
+}
+
+static void put_utilization(const struct pp_page *p, const struct pp_report *r)
+{
+    char a[CELL];
+    struct line l = {.at = 0};
+    if (isnan(r->accelerator_utilization_share))
+        return;
+    add(&l, "accelerator utilisation (AU): %s of all time, as MLPerf Storage counts",
+        pp_text_percent(a, CELL, r->accelerator_utilization_share));
     put_line(p, "  ", 2, &l);
 }
 
@@ -210,6 +212,10 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
     int at = snprintf(head, sizeof(head), "Errors: %s", pp_text_count(n, CELL, (double)r->errors));
+    if (r->error_files)
+        at += snprintf(head + at, sizeof(head) - (size_t)at, " visit%s to %s%s", r->errors == 1 ? "" : "s",
+                       r->more_error_files ? "at least " : "",
+                       pp_text_counted(n, CELL, (double)r->error_files, "file", "files"));
     if (r->retries)
         snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)",
                  pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
@@ -226,7 +232,15 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         if (e->example_reason)
             add(&l, ": %s", e->example_reason);
         put_line(p, "  ", 4, &l);
+        for (size_t k = 1; k < e->n_examples; k++) {
+            struct line also = {.at = 0};
+            add(&also, "%s: %s", e->examples[k].path ? e->examples[k].path : "",
+                e->examples[k].reason ? e->examples[k].reason : "");
+            put_line(p, "    ", 6, &also);
+        }
     }
+    if (r->error_files > PP_REPORT_ERROR_EXAMPLES)
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, "All files: view v_error_file of the recording");
 }
 
 /* What the GPU did with its time. Not measured is said as loudly as a number would be. */
@@ -333,23 +347,35 @@ static void put_proofs(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
 }
 
-/* What was found, then in one line each what was not, and what is not known. */
+/* Names of those in that state, on one line. */
+static void put_names(const struct pp_page *p, const struct pp_report *r, const char *lead,
+                      enum pp_finding_state state)
+{
+    struct line l = {.at = 0};
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (r->findings[i].state == state)
+            add(&l, "%s%s", l.at ? ", " : "", r->findings[i].kind);
+    if (l.at)
+        pp_page_text(p, PP_TONE_PLAIN, lead, 22, 0, l.text);
+}
+
+/* What was found; what was not, and what is not known, by name. */
 static void put_findings(const struct pp_page *p, const struct pp_report *r)
 {
-    static const char *const marks[] = {"  ! ", "  - ", "  ? "};
     if (r->n_findings)
-        pp_page_heading(p, "Other findings (! found, - not found, ? not measured)");
-    for (int state = PP_FINDING_FOUND; state <= PP_FINDING_NOT_MEASURED; state++)
-        for (size_t i = 0; i < r->n_findings; i++) {
-            const struct pp_report_finding *f = &r->findings[i];
-            if ((int)f->state != state)
-                continue;
-            char lead[CELL];
-            int n = snprintf(lead, sizeof(lead), "%s%-18s", marks[state], f->kind);
-            pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, f->sentence);
-            if (f->next_step)
-                pp_page_text(p, PP_TONE_PLAIN, "                      ", 22, 0, f->next_step);
-        }
+        pp_page_heading(p, "Other findings");
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        if (f->state != PP_FINDING_FOUND)
+            continue;
+        char lead[CELL];
+        int n = snprintf(lead, sizeof(lead), "  ! %-18s", f->kind);
+        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, f->sentence);
+        if (f->next_step)
+            pp_page_text(p, PP_TONE_PLAIN, "                      ", 22, 0, f->next_step);
+    }
+    put_names(p, r, "  - not found", PP_FINDING_NOT_FOUND);
+    put_names(p, r, "  ? not measured", PP_FINDING_NOT_MEASURED);
 }
 
 static void put_table(const struct pp_page *p, const struct pp_report *r, const struct pp_section *section,
@@ -366,13 +392,15 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
                         .columns = columns < 40    ? 40
                                    : columns > 120 ? 120
                                                    : columns};
-    put_verdict(&p, r);
+    pp_answer_put(&p, r, PP_ANSWER_FULL);
+    put_evidence(&p, r);
     put_fixes(&p, r);
     put_ruled_out(&p, r);
     put_proofs(&p, r);
     put_findings(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
+    put_utilization(&p, r);
     put_window(&p, r);
     put_whole_run(&p, r);
     put_table(&p, r, &pp_section_durations, "phases");

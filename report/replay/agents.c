@@ -6,7 +6,8 @@
 double pp_cpus_rate(const struct pp_cpus *cpus, size_t n)
 {
     double threads = (double)n;
-    return fmin(fmin(1, cpus->ours / threads), cpus->machine / (threads * (1 + cpus->groups) + cpus->others));
+    double fair = cpus->machine / (threads * (1 + cpus->groups) + cpus->others);
+    return fmin(fmin(1, cpus->ours / threads), fmax(fair, cpus->left / threads));
 }
 
 /* ---- a heap, the earliest on top ---- */

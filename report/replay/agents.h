@@ -15,7 +15,7 @@
 
 /* The CPUs, and who wants them beside us: see pp_replay_setup. */
 struct pp_cpus {
-    double ours, machine, others, groups;
+    double ours, machine, others, groups, left;
 };
 /* Of each of n runnable threads of ours, 0..1. */
 double pp_cpus_rate(const struct pp_cpus *cpus, size_t n);

@@ -57,11 +57,11 @@ static void add_wait(struct pp_costs_pass *p, struct pp_wakes *w, const struct p
     add_wake(&p->sleeps, s);
 }
 
-/* The sample in this worker's hand, when it is whole, goes to the others. */
+/* The sample in this worker's hand goes to the others. Which of them are whole is known at the end. */
 static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
 {
     struct pp_costs *c = p->c;
-    if (!w->busy || !w->hand.done || c->n == MOST_SAMPLES) {
+    if (!w->busy || !w->hand.reached || c->n == MOST_SAMPLES) {
         w->busy = 0;
         return;
     }
@@ -79,17 +79,22 @@ static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
     c->samples[c->n++] = w->hand;
 }
 
+static void begin_sample(struct pp_costs_pass *p, struct pp_costs_worker *w, const struct pp_span *s)
+{
+    finish_sample(p, w);
+    w->busy = 1;
+    w->hand = (struct pp_cost_sample){.sample = s->sample,
+                                      .read_start_ns = s->start_ns,
+                                      .batch = s->batch,
+                                      .worker = w->thread,
+                                      .epoch = s->epoch};
+}
+
 static void add_read(struct pp_costs_pass *p, struct pp_costs_worker *w, const struct pp_span *s)
 {
-    if (!(s->flags & PP_SPAN_RETRY)) {
-        finish_sample(p, w);
-        w->busy = 1;
-        w->hand = (struct pp_cost_sample){.sample = s->sample,
-                                          .read_start_ns = s->start_ns,
-                                          .batch = s->batch,
-                                          .worker = w->thread,
-                                          .epoch = s->epoch};
-    }
+    if (!(s->flags & PP_SPAN_RETRY))
+        begin_sample(p, w, s);
+    w->hand.reached = s->flags & PP_SPAN_ERROR ? 0 : PP_PHASE_READ;
     w->hand.read_end_ns = answered_ns(s);
     if (slept(s)) {
         w->hand.read_wake += (float)delay_of(s);
@@ -113,6 +118,12 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     }
     if (s->phase == PP_PHASE_READ)
         add_read(p, w, s);
+    /* where this worker reads nothing, a sample begins with the first of its other stages */
+    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->hand.read_end_ns &&
+        s->phase <= w->hand.reached)
+        finish_sample(p, w);
+    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->busy && !w->hand.read_end_ns)
+        begin_sample(p, w, s);
     if (s->phase == PP_PHASE_RETRY)
         w->hand.retry_blocked += (float)blocked;
     if (s->phase == PP_PHASE_DECODE) {
@@ -123,9 +134,9 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     if (s->phase == PP_PHASE_TRANSFORM) {
         w->hand.transform_cpu += (float)cpu;
         w->hand.transform_blocked += (float)blocked;
-        w->hand.done = !(s->flags & PP_SPAN_ERROR);
     }
     if (s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) {
+        w->hand.reached = s->flags & PP_SPAN_ERROR ? 0 : (uint8_t)s->phase;
         c->work_wall_ns += (double)s->dur_ns;
         c->work_blocked_ns += blocked;
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
@@ -259,7 +270,10 @@ static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_er
             "%s has no CPU time and run-queue delay in its spans (no /proc/thread-self/schedstat?); wall times alone give wrong predictions",
             path);
     if (c->workers < 1 || c->batch_size < 1)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s has no number of workers or no batch size", path);
+        return pp_fail(err, PP_E_INCONCLUSIVE,
+                       "%s does not say %s; state %s to whatif: --workers N, --batch-size N", path,
+                       c->workers < 1 ? "how many workers there were" : "how large its batches are",
+                       c->workers < 1 && c->batch_size < 1 ? "both" : "it");
     return PP_OK;
 }
 
@@ -271,7 +285,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     if (!p)
         return NULL;
     p->c = out;
-    p->tl = tl;
+    p->tl = p->whole = tl;
     p->source = source;
     p->others.text = "collective_others_ns";
     p->n_threads = source->threads(source->ctx, &p->threads);
@@ -282,6 +296,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     }
     for (size_t i = 0; i < p->n_threads; i++)
         p->workers[i].thread = p->threads[i].id;
+    pp_costs_cut(p);
     out->glance = source->glance;
     out->base = calloc(PP_BASE_RATES,
                        sizeof(*out->base)); /* without memory for it everything takes longer, no more */
@@ -293,7 +308,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
     struct pp_costs *c = p->c;
-    pp_status st = pp_costs_facts(source, c, err);
+    pp_status st = pp_costs_facts(source, c, p->tl == &p->cut ? p->cut.start_ns : 0, err);
     for (size_t i = 0; i < p->n_threads; i++)
         finish_sample(p, &p->workers[i]);
     if (p->no_memory)

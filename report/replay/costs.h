@@ -22,7 +22,7 @@ struct pp_cost_sample {
     uint16_t epoch;
     uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do
                                not tell */
-    uint8_t done;           /* it reached the end of its last stage */
+    uint8_t reached;        /* pp_phase: the last stage that it came through; 0: that one failed */
 };
 
 /* What the reads have in common (storage.h). */
@@ -40,7 +40,7 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
-    double samples_per_s, others, groups, wake_part, bandwidth,
+    double samples_per_s, others, groups, wanted_by_others, wake_part, bandwidth,
         reads_per_s; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
@@ -53,11 +53,14 @@ struct pp_costs {
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double step_cpu_ns, step_blocked_ns,
-        step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
-    double sync_ns;      /* per batch, beyond the copy that was on the link when it began */
-    float *others_ns;    /* per step, in their order: what it took the other ranks of the run, from meeting to
-                            meeting */
-    size_t n_others;     /* 0: there was no collective step */
+        step_stretch_ns;    /* per batch; stretch: its run-queue delay, and what a quota took from it */
+    double trainer_rest_ns; /* per batch: of the trainer's time what is neither a step nor exposed (loop,
+                               epoch boundaries, checkpoints), so that step and rest are the pace of the
+                               report's "if data were always available" */
+    double sync_ns;         /* per batch, beyond the copy that was on the link when it began */
+    float *others_ns; /* per step, in their order: what it took the other ranks of the run, from meeting to
+                         meeting */
+    size_t n_others;  /* 0: there was no collective step */
     double cpu_ns, delay_ns; /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;     /* threads of the workers that run or wait for a CPU, on average */
     /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of
@@ -69,19 +72,31 @@ struct pp_costs {
     double samples_per_s;                 /* measured */
     double rate_se; /* its relative standard error: of the rates of ten equal parts of the window */
     double window_ns;
-    double usable_cpus;        /* as the environment says: with the quota; NAN: unknown */
-    double machine_cpus;       /* without it */
-    double online_cpus;        /* that we and others share */
-    double outside_cpus;       /* what others used meanwhile; NAN: not counted */
-    double process_cpus;       /* what this process used; NAN: not counted */
-    double throttled_share;    /* of the window's wall time; NAN: no counter */
-    double major_faults_per_s; /* page faults of this process that waited for storage; NAN: not counted */
-    double cpus;               /* that we may use: set by pp_whatif_calibrate, as what follows */
+    double usable_cpus;     /* as the environment says: with the quota; NAN: unknown */
+    double machine_cpus;    /* without it */
+    double online_cpus;     /* that we and others share */
+    double outside_cpus;    /* what others used meanwhile; NAN: not counted */
+    double outside_before;  /* likewise before they took more, for good: then all costs are of the time after
+                               that; NAN: they did not */
+    double outside_rose_at; /* when, as a part of the window */
+    double process_cpus;    /* what this process used; NAN: not counted */
+    double throttled_share; /* of the window's wall time; NAN: no counter */
+    double disk_bytes_per_s, disk_reads_per_s;   /* that our control group got from the data's disk; NAN: not
+                                                    counted */
+    double limit_bytes_per_s, limit_reads_per_s; /* that it may get; NAN: no limit is known */
+    double refault_bytes_per_s; /* of files, that had been in the page cache of our control group before and
+                                   were dropped; NAN: not counted */
+    double memory_limit;        /* of the control group, in bytes; NAN: none */
+    double memory_total;        /* of the machine, in bytes; NAN: unknown */
+    double major_faults_per_s;  /* page faults of this process that waited for storage; NAN: not counted */
+    double cpus;                /* that we may use: set by pp_whatif_calibrate, as what follows */
     double others, groups; /* what competes for the CPUs, as threads or as groups of threads (replay.h): one
                               of them is 0 */
     struct pp_range {
         double low, high;
     } others_range, groups_range; /* what either may be, if it is the one */
+    double wanted_by_others;      /* CPUs: what they took, where the machine had idle time besides; INFINITY:
+                                     as many as they get */
     double others_as_threads;     /* what others would be if they were threads, also where groups are what is
                                      replayed */
     double wake_part;             /* of the time that waking takes, the others' part: m / (m + runnable) */

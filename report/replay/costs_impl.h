@@ -26,7 +26,9 @@ struct pp_wakes {
 
 struct pp_costs_pass {
     struct pp_costs *c;
-    const struct pp_timeline *tl;
+    const struct pp_timeline *tl; /* of what is counted: whole, or cut */
+    const struct pp_timeline *whole;
+    struct pp_timeline cut; /* from when others took more CPUs on; borrows what whole owns */
     const struct pp_thread_row *threads;
     size_t n_threads;
     struct pp_costs_worker *workers; /* by place in threads */
@@ -42,8 +44,13 @@ struct pp_costs_pass {
     int no_memory;
 };
 
-/* Counters and configuration: CPUs of others, quota, faults, how the loader was set up. */
-pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, struct pp_err *err);
+/* Counters from from_ns on and configuration: CPUs of others, quota, faults, how the loader was set up. */
+pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
+                         struct pp_err *err);
+
+/* Where other processes took more of the CPUs from some moment on, and until the end, what goes on is what
+ * came after: sets p->tl to that part. Before the first span. */
+void pp_costs_cut(struct pp_costs_pass *p);
 
 /* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
  * there. */

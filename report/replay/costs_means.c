@@ -7,24 +7,27 @@
 /* ---- counters: what the system and its quota did meanwhile ---- */
 
 struct counted {
+    uint64_t from_ns; /* of what came before, the last value counts */
     struct {
         double first, last;
         uint64_t first_ns, last_ns;
         int n;
-    } row[6];
+    } row[9];
 };
-enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE };
+enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE, DISK_BYTES, DISK_READS, REFAULTS };
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
-    static const char *const names[] = {"machine_cpu_user_ns_total",  "machine_cpu_system_ns_total",
-                                        "process_cpu_ns_total",       "cgroup_throttled_ns_total",
-                                        "process_major_faults_total", "machine_cpu_nice_ns_total"};
+    static const char *const names[] = {"machine_cpu_user_ns_total",    "machine_cpu_system_ns_total",
+                                        "process_cpu_ns_total",         "cgroup_throttled_ns_total",
+                                        "process_major_faults_total",   "machine_cpu_nice_ns_total",
+                                        "cgroup_disk_read_bytes_total", "cgroup_disk_reads_total",
+                                        "cgroup_refault_bytes_total"};
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
-            if (!k->row[i].n++)
-                k->row[i].first = value, k->row[i].first_ns = t_ns;
+            if (k->row[i].n++ == 0 || t_ns <= k->from_ns)
+                k->row[i].n = 1, k->row[i].first = value, k->row[i].first_ns = t_ns;
             k->row[i].last = value;
             k->row[i].last_ns = t_ns;
         }
@@ -38,10 +41,12 @@ static double growth(const struct counted *k, int i)
     return (k->row[i].last - k->row[i].first) / (double)(k->row[i].last_ns - k->row[i].first_ns);
 }
 
-static pp_status read_counters(const struct pp_source *source, struct pp_costs *c, struct pp_err *err)
+static pp_status read_counters(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
+                               struct pp_err *err)
 {
-    struct counted k = {0};
+    struct counted k = {.from_ns = from_ns};
     c->outside_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
+    c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
     if (!source->each_counter)
         return PP_OK;
     pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
@@ -51,6 +56,9 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
                            0);
     c->throttled_share = growth(&k, THROTTLED);
     c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
+    c->disk_bytes_per_s = growth(&k, DISK_BYTES) * 1e9;
+    c->disk_reads_per_s = growth(&k, DISK_READS) * 1e9;
+    c->refault_bytes_per_s = growth(&k, REFAULTS) * 1e9;
     return st;
 }
 
@@ -58,9 +66,9 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
 
 static void read_config(const struct pp_source *s, struct pp_costs *c)
 {
-    c->workers = (int)pp_source_number(s, "config", "workers", 0);
+    c->workers = (int)pp_source_number(s, "config", "workers", s->stated.workers);
     c->prefetch = (int)pp_source_number(s, "config", "prefetch", 2);
-    c->batch_size = pp_source_number(s, "config", "batch_size", 0);
+    c->batch_size = pp_source_number(s, "config", "batch_size", s->stated.batch_size);
     c->copy_buffers = (int)pp_source_number(s, "config", "copy_buffers", 2);
     c->in_order = !pp_source_yes(s, "config", "out_of_order");
     c->pageable = pp_source_yes(s, "config", "pageable");
@@ -73,12 +81,94 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     const char *sharing = s->meta(s->ctx, "environment", "cpu_sharing");
     c->fair_to_groups = sharing && strcmp(sharing, "groups") == 0;
     c->memory_available = pp_source_number(s, "environment", "memory_available", NAN);
+    c->memory_limit = pp_source_number(s, "environment", "memory_limit", NAN);
+    c->memory_total = pp_source_number(s, "environment", "memory_total", NAN);
+    c->limit_bytes_per_s = pp_source_number(s, "environment", "disk_limit_bytes_per_s", NAN);
+    c->limit_reads_per_s = pp_source_number(s, "environment", "disk_limit_reads_per_s", NAN);
 }
 
-pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, struct pp_err *err)
+pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
+                         struct pp_err *err)
 {
     read_config(source, c);
-    return read_counters(source, c, err);
+    return read_counters(source, c, from_ns, err);
+}
+
+/* ---- a neighbour that comes in mid-run ---- */
+
+enum { MOST_POLLS = 4096, FEWEST_POLLS = 3 };
+#define ROSE 0.2      /* of the machine: what the rules call contention */
+#define MOST_TIME 0.8 /* of the intervals on each side lie on their own side of the middle */
+
+/* What other processes used between two polls. A poll puts all of its counters within a moment, the machine's
+ * after the process's. */
+struct polls {
+    uint64_t from_ns, to_ns, t_ns[MOST_POLLS];
+    double process, user, outside[MOST_POLLS];
+    size_t n;
+};
+
+static void on_poll(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    struct polls *p = ctx;
+    if (strcmp(name, "process_cpu_ns_total") == 0)
+        p->process = value;
+    else if (strcmp(name, "machine_cpu_user_ns_total") == 0)
+        p->user = value;
+    else if (strcmp(name, "machine_cpu_system_ns_total") == 0 && t_ns >= p->from_ns && t_ns <= p->to_ns &&
+             p->n < MOST_POLLS) {
+        p->t_ns[p->n] = t_ns;
+        p->outside[p->n++] = p->user + value - p->process;
+    }
+}
+
+static double cpus_between(const struct polls *p, size_t from, size_t to)
+{
+    return p->t_ns[to] > p->t_ns[from]
+               ? (p->outside[to] - p->outside[from]) / (double)(p->t_ns[to] - p->t_ns[from])
+               : 0;
+}
+
+/* The split with the largest rise of the means, if both sides are what they are for most of their time; 0:
+ * there is none. */
+static size_t rise_at(const struct polls *p, double *before, double *after)
+{
+    size_t best = 0, low = 0, high = 0;
+    *before = *after = 0;
+    for (size_t i = FEWEST_POLLS; i + FEWEST_POLLS < p->n; i++) {
+        double b = cpus_between(p, 0, i), a = cpus_between(p, i, p->n - 1);
+        if (a - b > *after - *before)
+            best = i, *before = b, *after = a;
+    }
+    for (size_t i = 1; best && i < p->n; i++) {
+        double cpus = cpus_between(p, i - 1, i), middle = (*before + *after) / 2;
+        low += i <= best && cpus < middle;
+        high += i > best && cpus >= middle;
+    }
+    return low >= MOST_TIME * (double)best && high >= MOST_TIME * (double)(p->n - 1 - best) ? best : 0;
+}
+
+void pp_costs_cut(struct pp_costs_pass *pass)
+{
+    const struct pp_source *s = pass->source;
+    double before, after, cpus = pp_source_number(s, "environment", "cpus_online", NAN);
+    pass->c->outside_before = pass->c->outside_rose_at = NAN;
+    struct polls *p = s->each_counter ? calloc(1, sizeof(*p)) : NULL;
+    struct pp_err ignored = {0};
+    if (!p)
+        return;
+    p->from_ns = pass->whole->start_ns;
+    p->to_ns = pass->whole->end_ns;
+    pp_status st = s->each_counter(s->ctx, on_poll, p, &ignored);
+    size_t at = st == PP_OK && p->n > 2 * FEWEST_POLLS ? rise_at(p, &before, &after) : 0;
+    if (at && after - before >= ROSE * cpus) {
+        pass->cut = *pass->whole;
+        pass->cut.start_ns = p->t_ns[at];
+        pass->tl = &pass->cut;
+        pass->c->outside_before = fmax(before, 0);
+        pass->c->outside_rose_at = (double)(p->t_ns[at] - p->from_ns) / (double)(p->to_ns - p->from_ns);
+    }
+    free(p);
 }
 
 /* ---- means ---- */
@@ -156,6 +246,8 @@ static double mean_wake(const struct pp_costs_pass *p, const struct pp_wakes *w)
     return w->n >= 10 ? per(w->ns, w->n) : per(p->sleeps.ns + w->ns, p->sleeps.n + w->n);
 }
 
+#define LARGER_THAN_SEEN 16
+
 /* What an epoch hands out to this rank. The mean batch of the recording has to agree: a sampler may have its
  * own idea of an epoch. */
 static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *c,
@@ -170,6 +262,17 @@ static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *
     double expected = n / ceil(n / c->batch_size),
            seen = (double)tl->window_samples / (double)tl->window_batches;
     return fabs(seen / expected - 1) < 0.03 ? (uint64_t)n : 0;
+}
+
+/* What the report shows as the ceiling is the window without its exposed time; a prediction must not promise
+ * more. The steps alone would be a second, higher estimate of it. */
+static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline *tl)
+{
+    double left = (double)(tl->end_ns - tl->start_ns) - (double)pp_timeline_exposed_ns(tl) -
+                  c->step_stretch_ns * (double)tl->judged_batches;
+    if (!tl->has_step || !(left > 0) || !tl->window_samples)
+        return 0;
+    return fmax(left / (double)tl->window_samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
 }
 
 static void average(struct pp_costs_pass *p)
@@ -200,19 +303,42 @@ static void average(struct pp_costs_pass *p)
     c->sync_ns = per(own_sync_ns(p), p->steps);
     c->sync_wake_ns = per(p->sync_delay_ns, p->steps);
     c->window_start_ns = p->tl->start_ns;
-    c->samples_per_s = per((double)p->tl->window_samples * 1e9, c->window_ns);
-    if (c->batch_size <= 0)
-        c->batch_size = per((double)p->tl->window_samples, (double)p->tl->window_batches);
+    /* of a part of the window, what the workers made then is what was delivered */
+    c->samples_per_s = per((double)(p->tl == p->whole ? p->tl->window_samples : c->n) * 1e9, c->window_ns);
+    /* A batch size that the batches do not have is not this recording's: its replays would take as much
+     * longer. */
+    double seen = per((double)p->tl->window_samples, (double)p->tl->window_batches);
+    if (c->batch_size <= 0 || (seen > 0 && c->batch_size > LARGER_THAN_SEEN * seen))
+        c->batch_size = seen;
     charge_quota(p);
+    c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&
                 c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns;
 }
 
+/* A sample is whole when it came through the last stage that most samples of the recording come through: our
+ * loader transforms, another program may only read and decode. The others failed, or were cut off. */
+static void keep_whole(struct pp_costs *c)
+{
+    size_t through[PP_PHASE_TRANSFORM + 1] = {0}, kept = 0;
+    unsigned last = PP_PHASE_TRANSFORM;
+    for (size_t i = 0; i < c->n; i++)
+        for (unsigned k = PP_PHASE_READ; k <= c->samples[i].reached; k++)
+            through[k]++;
+    while (last > PP_PHASE_READ && 2 * through[last] < c->n)
+        last--;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].reached >= last)
+            c->samples[kept++] = c->samples[i];
+    c->n = kept;
+}
+
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
+    keep_whole(c);
     if (c->n)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
     average(p);

@@ -50,13 +50,16 @@ static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, stru
     return st == PP_OK ? pp_whatif(c, k, &out->with_workers, err) : st;
 }
 
-pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, double step_ns,
+pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *knobs, double step_ns,
                       struct pp_estimate *out, struct pp_err *err)
 {
+    /* the trainer is the step that was asked about, and what the recorded one did besides is no part of it */
+    struct pp_costs own = *recorded, *c = &own;
     struct pp_knobs k = *knobs;
     struct pp_demand d;
     if (!(step_ns > 0) || !isfinite(step_ns))
         return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and above 0");
+    own.trainer_rest_ns = 0;
     k.step_ns = step_ns;
     pp_whatif_demand(c, &k, &d);
     double batch = (double)d.setup.batch_size, rate = batch * 1e9 / step_ns;

@@ -444,7 +444,8 @@ static int sim_init(struct sim *m)
     struct pp_cpus cpus = {.ours = s->cpus,
                            .machine = s->machine_cpus,
                            .others = s->others,
-                           .groups = s->groups};
+                           .groups = s->groups,
+                           .left = s->left};
     size_t workers = (size_t)s->workers;
     m->n_slots = workers * (size_t)s->prefetch + 1;
     m->epoch_left = s->epoch_samples;

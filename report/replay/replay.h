@@ -6,7 +6,8 @@
  * docs/internals/replay.md). CPU time is served by processor sharing, as a fair scheduler has it: n runnable
  * threads that may use C of M CPUs, beside m runnable threads of others on all of them, each advance at rate
  * min(1, C / n, M / (n + m)). Where the scheduler is fair to groups (cgroups, autogroups), each of G busy
- * groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). The wiring is the loader's own
+ * groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). Others that want less than
+ * that, D CPUs and no more, leave (M - D) / n at least. The wiring is the loader's own
  * (loader/loader.h): workers take samples in order, W x prefetch + 1 slots bound what is in flight, one copy
  * lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number of
  * others may be under way, and then its turn on a link that all reads share, for as long as its bytes take
@@ -45,7 +46,9 @@ struct pp_replay_setup {
     double machine_cpus;    /* that we and others share, >= cpus */
     double
         others; /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */
-    double groups;               /* groups of other processes that want them all the time; >= 0 */
+    double groups; /* groups of other processes that want them all the time; >= 0 */
+    double left;   /* CPUs that others leave in any case, since they want no more than the rest; 0: they want
+                      all the time */
     double step_ns, step_cpu_ns; /* trainer: blocked (GPU) part and CPU part of a step */
     int sync; /* after every step the trainer waits for the copy that is on the link then, and sync_ns more */
     double sync_ns;

@@ -102,10 +102,26 @@ static size_t part_of(const struct pp_costs *c, const struct pp_cost_sample *x)
     return part < PARTS ? part : PARTS - 1;
 }
 
-/* Medians within the parts: in a slow part most reads are slow, of a tail each part has its few. */
+static double mean_of(const float *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    return n ? sum / (double)n : 0;
+}
+
+/* How many times slower reads are, by their medians; the means have to agree, or the smaller counts. A tail
+ * moves a mean alone. Where every second read waits for a throttle's next slice, the median of a few reads is
+ * of either kind, which moves a median alone. */
+static double times_slower(double medians, double means)
+{
+    return means > medians / 2 ? medians : means;
+}
+
+/* Within the parts: in a slow part most reads are slow, of a tail each part has its few. */
 static double shard_of(const struct pp_costs *c, float *v)
 {
-    float middle[PARTS];
+    float middle[PARTS], mean[PARTS];
     if (c->dataset_samples < 4 * PARTS)
         return NAN;
     for (size_t part = 0; part < PARTS; part++) {
@@ -117,9 +133,12 @@ static double shard_of(const struct pp_costs *c, float *v)
             return NAN; /* not seen all over, or not in random order: time and place cannot be told apart */
         qsort(v, n, sizeof(*v), by_float);
         middle[part] = (float)at(v, n, 0.5);
+        mean[part] = (float)mean_of(v, n);
     }
     qsort(middle, PARTS, sizeof(*middle), by_float);
-    return middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5);
+    qsort(mean, PARTS, sizeof(*mean), by_float);
+    return times_slower(middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5),
+                        mean[PARTS - 1] / fmax(at(mean, PARTS, 0.5), 1e5));
 }
 
 /* The split of the window at which the rate of reads finishing changes most; and how the median read changed
@@ -143,12 +162,14 @@ static double split_of(const struct pp_costs *c, const struct pp_cost_sample **o
     return where;
 }
 
-static double middle_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v)
+static void usual_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v, double *median,
+                       double *mean)
 {
     for (size_t i = from; i < to; i++)
         v[i - from] = order[i]->read_blocked;
     qsort(v, to - from, sizeof(*v), by_float);
-    return fmax(at(v, to - from, 0.5), 1e5);
+    *median = fmax(at(v, to - from, 0.5), 1e5);
+    *mean = fmax(mean_of(v, to - from), 1e5);
 }
 
 /* What is said of a run that changed is said of it after the change: that is what goes on. */
@@ -156,8 +177,11 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
                      struct pp_storage *out)
 {
     size_t split;
+    double median[2], mean[2];
     out->drift_at = split_of(c, order, &split);
-    out->drift = middle_read(order, split, c->n, v) / middle_read(order, 0, split, v);
+    usual_read(order, 0, split, v, &median[0], &mean[0]);
+    usual_read(order, split, c->n, v, &median[1], &mean[1]);
+    out->drift = times_slower(median[1] / median[0], mean[1] / mean[0]);
     if (!(out->drift >= PP_DRIFT) || c->n - split < 50)
         return;
     uint64_t from = order[split]->read_end_ns, to = order[c->n - 1]->read_end_ns;
@@ -214,20 +238,49 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
     for (size_t i = 1; i < c->n; i++)
         v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
     double off_line = median_of(v, c->n);
-    return gap > 0 && off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
+    if (!(gap * c->samples_per_s > 0.25e9))
+        return 0; /* so quick a line holds nobody up: reads that are let go together end so close */
+    return off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
 }
 
-#define TOGETHER_NS 5e6 /* ends of reads that were let go together */
-#define MOSTLY 0.7      /* of the workers' time is spent in reads: nothing else paces them */
+#define TOGETHER_NS 5e6   /* ends of reads that were let go together */
+#define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
+#define SLICE_SPREAD 0.25 /* the throttle waits for whole slices, and for what the bytes beyond them take */
 enum { FEWEST_SLICES = 10 };
 
-/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of 100 ms). Reads that had to wait
- * end with others, whenever they began, and the slices are as long as each other. The most of the reads do:
- * where only some are held up, now and then, it is an outage. */
-static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+/* Reads and bytes from storage, of those that did not come from the page cache. */
+static double from_storage(const struct pp_cost_sample *x)
 {
-    double blocked = 0, starts_off = 0, ends_off = 0, let_go = NAN;
-    size_t slices = 0, together = 0;
+    return x->hit ? 0 : x->bytes;
+}
+
+/* How far the sum of one kind strays from a straight line over time, in its own mean: what is rationed comes
+ * at an even rate, and what is not strays with the sizes of the reads. */
+static double strays(const struct pp_cost_sample **order, size_t n, int bytes)
+{
+    double all = 0, sum = 0, off = 0, reads = 0, t0 = (double)order[0]->read_end_ns,
+           span = (double)order[n - 1]->read_end_ns - t0;
+    for (size_t i = 0; i < n; i++) {
+        all += bytes ? from_storage(order[i]) : from_storage(order[i]) > 0;
+        reads += from_storage(order[i]) > 0;
+    }
+    for (size_t i = 0; i < n && span > 0; i++) {
+        sum += bytes ? from_storage(order[i]) : from_storage(order[i]) > 0;
+        double d = sum - all * ((double)order[i]->read_end_ns - t0) / span;
+        off += d * d;
+    }
+    return all > 0 ? sqrt(off / (double)n) / (all / reads) : INFINITY;
+}
+
+/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of about 100 ms). A read that has to
+ * wait is let go at the end of a slice, whenever it began: with the others that wait, and the slices are as
+ * long as each other. Most of the time blocked is spent that way, and most of the workers' time: where only
+ * some reads are held up, now and then, it is an outage. One worker alone has no other read to be let go
+ * with: nothing is claimed. */
+static int in_slices(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+{
+    double blocked = 0, held_ns = 0, starts_off = 0, ends_off = 0, let_go = NAN;
+    size_t slices = 0;
     for (size_t i = 0; i < c->n; i++)
         blocked += c->samples[i].read_blocked;
     for (size_t from = 0, to; from < c->n; from = to) {
@@ -235,6 +288,7 @@ static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **
              to < c->n && (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS; to++) {
         }
         size_t held = 0;
+        double ns = 0;
         const struct pp_cost_sample *first = NULL;
         for (size_t i = from; i < to; i++) {
             if (order[i]->read_blocked < 2 * TOGETHER_NS)
@@ -242,6 +296,7 @@ static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **
             first = first ? first : order[i];
             starts_off += fabs((double)order[i]->read_start_ns - (double)first->read_start_ns);
             ends_off += (double)(order[i]->read_end_ns - first->read_end_ns);
+            ns += order[i]->read_blocked;
             held++;
         }
         if (held < 2)
@@ -249,22 +304,15 @@ static double in_slices(const struct pp_costs *c, const struct pp_cost_sample **
         if (!isnan(let_go))
             v[slices++] = (float)((double)first->read_end_ns - let_go);
         let_go = (double)first->read_end_ns;
-        together += held;
+        held_ns += ns;
     }
-    if (slices < FEWEST_SLICES || together < c->n / 2 || starts_off < 4 * ends_off ||
-        blocked < MOSTLY * c->workers * c->window_ns)
+    if (slices < FEWEST_SLICES || held_ns < MOSTLY * blocked ||
+        blocked < MOSTLY * c->workers * c->window_ns || starts_off < 4 * ends_off)
         return 0;
     double slice = median_of(v, slices);
     for (size_t i = 0; i < slices; i++)
         v[i] = fabsf(v[i] - (float)slice);
-    return median_of(v, slices) < 0.1 * slice ? c->samples_per_s : 0;
-}
-
-/* Reads a second; 0: no quota is seen. v: room for c->n. */
-static double quota_reads_per_s(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
-{
-    double paced = at_a_pace(c, order, v);
-    return paced > 0 ? paced : in_slices(c, order, v);
+    return median_of(v, slices) < SLICE_SPREAD * slice;
 }
 
 /* ---- outages: times in which no read completes: a failover, a throttle, a metadata server that restarts
@@ -451,21 +499,55 @@ static int same_sizes(const struct pp_costs *c)
     return most - least <= most / 20; /* of reads without bytes, too */
 }
 
-/* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what
- * is limited more often. v: room for c->n. */
-static void read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+/* The part of a known limit that was used; NAN: no limit, or the reads were not counted. */
+double pp_storage_limit_used(double got_per_s, double limit_per_s)
 {
-    double overlapping, alone, reads_per_s, serial = serial_of(c, order, &overlapping),
-                                            proportional = c->workers == 1 ? proportional_of(c, &alone) : 0;
+    return limit_per_s > 0 ? got_per_s / limit_per_s : NAN;
+}
+
+/* A limit that the control group has, and that is used up: what came is what it lets through. Both may be
+ * set; the one that is used more is what limits. */
+static int known_limit(struct pp_costs *c)
+{
+    double bytes = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s),
+           reads = pp_storage_limit_used(c->disk_reads_per_s, c->limit_reads_per_s), size = 0;
+    for (size_t i = 0; i < c->n; i++)
+        size += c->samples[i].bytes / (double)c->n;
+    if (bytes >= PP_LIMIT_USED && !(reads > bytes))
+        c->bandwidth = c->samples_per_s * size / fmin(bytes, 1);
+    else if (reads >= PP_LIMIT_USED)
+        c->reads_per_s = c->samples_per_s / fmin(reads, 1);
+    return c->bandwidth > 0 || c->reads_per_s > 0;
+}
+
+/* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what
+ * is limited more often. v: room for c->n. 1: they come in slices, between which no read completes; that is
+ * no outage, for the limit holds it already. */
+static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
+{
+    double overlapping, alone = 0, paced, serial = serial_of(c, order, &overlapping),
+                        proportional = c->workers == 1 ? proportional_of(c, &alone) : 0, mean = 0;
     c->storage.serial = serial;
+    for (size_t i = 0; i < c->n; i++)
+        mean += c->samples[i].bytes / (double)c->n;
+    if (known_limit(c))
+        return 1;
     if (serial >= PP_SERIAL)
         c->bandwidth = overlapping;
     else if (proportional >= PP_SERIAL)
         c->bandwidth = alone, c->storage.serial = proportional;
-    else if ((reads_per_s = quota_reads_per_s(c, order, v)) > 0 && same_sizes(c))
-        c->bandwidth = c->samples[0].bytes * reads_per_s;
-    else if (reads_per_s > 0)
-        c->reads_per_s = reads_per_s;
+    else if ((paced = at_a_pace(c, order, v)) > 0 && same_sizes(c))
+        c->bandwidth = c->samples[0].bytes * paced;
+    else if (paced > 0)
+        c->reads_per_s = paced;
+    else if (in_slices(c, order, v)) {
+        if (same_sizes(c) || strays(order, c->n, 1) < strays(order, c->n, 0))
+            c->bandwidth = c->samples_per_s * mean;
+        else
+            c->reads_per_s = c->samples_per_s;
+        return 1;
+    }
+    return 0;
 }
 
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
@@ -487,8 +569,8 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         out->tail = at(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
         out->shard_skew = shard_of(c, v);
-        read_limits(c, order, v);
-        st = take_outages(c, order, median, err);
+        if (!read_limits(c, order, v))
+            st = take_outages(c, order, median, err);
     }
     out->known = st == PP_OK;
     free(order);

@@ -10,6 +10,8 @@
 
 /* Reads share a link from here on: half of what orders the gaps between them is their bytes (0.7 squared). */
 #define PP_SERIAL 0.7
+/* Of a known limit: from here on it is what the reads wait for. */
+#define PP_LIMIT_USED 0.85
 /* From here on the run is two runs. */
 #define PP_DRIFT 1.5
 
@@ -17,6 +19,9 @@
  * are answered; moves outages out of the samples into c->outages; of a run that changed, keeps what came
  * after. Done once: a second call changes nothing. PP_E_NO_MEMORY. */
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err);
+
+/* The part of a known limit (0 or NAN: none) that was used; NAN: unknown. */
+double pp_storage_limit_used(double got_per_s, double limit_per_s);
 
 /* Fills c->slow, the slowest first, of at most half of the workers; what was there is replaced. After
  * pp_storage_read. PP_E_NO_MEMORY. */

@@ -29,7 +29,8 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
     if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages &&
-        kept->others == c->others && kept->groups == c->groups && kept->wake_part == c->wake_part &&
+        kept->others == c->others && kept->groups == c->groups &&
+        kept->wanted_by_others == c->wanted_by_others && kept->wake_part == c->wake_part &&
         kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s) {
         *samples_per_s = kept->samples_per_s;
         return PP_OK;
@@ -39,6 +40,7 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
         *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s,
                                       .others = c->others,
                                       .groups = c->groups,
+                                      .wanted_by_others = c->wanted_by_others,
                                       .wake_part = c->wake_part,
                                       .bandwidth = c->bandwidth,
                                       .reads_per_s = c->reads_per_s,
@@ -51,7 +53,9 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
  * late, the quotient must not promise more than the trainer, whose own time was recorded, can do. */
 static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, double replayed, double base)
 {
-    return fmin(c->samples_per_s * (replayed / base), fmax(pp_whatif_trainer_most(c, k), c->samples_per_s));
+    struct pp_knobs as_recorded = pp_knobs_none();
+    double scale = fmax(c->samples_per_s / pp_whatif_trainer_most(c, &as_recorded), 1);
+    return fmin(c->samples_per_s * (replayed / base), scale * pp_whatif_trainer_most(c, k));
 }
 
 /* Without an interval: a fifth of the cost. */
@@ -68,7 +72,9 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
         return st;
     out->samples_per_s = calibrated(c, k, r.samples_per_s, base);
     out->gain = out->samples_per_s / c->samples_per_s - 1;
-    out->data_wait_share = r.data_wait_share;
+    out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k))
+                               ? r.data_wait_share
+                               : pp_whatif_wait_share(c, k, out->samples_per_s);
     out->reads_waiting = r.reads_waiting;
     return PP_OK;
 }
@@ -156,6 +162,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
             continue; /* there is no competition */
         other.others = competition[i][0];
         other.groups = competition[i][1];
+        other.wanted_by_others *= i % 2 ? 1.25 : 0.75;
         other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
         st = widen(&other, k, BASE_OTHERS + i, c->samples, out, err);
     }
@@ -237,6 +244,16 @@ static double most_competition(const struct pp_costs *c)
     return idle > 0 ? fmin(most, c->outside_cpus / idle) : most; /* NAN: not counted */
 }
 
+/* Others that leave CPUs idle have what they want, and take no more when we take more: a load of 0.4 CPUs is
+ * replayed as 0.4 CPUs, and not as a competitor for half of the machine. The less was idle, the less is that
+ * known: under a tenth of the machine they may have wanted more than they got. */
+#define ENOUGH_IDLE 0.1
+static double wanted_by_others(const struct pp_costs *c)
+{
+    double idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+    return idle > 0 ? c->outside_cpus * fmax(1, ENOUGH_IDLE / idle) : INFINITY; /* NAN: not counted */
+}
+
 /* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too
  * slow with that, some of the delays were beside the critical path (a thread that wakes up for a lock another
  * has taken meanwhile) and held no batch up: then it is what makes the throughput come out, if that does come
@@ -265,6 +282,7 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     double others = 0, groups = 0;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     c->others = c->groups = c->wake_part = 0;
+    c->wanted_by_others = INFINITY; /* while the competition is fitted to the delays that it made */
     pp_status st = pp_storage_read(c, err);
     if (st == PP_OK)
         st = pp_slow_workers_find(c, err);
@@ -281,5 +299,6 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     groups = c->groups;
     c->others = c->fair_to_groups ? 0 : others;
     c->groups = c->fair_to_groups ? groups : 0;
+    c->wanted_by_others = wanted_by_others(c);
     return st;
 }

@@ -30,9 +30,11 @@ static const char *sentence(struct pp_arena *arena, const struct pp_report_proof
     if (strcmp(p->kind, "headroom") != 0)
         snprintf(what, sizeof(what), "%s%s%s", p->change, p->value[0] ? " -> " : "", p->value);
     else if (isnan(p->ballast_cpus))
-        snprintf(what, sizeof(what), "input free, without CPU ballast");
+        snprintf(what, sizeof(what), "loader infinitely fast (cached batches), its CPUs left idle");
     else
-        snprintf(what, sizeof(what), "input free, CPU ballast on %.2f CPUs", p->ballast_cpus);
+        snprintf(what, sizeof(what),
+                 "loader infinitely fast (cached batches), %.2f CPUs kept busy in its place",
+                 p->ballast_cpus);
     say_range(expected, sizeof(expected), p->low, p->high);
     say_range(spread, sizeof(spread), p->measured_low, p->measured_high);
     if (p->rounds > 1)

@@ -1,12 +1,14 @@
 #include "report/source/rows.h"
 
+#include "report/source/errors.h"
+
 #include <string.h>
 
 struct reading {
     const struct pp_source *source;
     struct pp_arena *arena;
     struct pp_report *r;
-    uint64_t errors;
+    struct pp_errors errors;
 };
 
 /* "batch-size" is "batch_size". */
@@ -79,35 +81,9 @@ static void on_queue(void *ctx, const struct pp_queue_row *q)
         };
 }
 
-static const char *or_unknown(const char *text)
-{
-    return text ? text : "unknown";
-}
-
-/* One row per kind and action, with the first of them as example. */
 static void on_error(void *ctx, const struct pp_error_row *e)
 {
-    struct reading *g = ctx;
-    const char *kind = or_unknown(e->kind), *action = or_unknown(e->action);
-    if (strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0)
-        g->errors += e->count;
-    for (size_t i = 0; i < g->r->n_error_kinds && !pp_arena_failed(g->arena); i++) {
-        struct pp_report_error_kind *have = &g->r->error_kinds[i];
-        if (strcmp(have->kind, kind) == 0 && strcmp(have->action, action) == 0) {
-            have->count += e->count;
-            return;
-        }
-    }
-    struct pp_report_error_kind *to = pp_arena_push(g->arena, (void **)&g->r->error_kinds,
-                                                    &g->r->n_error_kinds, sizeof(*to));
-    if (to)
-        *to = (struct pp_report_error_kind){
-            pp_arena_copy(g->arena, kind),
-            pp_arena_copy(g->arena, action),
-            pp_arena_copy(g->arena, e->path),
-            pp_arena_copy(g->arena, e->reason),
-            e->count,
-        };
+    pp_errors_add(&((struct reading *)ctx)->errors, e);
 }
 
 void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
@@ -130,7 +106,7 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
 pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
                        uint64_t *errors, struct pp_err *err)
 {
-    struct reading g = {.source = s, .arena = arena, .r = r};
+    struct reading g = {.source = s, .arena = arena, .r = r, .errors = {.arena = arena, .report = r}};
     pp_status status = s->each_meta(s->ctx, "environment", on_environment, &g, err);
     if (status == PP_OK)
         status = s->each_meta(s->ctx, "config", on_config, &g, err);
@@ -142,6 +118,7 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
         status = s->each_error(s->ctx, on_error, &g, err);
     if (status == PP_OK)
         status = s->each_loss(s->ctx, on_loss, &g, err);
-    *errors = g.errors;
+    *errors = g.errors.visits;
+    pp_errors_free(&g.errors);
     return status;
 }

@@ -1,7 +1,10 @@
 #include "report/source/source.h"
 
 #include "probe/base/err.h"
+#include "report/source/lanes.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +13,18 @@ struct opened {
     struct pp_reader *reader;
     int part;
     uint64_t from_ns, to_ns;
-    struct pp_thread_row *threads; /* of a part: without what was lost elsewhere */
+    int apart;                     /* threads as they were recorded: no lane is joined */
+    struct pp_thread_row *threads; /* our own copy, of a part (without what was lost elsewhere) or with joined
+                                      lanes; NULL: the reader's are right */
     size_t n_threads;
+    /* Joined lanes: which row stands for each of the reader's rows. */
+    int looked;
+    struct pp_lane_place *place;
+    uint32_t *id; /* by place: the reader's id */
+    size_t n_place;
+    char (*names)[32];
+    uint64_t *generation_ns;
+    size_t n_generations; /* after the first */
 };
 
 /* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where
@@ -40,23 +53,165 @@ static pp_status each_meta(void *ctx, const char *section, pp_meta_fn *fn, void 
     return pp_reader_each_meta(((struct opened *)ctx)->reader, section, fn, fn_ctx, err);
 }
 
+/* ---- lanes ---- */
+
+struct lives {
+    const struct pp_thread_row *rows;
+    struct pp_lane_life *life;
+    size_t n, at;
+};
+
+static size_t row_of(const struct pp_thread_row *rows, size_t n, uint32_t id, size_t near)
+{
+    if (near < n && rows[near].id == id)
+        return near;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].id == id)
+            return i;
+    return n;
+}
+
+static int note_life(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct lives *l = ctx;
+    l->at = row_of(l->rows, l->n, thread, l->at);
+    for (size_t i = 0; l->at < l->n && i < n; i++) {
+        struct pp_lane_life *life = &l->life[l->at];
+        uint64_t end = spans[i].start_ns + spans[i].dur_ns;
+        if (spans[i].phase == PP_PHASE_COUNTER)
+            continue;
+        life->first_ns = spans[i].start_ns < life->first_ns ? spans[i].start_ns : life->first_ns;
+        life->last_ns = end > life->last_ns ? end : life->last_ns;
+    }
+    return 0;
+}
+
+static void note_generations(struct opened *o, const struct pp_lane_life *life, size_t generations)
+{
+    o->generation_ns = generations > 1 ? malloc(generations * sizeof(*o->generation_ns)) : NULL;
+    if (!o->generation_ns)
+        return;
+    o->n_generations = generations - 1;
+    memset(o->generation_ns, 0xff, generations * sizeof(*o->generation_ns));
+    for (size_t i = 0; i < o->n_place; i++) {
+        size_t g = o->place[i].generation;
+        if (g && life[i].first_ns < o->generation_ns[g - 1])
+            o->generation_ns[g - 1] = life[i].first_ns;
+    }
+}
+
+static void name_lanes(struct opened *o, const struct pp_thread_row *rows)
+{
+    for (size_t i = 0; i < o->n_place; i++)
+        if (pp_lanes_unnamed(rows, o->n_place, o->place, i)) {
+            snprintf(o->names[i], sizeof(o->names[i]), "worker %zu", o->place[i].number);
+            for (size_t k = 0; k < o->n_threads; k++)
+                if (o->threads[k].id == rows[i].id)
+                    o->threads[k].name = o->names[i];
+        }
+}
+
+/* Rows of joined lanes: the first generation's, with what the others recorded added. */
+static int join_rows(struct opened *o, const struct pp_thread_row *rows)
+{
+    o->threads = malloc((o->n_place + 1) * sizeof(*o->threads));
+    o->names = calloc(o->n_place + 1, sizeof(*o->names));
+    o->id = malloc((o->n_place + 1) * sizeof(*o->id));
+    if (!o->threads || !o->names || !o->id)
+        return 0;
+    for (size_t i = 0; i < o->n_place; i++) {
+        o->id[i] = rows[i].id;
+        if (o->place[i].row == i)
+            o->threads[o->n_threads++] = rows[i];
+    }
+    for (size_t i = 0; i < o->n_place; i++) {
+        size_t row = o->place[i].row;
+        for (size_t k = 0; row != i && k < o->n_threads; k++)
+            if (o->threads[k].id == rows[row].id) {
+                o->threads[k].recorded += rows[i].recorded;
+                o->threads[k].dropped += rows[i].dropped;
+            }
+    }
+    name_lanes(o, rows);
+    return 1;
+}
+
+static void forget_lanes(struct opened *o)
+{
+    free(o->threads);
+    free(o->place);
+    free(o->id);
+    free(o->names);
+    free(o->generation_ns);
+    o->threads = NULL;
+    o->place = NULL;
+    o->id = NULL;
+    o->names = NULL;
+    o->generation_ns = NULL;
+    o->n_threads = o->n_place = o->n_generations = 0;
+}
+
+/* Once. Costs a pass over the spans' times, and only recordings of several processes pay it. Without memory
+ * lanes stay apart. */
+static void look_for_lanes(struct opened *o)
+{
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES};
+    const struct pp_thread_row *rows;
+    size_t n = pp_reader_threads(o->reader, &rows), generations = 0;
+    if (o->looked)
+        return;
+    o->looked = 1;
+    if (o->apart || !pp_lanes_wanted(rows, n))
+        return;
+    struct lives lives = {.rows = rows, .life = malloc((n + 1) * sizeof(*lives.life)), .n = n};
+    o->place = malloc((n + 1) * sizeof(*o->place));
+    o->n_place = n;
+    for (size_t i = 0; lives.life && i < n; i++)
+        lives.life[i] = (struct pp_lane_life){UINT64_MAX, 0};
+    if (lives.life && o->place &&
+        pp_reader_each_chunk_of(o->reader, &wanted, note_life, &lives, NULL, NULL) == PP_OK)
+        generations = pp_lanes_join(rows, lives.life, n, o->place);
+    if (generations && join_rows(o, rows))
+        note_generations(o, lives.life, generations);
+    else
+        forget_lanes(o);
+    free(lives.life);
+}
+
+/* The thread that stands for one of the reader's. */
+static uint32_t lane_id(const struct opened *o, uint32_t thread)
+{
+    for (size_t i = 0; i < o->n_place; i++)
+        if (o->id[i] == thread)
+            return o->id[o->place[i].row];
+    return thread;
+}
+
 static size_t threads(void *ctx, const struct pp_thread_row **rows)
 {
     struct opened *o = ctx;
+    look_for_lanes(o);
     size_t n = pp_reader_threads(o->reader, rows);
-    if (!o->part)
+    if (!o->part && !o->threads)
         return n;
     if (!o->threads &&
         (o->threads = malloc((n + 1) *
                              sizeof(*o->threads)))) { /* once: who asked before still looks at them */
-        for (size_t i = 0; i < n; i++) {
-            o->threads[i] = (*rows)[i];
-            o->threads[i].dropped = 0;
-        }
+        memcpy(o->threads, *rows, n * sizeof(*o->threads));
         o->n_threads = n;
     }
+    for (size_t i = 0; o->part && o->threads && i < o->n_threads; i++)
+        o->threads[i].dropped = 0;
     *rows = o->threads;
     return o->n_threads;
+}
+
+static size_t generations(void *ctx, const uint64_t **starts_ns)
+{
+    struct opened *o = ctx;
+    look_for_lanes(o);
+    *starts_ns = o->generation_ns;
+    return o->n_generations;
 }
 
 static const char *name(void *ctx, uint16_t id)
@@ -64,11 +219,20 @@ static const char *name(void *ctx, uint16_t id)
     return pp_reader_name(((struct opened *)ctx)->reader, id);
 }
 
+/* Hands a chunk on under the thread of its lane. */
 struct clip {
     const struct opened *o;
+    const uint32_t *only; /* of this lane alone; NULL: of all */
     pp_spans_fn *fn;
     void *ctx;
 };
+
+static int join(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    const struct clip *c = ctx;
+    uint32_t lane = lane_id(c->o, thread);
+    return c->only && *c->only != lane ? 0 : c->fn(c->ctx, lane, spans, n);
+}
 
 /* Hands on the stretches of spans that begin within the part. */
 static int clip(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -78,7 +242,7 @@ static int clip(void *ctx, uint32_t thread, const struct pp_span *spans, size_t 
         size_t from = i;
         while (i < n && spans[i].start_ns >= c->o->from_ns && spans[i].start_ns < c->o->to_ns)
             i++;
-        if (i > from && c->fn(c->ctx, thread, spans + from, i - from))
+        if (i > from && join(ctx, thread, spans + from, i - from))
             return 1;
         i += i == from;
     }
@@ -88,19 +252,20 @@ static int clip(void *ctx, uint32_t thread, const struct pp_span *spans, size_t 
 static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx,
                             uint64_t *bad_chunks, struct pp_err *err)
 {
-    const struct opened *o = ctx;
-    if (!o->part)
+    struct opened *o = ctx;
+    look_for_lanes(o);
+    struct clip hand_on = {o, o->n_place && wanted ? wanted->thread : NULL, fn, fn_ctx};
+    struct pp_wanted asked = wanted ? *wanted : (struct pp_wanted){0};
+    if (o->n_place)
+        asked.thread = NULL; /* a lane is several threads */
+    if (!o->part && !o->n_place)
         return pp_reader_each_chunk_of(o->reader, wanted, fn, fn_ctx, bad_chunks, err);
-    struct pp_wanted of_part = {.columns = wanted && wanted->columns ? wanted->columns | PP_COLUMN_START
-                                                                     : PP_COLUMNS_ALL,
-                                .from_ns = o->from_ns,
-                                .to_ns = o->to_ns,
-                                .thread = wanted ? wanted->thread : NULL};
-    if (wanted && wanted->to_ns) {
-        of_part.from_ns = wanted->from_ns > o->from_ns ? wanted->from_ns : o->from_ns;
-        of_part.to_ns = wanted->to_ns < o->to_ns ? wanted->to_ns : o->to_ns;
-    }
-    return pp_reader_each_chunk_of(o->reader, &of_part, clip, &(struct clip){o, fn, fn_ctx}, bad_chunks, err);
+    if (!o->part)
+        return pp_reader_each_chunk_of(o->reader, &asked, join, &hand_on, bad_chunks, err);
+    asked.columns = asked.columns ? asked.columns | PP_COLUMN_START : PP_COLUMNS_ALL;
+    asked.from_ns = wanted && wanted->to_ns && wanted->from_ns > o->from_ns ? wanted->from_ns : o->from_ns;
+    asked.to_ns = wanted && wanted->to_ns && wanted->to_ns < o->to_ns ? wanted->to_ns : o->to_ns;
+    return pp_reader_each_chunk_of(o->reader, &asked, clip, &hand_on, bad_chunks, err);
 }
 
 struct errors {
@@ -176,6 +341,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .meta_num = meta_num,
         .each_meta = each_meta,
         .threads = threads,
+        .generations = generations,
         .name = name,
         .each_chunk = each_chunk,
         .each_error = each_error,
@@ -196,6 +362,11 @@ pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err 
     return open_source(path, &(struct opened){.part = 0}, out, err);
 }
 
+pp_status pp_source_open_threads(const char *path, struct pp_source *out, struct pp_err *err)
+{
+    return open_source(path, &(struct opened){.apart = 1}, out, err);
+}
+
 pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out,
                               struct pp_err *err)
 {
@@ -207,7 +378,7 @@ void pp_source_close(struct pp_source *source)
     struct opened *o = source->ctx;
     if (o) {
         pp_reader_close(o->reader);
-        free(o->threads);
+        forget_lanes(o);
         free(o);
     }
     source->ctx = NULL;

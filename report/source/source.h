@@ -11,10 +11,16 @@ struct pp_source {
     void *ctx;
     int glance; /* for who looks again and again: the same verdict, but predictions without intervals, and no
                    series */
+    struct {
+        double workers, batch_size;
+    } stated; /* by the user, for recordings that do not say (a foreign program's); 0: not stated */
     const char *(*meta)(void *ctx, const char *section, const char *key);
     int (*meta_num)(void *ctx, const char *section, const char *key, double *value);
     pp_status (*each_meta)(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err);
     size_t (*threads)(void *ctx, const struct pp_thread_row **rows);
+    /* When each generation of worker processes after the first began, rising: an epoch each, for a recording
+     * that numbers none; NULL: none did */
+    size_t (*generations)(void *ctx, const uint64_t **starts_ns);
     const char *(*name)(void *ctx, uint16_t id); /* NULL: no interned names */
     pp_status (*each_chunk)(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx,
                             uint64_t *bad_chunks, struct pp_err *err); /* each_chunk_of */
@@ -29,8 +35,11 @@ struct pp_source {
                             struct pp_err *err); /* NULL: nothing was proved */
 };
 
-/* Opens a recording as a source; close it with pp_source_close, also after a failure. */
+/* Opens a recording as a source; close it with pp_source_close, also after a failure. Worker processes that
+ * follow each other in one place are one thread of it (source/lanes.h). */
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err);
+/* The same with every thread of every process by itself, as it was recorded: for exports. */
+pp_status pp_source_open_threads(const char *path, struct pp_source *out, struct pp_err *err);
 /* The same for what began in [from_ns, to_ns), as if the run had been that: the dashboard's verdict of a
  * moment. What is only known of the whole run (totals, queues, losses) is absent. Reads the chunks of that
  * time alone. */

@@ -79,6 +79,18 @@ static int named_already(const struct pp_report_verdict *v, const char *l1, cons
     return 0;
 }
 
+/* A row that misses what was not recorded says less than another row of its cause that misses by a number. */
+static int says_less(const struct pp_facts *f, const struct pp_cause_rule *rules, size_t n, size_t i)
+{
+    const struct pp_condition *c = first_missed(f, &rules[i]);
+    if (!c || !isnan(f->metric[c->metric]))
+        return 0;
+    for (size_t k = i + 1; k < n; k++)
+        if (rules[k].l2 && strcmp(rules[k].l1, rules[i].l1) == 0 && strcmp(rules[k].l2, rules[i].l2) == 0)
+            return 1;
+    return 0;
+}
+
 static int is_verdict(const struct pp_report_verdict *v, const struct pp_cause_rule *r)
 {
     return v->l1 && v->l2 && strcmp(v->l1, r->l1) == 0 && strcmp(v->l2, r->l2) == 0;
@@ -90,7 +102,7 @@ static void reject(const struct pp_facts *f, const struct pp_cause_rule *rules, 
     struct pp_report_rejected *all = v->rejected;
     for (size_t i = 0; i < n; i++) {
         const struct pp_cause_rule *r = &rules[i];
-        if (!r->l2 || is_verdict(v, r) || named_already(v, r->l1, r->l2))
+        if (!r->l2 || is_verdict(v, r) || named_already(v, r->l1, r->l2) || says_less(f, rules, n, i))
             continue;
         struct pp_report_rejected *to = pp_arena_push(arena, (void **)&all, &v->n_rejected, sizeof(*to));
         if (!to)

@@ -19,6 +19,7 @@ const char *pp_unit_text(enum pp_unit unit, double v, char *buf, size_t size)
     case PP_UNIT_COUNT: return pp_text_count(buf, size, v);
     case PP_UNIT_RATE: return pp_text_rate(buf, size, v);
     case PP_UNIT_TIME: return pp_text_duration(buf, size, v);
+    case PP_UNIT_BYTES: return pp_text_bytes(buf, size, v);
     case PP_UNIT_NUMBER: break;
     }
     snprintf(buf, size, "%.3g", v);

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* SHARE and NUMBER are shown as they are, TIME in ns, RATE per second. */
-enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME };
+/* SHARE and NUMBER are shown as they are, TIME in ns, RATE per second, BYTES in KiB, MiB, GiB. */
+enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME, PP_UNIT_BYTES };
 
 /* Which part of the report measures a metric (report/build/facts.c). No other part writes it, but for
  * DATA_WAIT, W_COPY and W_SYNC, where facts.c says so. */
@@ -26,13 +26,14 @@ enum pp_metric_from {
 /* X(symbol, name in sentences, name in the evidence table, unit, from) */
 /* clang-format off */
 #define PP_METRIC_MAP(X) \
-    X(DATA_WAIT, "data_wait", "exposed wait", SHARE, WAIT)                                       \
-    X(OWNER_SHARE, "owner_share", "owner's part of the stalls", SHARE, OWNER)                    \
-    X(OWNER_CPU, "cpu", "owner: on the CPU", SHARE, OWNER)                                       \
-    X(OWNER_DELAY, "run_queue", "owner: waiting for a CPU", SHARE, OWNER)                        \
-    X(OWNER_BLOCKED, "blocked", "owner: blocked", SHARE, OWNER)                                  \
+    X(DATA_WAIT, "data_wait", "stall", SHARE, WAIT)                                       \
+    X(OWNER_SHARE, "owner_share", "largest part of the stall", SHARE, OWNER)                    \
+    X(OWNER_CPU, "cpu", "its time on the CPU", SHARE, OWNER)                                       \
+    X(OWNER_DELAY, "run_queue", "its time waiting for a CPU", SHARE, OWNER)                        \
+    X(OWNER_BLOCKED, "blocked", "its time blocked", SHARE, OWNER)                                  \
     X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN)                                \
     X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER)                        \
+    X(UNNAMED, "unnamed", "worker time without a range", SHARE, OWNER)                           \
     X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
     X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
     X(LOSS, "loss", "spans lost", SHARE, RUN)                                                    \
@@ -80,6 +81,17 @@ enum pp_metric_from {
     X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER, REPLAY)                     \
     X(READ_SERIAL, "read_serial", "gaps between reads follow bytes", NUMBER, REPLAY)             \
     X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY)                                 \
+    X(PACED, "paced", "reads answered in line, per s", RATE, REPLAY)                             \
+    X(LINK, "link", "bytes that come in line, per s", BYTES, REPLAY)                             \
+    X(DISK_LIMIT, "disk_limit", "the group's limit, bytes/s", BYTES, REPLAY)                     \
+    X(DISK_LIMIT_USED, "disk_limit_used", "used of that limit", SHARE, REPLAY)                   \
+    X(READS_LIMIT, "reads_limit", "the group's limit, reads/s", RATE, REPLAY)                    \
+    X(READS_LIMIT_USED, "reads_limit_used", "used of that limit of reads", SHARE, REPLAY)        \
+    X(REFAULT, "refault", "read again after the cache dropped it", SHARE, REPLAY)                \
+    X(DATA_BYTES, "data_bytes", "size of the data", BYTES, REPLAY)                               \
+    X(MEMORY_LIMIT, "memory_limit", "memory limit of the group", BYTES, REPLAY)                  \
+    X(LIMIT_ROOM, "limit_room", "memory limit / size of the data", NUMBER, REPLAY)               \
+    X(MACHINE_ROOM, "machine_room", "memory of the machine / size of the data", NUMBER, REPLAY)  \
     X(MISS, "miss", "reads not from the page cache", SHARE, REPLAY)                              \
     X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY)               \
     X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
@@ -88,6 +100,10 @@ enum pp_metric_from {
     X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY)                    \
     X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \
     X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY)                            \
+    X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY)                                        \
+    X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY)           \
+    X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, REPLAY)                    \
+    X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, REPLAY)                       \
     X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY)                         \
     X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER, REPLAY)              \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER, GPU)                        \

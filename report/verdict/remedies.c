@@ -6,6 +6,12 @@
 
 /* ---- words that several rows share ---- */
 
+#define HUNG \
+    WORDS("`--on-error skip` passes over files that fail, not over reads that never return", \
+          "`DataLoader(timeout=S)` ends the wait with an error; `py-spy dump --pid PID` on the worker; " \
+          "`multiprocessing_context=\"spawn\"` against locks held across fork", \
+          "the same as in PyTorch; `handler=wds.warn_and_continue` for errors", "`perf trace -p PID`")
+
 #define MORE_WORKERS \
     WORDS("`--workers N`", "`DataLoader(num_workers=N)`", \
           "`wds.WebLoader(dataset, num_workers=N)`, with at least N shards per rank", \
@@ -68,7 +74,7 @@
           "a larger `prefetch_queue_depth=` of `fn.readers.*`; `fn.readers.webdataset` reads packed shards")
 #define OTHER_LOAD \
     WORDS("`taskset`, cpusets, or another machine; `pipeprobe top` shows the other load", \
-          "the same: pin the job (`taskset`, Slurm `--exclusive`, Kubernetes static CPU policy)", \
+          "pin the job (`taskset`, Slurm `--exclusive`, Kubernetes static CPU policy)", \
           "the same as in PyTorch", \
           "the same; `set_affinity=True` and `DALI_AFFINITY_MASK` place its threads")
 #define QUOTA \
@@ -90,43 +96,51 @@
           "`wds.WebDataset(urls, handler=wds.warn_and_continue)`, and repair the shards", \
           "remove the files from `file_list=`; a reader stops at a file that it cannot read")
 
+/* Lines to paste that are no argument of the DataLoader. */
+#define COPY_LINE "batch = batch.to(device, non_blocking=True)  # on a second torch.cuda.Stream"
+#define COPY_BYTES_LINE "x = x.to(device, non_blocking=True).half() / 255  # x is uint8"
+
 /* ---- the table ---- */
 
 const struct pp_remedy pp_remedies[PP_REMEDIES] = {
-    [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers: --workers",
-                                "Use more workers: --workers auto picks one per usable CPU.", MORE_WORKERS},
-    [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers: --workers",
-                                 "Use fewer workers: --workers auto or below.", FEWER_WORKERS},
-    [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch: --prefetch",
-                            "Deepen --prefetch: storage is fast enough on average.", PREFETCH},
+    [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers",
+                                "Use more workers (num_workers), up to one per usable CPU.", MORE_WORKERS,
+                                .args = "num_workers={to}", .options = "--workers {to}"},
+    [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers",
+                                 "Use fewer workers (num_workers): at most one per usable CPU.",
+                                 FEWER_WORKERS, .args = "num_workers={to}", .options = "--workers {to}"},
+    [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
+                            "Deepen the prefetch (prefetch_factor): storage is fast enough on average.",
+                            PREFETCH, .args = "prefetch_factor={to}", .options = "--prefetch {to}"},
     [PP_REMEDY_OUT_OF_ORDER] =
-        {"order", "batches in order of completion: --out-of-order",
-         "Deliver batches in order of completion (--out-of-order), deepen --prefetch, or sort samples by size into buckets.",
-         OUT_OF_ORDER},
-    [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory: leave out --pageable (pin_memory=True)",
-                          "Use page-locked batch memory (leave out --pageable; pin_memory=True in PyTorch).",
-                          PINNED},
+        {"order", "batches in order of completion",
+         "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",
+         OUT_OF_ORDER, .args = "in_order=False", .options = "--out-of-order", .by = "prefetch"},
+    [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory",
+                          "Use page-locked batch memory (pin_memory=True).", PINNED,
+                          .args = "pin_memory=True"},
     [PP_REMEDY_COPY_BUFFERS] =
-        {"buffers", "copies that overlap the steps: --copy-buffers",
-         "Copy the next batch during the step: --copy-buffers 2 (a second stream and non_blocking=True in PyTorch).",
-         OVERLAP},
+        {"buffers", "copies that overlap the steps",
+         "Copy the next batch during the step, on a second stream with non_blocking=True.", OVERLAP,
+         .line = COPY_LINE, .options = "--copy-buffers {to}"},
     [PP_REMEDY_NO_SYNC] =
-        {"sync", "no device sync in every step: leave out --sync-every-step",
-         "Remove the device sync in every step (--sync-every-step here; .item(), cudaDeviceSynchronize elsewhere) and use larger batches.",
-         NO_SYNC},
+        {"sync", "no device sync in every step",
+         "Remove the device sync in every step (.item(), torch.cuda.synchronize()) and use larger batches.",
+         NO_SYNC, .line = "if step % 100 == 0: print(loss.item())"},
     [PP_REMEDY_COPY_LESS] =
-        {"link", "half the bytes to copy (--dtype f16, or --wire u8: a quarter), or a faster link",
-         "Copy less (--wire u8: bytes, normalised on the device; or --dtype f16).", COPY_LESS},
+        {"link",
+         "half the bytes to copy: float16 (uint8, normalised on the device: a quarter), or a faster link",
+         "Copy less: uint8, normalised on the device, or float16.", COPY_LESS, .line = COPY_BYTES_LINE,
+         .options = "--dtype f16", .by = "buffers"},
     [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED},
     [PP_REMEDY_LESS_WORK] =
         {"work",
          "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
          LESS_WORK},
-    [PP_REMEDY_ERRORS] =
-        {"errors", "no failing reads: fix or quarantine the files in table error",
-         "Fix or quarantine the failing files (listed in table error), or lower --retries and --retry-backoff-ms.",
-         ERRORS},
+    [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
+                          "Fix or quarantine the failing files (listed in table error), or retry less often.",
+                          ERRORS},
     [PP_REMEDY_LOCK] =
         {"lock", "no lock contention in decode: processes instead of threads",
          "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
@@ -144,36 +158,41 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          RANKS},
     [PP_REMEDY_SLOW_WORKER] =
         {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
-         "Check that worker (table of workers): its CPU, its memory, its mount; --out-of-order and --prefetch hide a part of it.",
+         "Check that worker (table of workers): its CPU, its memory, its mount; in_order=False and a larger prefetch_factor hide a part of it.",
          WORDS("`--out-of-order`, `--prefetch N` until it is mended",
                "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
                "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
 
-    [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers: --workers auto.", FEWER_WORKERS},
+    [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers (num_workers): one per usable CPU.",
+                                      FEWER_WORKERS, .by = "fewer-workers"},
     [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
-        {NULL, NULL, "Use fewer workers (--workers auto or below), or do less work per sample.",
-         FEWER_WORKERS},
+        {NULL, NULL,
+         "Use fewer workers (num_workers, at most one per usable CPU), or do less work per sample.",
+         FEWER_WORKERS, .by = "fewer-workers work"},
     [PP_REMEDY_PREFETCH_OR_ORDER] =
         {NULL, NULL,
-         "Deepen --prefetch, or try --out-of-order: one slow sample delays the finished batches behind it.",
-         OUT_OF_ORDER},
+         "Deepen the prefetch (prefetch_factor), or try in_order=False: one slow sample delays the finished batches behind it.",
+         OUT_OF_ORDER, .by = "order prefetch"},
     [PP_REMEDY_ASYNC_COPY] =
         {NULL, NULL,
-         "Copy the next batch during the step: --copy-buffers 2, --h2d async (a second stream and non_blocking=True in PyTorch).",
-         OVERLAP},
+         "Copy the next batch during the step: pinned memory, non_blocking=True, a second stream.", OVERLAP,
+         .by = "buffers", .line = COPY_LINE},
     [PP_REMEDY_LESS_OR_OVERLAPPED] =
-        {NULL, NULL, "Copy less (--wire u8), or overlap copies with steps (--copy-buffers 2).", COPY_LESS},
+        {NULL, NULL, "Copy less (uint8), or overlap copies with steps (non_blocking=True, a second stream).",
+         COPY_LESS, .by = "buffers link"},
     [PP_REMEDY_LARGER_BATCH] =
-        {NULL, NULL,
-         "Use larger batches, or queue several steps at a time (CUDA graphs, no sync after each step).",
+        {.by = "sync",
+         .sentence =
+             "Use larger batches, or queue several steps at a time (CUDA graphs, no sync after each step).",
          WORDS("a larger `--batch-size`",
                "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
                "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
     [PP_REMEDY_CUPTI] = {NULL, NULL, "Install CUPTI for this run (docs/guide/gpu.md) and record again.",
                          WORDS("docs/guide/gpu.md: the CUPTI library beside the driver", NULL, NULL, NULL)},
     [PP_REMEDY_RECORD_LONGER] =
-        {NULL, NULL, "Record longer, or again with one option changed: --copy-buffers, --batch-size.",
+        {NULL, NULL,
+         "Record longer, or again with one setting changed: the overlap of copies, the batch size.",
          WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`", NULL, NULL, NULL)},
     [PP_REMEDY_EVEN_RANKS] =
         {NULL, NULL,
@@ -189,67 +208,99 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "the same as in PyTorch")},
     [PP_REMEDY_QUOTA] = {NULL, NULL,
                          "Raise the CPU quota of the control group (cpu.max), or do less work per sample.",
-                         QUOTA},
+                         QUOTA, .by = "cpus"},
     [PP_REMEDY_OTHER_LOAD_OR_QUOTA] =
         {NULL, NULL,
          "Move other processes off these CPUs, or raise their limit (cgroup quota), before changing the loader.",
-         OTHER_LOAD},
+         OTHER_LOAD, .by = "cpus"},
     [PP_REMEDY_OTHER_LOAD_THEN_WORKERS] =
-        {NULL, NULL, "Move other processes off these CPUs; then --workers auto gains {g_cpus_workers}.",
-         OTHER_LOAD},
-    [PP_REMEDY_SLOW_SHARD] =
         {NULL, NULL,
-         "Move or repair that part (a mount, a server, a shard): the other parts are fast enough.",
+         "Move other processes off these CPUs; then a worker for each usable CPU gains {g_cpus_workers}.",
+         OTHER_LOAD, .by = "cpus"},
+    [PP_REMEDY_SLOW_SHARD] =
+        {.by = "storage",
+         .sentence =
+             "Move or repair that part (a mount, a server, a shard): the other parts are fast enough.",
          WORDS("move that part of DATASET", "move those files; `cache_dir` or a local copy hides it",
                "`cache_dir=DIR` for its shards, or write them again with `wds.ShardWriter`",
                "move those files of `file_root=` or `paths=`")},
     [PP_REMEDY_STORAGE_CHANGE] =
         {NULL, NULL,
          "Find what changed for the storage at that moment: another job, exhausted burst credits, a full cache.",
-         CACHED},
-    [PP_REMEDY_READ_TAIL] = {NULL, NULL,
-                             "Hedge or repeat slow reads, deepen --prefetch, or try --out-of-order.",
-                             OUT_OF_ORDER},
+         CACHED, .by = "storage workers prefetch"},
+    [PP_REMEDY_READ_TAIL] =
+        {NULL, NULL,
+         "Hedge or repeat slow reads, deepen the prefetch (prefetch_factor), or try in_order=False.",
+         OUT_OF_ORDER, .by = "order prefetch workers storage"},
+    [PP_REMEDY_MEMORY_LIMIT] =
+        {NULL, NULL,
+         "Raise the memory limit of the control group (memory.max) by {data_bytes}, so that the data stays in the page cache; or make the data smaller.",
+         WORDS(
+             "a larger `memory.max`; smaller images in DATASET",
+             "raise the container's memory limit (`docker run --memory`, Kubernetes `resources.limits.memory`); fewer or leaner `num_workers` leave more for the cache; resize images offline",
+             "the same as in PyTorch; `cache_dir=DIR` on a faster disk",
+             "the same as in PyTorch; `dont_use_mmap=True` does not help: the limit counts both")},
+    [PP_REMEDY_DISK_LIMIT] =
+        {NULL, NULL,
+         "Raise the limit of bytes per second (io.max rbps, the volume's throughput), or read fewer bytes: smaller images, a cache; more workers gain nothing.",
+         WORDS(
+             "a larger `rbps` in `io.max`; smaller images in DATASET",
+             "raise the volume's throughput or the container's `io.max`; copy the data to local NVMe before training; resize images offline. More `num_workers` gain nothing",
+             "`wds.WebDataset(urls, cache_dir=DIR)`; smaller images with `wds.ShardWriter`",
+             "local copies of the files; `fn.decoders.image(device=\"mixed\", cache_size=MB)` keeps decoded images")},
+    [PP_REMEDY_READS_LIMIT] =
+        {NULL, NULL,
+         "Pack the files into shards, so that one read brings many samples; or raise the limit of reads per second (io.max riops, the volume's IOPS). More workers gain nothing.",
+         WORDS(
+             "tar shards as DATASET; a larger `riops` in `io.max`",
+             "one archive in place of a file per sample (LMDB, `webdataset`, `h5py` with large chunks); raise the volume's IOPS. More `num_workers` gain nothing",
+             "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+             "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed data")},
     [PP_REMEDY_FEWER_BYTES] =
         {NULL, NULL,
          "Read fewer bytes (smaller images, packed and compressed shards), cache them, or use a faster tier; more workers gain nothing.",
-         CACHED},
+         CACHED, .by = "storage"},
     [PP_REMEDY_READ_AHEAD] =
-        {NULL, NULL,
-         "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or load the file into memory first (vmtouch, cat).",
+        {.by = "storage workers",
+         .sentence =
+             "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or load the file into memory first (vmtouch, cat).",
          WORDS("`vmtouch -t FILE` before the run; a larger `--window`",
                "`np.memmap` with `mmap.madvise(MADV_WILLNEED)`, or `os.preadv` into buffers",
                "shards are read as streams: pack the tokens with `wds.ShardWriter`",
                "`dont_use_mmap=True` and `read_ahead=True` of `fn.readers.*`")},
     [PP_REMEDY_PACK] =
-        {NULL, NULL, "Pack the files into shards; until then, more reads in flight (--workers).",
+        {.by = "workers storage",
+         .sentence = "Pack the files into shards; until then, more reads in flight (num_workers).",
          WORDS("tar shards as DATASET; `--workers N` until then",
                "an indexed archive, LMDB or `webdataset`; more `num_workers` until then",
                "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
                "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed "
                "data")},
     [PP_REMEDY_WARM_CACHE] =
-        {NULL, NULL,
-         "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (--workers) until it is warm.",
+        {.by = "storage workers prefetch",
+         .sentence =
+             "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (num_workers) until it is warm.",
          WORDS("`vmtouch -t DATASET` before the run; `--workers N`",
                "`vmtouch -t` or `cat` over the files before training; more `num_workers` in the first epoch",
                "`cache_dir=DIR` on local storage", "the same; `read_ahead=True` of `fn.readers.*`")},
-    [PP_REMEDY_READS_IN_FLIGHT] = {NULL, NULL,
-                                   "More reads in flight (--workers, --prefetch), packed shards, or a cache.",
-                                   READS},
+    [PP_REMEDY_READS_IN_FLIGHT] =
+        {NULL, NULL, "More reads in flight (num_workers, prefetch_factor), packed shards, or a cache.", READS,
+         .by = "workers prefetch storage"},
     [PP_REMEDY_STORAGE] =
         {NULL, NULL,
-         "For latency: more reads in flight (--workers, --prefetch). For bandwidth: a faster tier, a cache or packed shards.",
-         READS},
+         "For latency: more reads in flight (num_workers, prefetch_factor). For bandwidth: a faster tier, a cache or packed shards.",
+         READS, .by = "workers prefetch storage"},
     [PP_REMEDY_COLLATE] =
-        {NULL, NULL, "Write samples directly into the batch, collate in parallel, or use smaller batches.",
+        {.by = "work",
+         .sentence = "Write samples directly into the batch, collate in parallel, or use smaller batches.",
          WORDS(
              "a smaller `--batch-size`",
              "a `collate_fn` that writes into one preallocated tensor; samples as tensors, not as PIL images",
              "`.batched(N, collation_fn=)` in the workers, not in the training process",
              "DALI writes samples into the batch; `fn.crop_mirror_normalize` in place of Python code")},
     [PP_REMEDY_AUGMENT] =
-        {NULL, NULL, "Make the transforms cheaper, or run them on the device.",
+        {.by = "work",
+         .sentence = "Make the transforms cheaper, or run them on the device.",
          WORDS("a cheaper `--transform`; `--wire u8` normalises on the device",
                "`torchvision.transforms.v2` on batches on the device; Kornia",
                "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
@@ -261,11 +312,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
          "Keep the workers across epochs and prefetch across the boundary (persistent_workers=True in PyTorch).",
-         KEEP_WORKERS},
+         KEEP_WORKERS, .args = "persistent_workers=True"},
     [PP_REMEDY_START_ONCE] =
         {NULL, NULL,
          "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
-         KEEP_WORKERS},
+         KEEP_WORKERS, .args = "persistent_workers=True"},
 
     [PP_REMEDY_PERIODIC_CHECKPOINT] =
         {NULL, NULL, "Save checkpoints in the background or less often, or on faster storage.",
@@ -279,11 +330,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                                 KEEP_WORKERS},
     [PP_REMEDY_PERIODIC_IO] =
         {NULL, NULL,
-         "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A deeper --prefetch hides short stalls.",
+         "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A larger prefetch_factor hides short stalls.",
          PREFETCH},
     [PP_REMEDY_PERIODIC_STORAGE] =
         {NULL, NULL,
-         "Find the job that uses the storage at this interval: a flush, a snapshot, another job. A deeper --prefetch hides short stalls.",
+         "Find the job that uses the storage at this interval: a flush, a snapshot, another job. A larger prefetch_factor hides short stalls.",
          PREFETCH},
     [PP_REMEDY_PERIODIC_ERRORS] = {NULL, NULL,
                                    "Reads fail at this interval: the errors below name the files.", ERRORS},
@@ -300,6 +351,12 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_PERIODIC_OTHER] =
         {NULL, NULL, "Find what runs at this interval: timers, cron jobs, garbage collection, evaluation.",
          WORDS(NULL, "`gc.disable()` or `gc.freeze()` after start-up; evaluation and logging", NULL, NULL)},
+    [PP_REMEDY_FIRST_PROGRAM] =
+        {NULL, NULL,
+         "The input pipeline had not begun: import less, and build the model after the loader's first iter().",
+         WORDS(NULL,
+               "`it = iter(loader)` before the model is built: the workers fill their prefetch meanwhile",
+               NULL, NULL)},
     [PP_REMEDY_FIRST_OPENING] =
         {NULL, NULL,
          "Save the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
@@ -342,7 +399,64 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("leave out `--drop-last`", "`drop_last=False`; the length of the sampler",
                "`.with_epoch(N)`: N samples per worker; `partial=True` of `.batched(N)`",
                "`last_batch_policy=LastBatchPolicy.PARTIAL`; `shard_id=`, `num_shards=`")},
+    [PP_REMEDY_MORE_BATCHES] =
+        {NULL, NULL, "Record more batches: a longer run, or a smaller batch size.",
+         WORDS(
+             "`--duration`, `--steps` or `--epochs`, whichever ended the run; a lower `--warmup` or `--batch-size`",
+             "more steps, or a smaller `batch_size`", "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_RUN_LONGER] = {NULL, NULL, "Record a longer run: several seconds after the warm-up.",
+                              WORDS("`--duration`, `--steps` or `--epochs`, whichever ended the run",
+                                    "more steps", "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_LESS_DETAIL] = {NULL, NULL, "Record less detail, or on a less loaded machine.",
+                               WORDS("`--detail batch`; a larger `--ring-spans` of `exec`",
+                                     "fewer ranges per sample", NULL, NULL)},
+    [PP_REMEDY_ANNOTATE] =
+        {NULL, NULL,
+         "Map ranges of the training loop to data_wait and step (pipeprobe exec --map): a verdict needs both.",
+         WORDS(
+             NULL,
+             "`torch.cuda.nvtx.range(\"data_wait\")` around `next(batches)`, `range(\"step\")` around the step",
+             "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_CHECK_SPANS] =
+        {NULL, NULL,
+         "Check which code and which thread each span covers; a phase must end before the next one of its thread begins.",
+         WORDS(NULL, "the ranges of the program, and the map's phases", NULL, NULL)},
+    [PP_REMEDY_CHECK_WORKERS] =
+        {NULL, NULL,
+         "Check that every worker is recorded (the JSON report lists them), and that batches and samples are counted the same way.",
+         WORDS(NULL, "the ranges of the workers, and the map's phases", NULL, NULL)},
+    [PP_REMEDY_RECORD_AGAIN] =
+        {NULL, NULL, "Record again; if it repeats, the clock or the batch numbers of a thread are wrong.",
+         WORDS(NULL, "the batch numbers in the ranges' names", NULL, NULL)},
+    [PP_REMEDY_MORE_DATA] = {NULL, NULL,
+                             "Use more data, or a smaller batch size: an epoch needs more than one batch.",
+                             WORDS("a smaller `--batch-size`", "a smaller `batch_size`",
+                                   "a smaller `.batched(N)`", "a smaller `batch_size` of `@pipeline_def`")},
     [PP_REMEDY_THIS_RANK] = {NULL, NULL, "All ranks wait for this one; see its verdict above.", RANKS},
     [PP_REMEDY_THAT_RANK] = {NULL, NULL,
                              "See that rank's recording: its verdict names the cause for all ranks.", RANKS},
+    [PP_REMEDY_LOCKSTEP] =
+        {NULL, NULL,
+         "Use more workers (num_workers in PyTorch), or make samples cheaper; a larger prefetch_factor does not help, because no worker gets ahead.",
+         MORE_WORKERS},
+    [PP_REMEDY_HUNG_OPEN] =
+        {NULL, NULL,
+         "Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock held across fork.",
+         HUNG},
+    [PP_REMEDY_HUNG_ENDED] =
+        {NULL, NULL,
+         "Check that sample and its storage at that time: a server that failed over, a very large file, a lock; a time limit on reads bounds it.",
+         HUNG},
+    [PP_REMEDY_BUFFER_DEBT] =
+        {NULL, NULL,
+         "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
+         PREFETCH},
+    [PP_REMEDY_MEMORY_GROWTH] =
+        {NULL, NULL,
+         "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",
+         WORDS(
+             "report it: the loader allocates nothing per sample once it is warm",
+             "the index as one `numpy` or `torch` tensor in place of lists of objects; no cache without a bound in "
+             "`__getitem__`; `tracemalloc` in the worker",
+             "a bound on what `.shuffle(N)` and caches hold", "a bound on `external_source` caches")},
 };

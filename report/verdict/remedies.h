@@ -40,6 +40,9 @@ enum pp_remedy_id {
     PP_REMEDY_SLOW_SHARD,
     PP_REMEDY_STORAGE_CHANGE,
     PP_REMEDY_READ_TAIL,
+    PP_REMEDY_MEMORY_LIMIT,
+    PP_REMEDY_DISK_LIMIT,
+    PP_REMEDY_READS_LIMIT,
     PP_REMEDY_FEWER_BYTES,
     PP_REMEDY_READ_AHEAD,
     PP_REMEDY_PACK,
@@ -62,6 +65,7 @@ enum pp_remedy_id {
     PP_REMEDY_PERIODIC_SYNC,
     PP_REMEDY_PERIODIC_RANK,
     PP_REMEDY_PERIODIC_OTHER,
+    PP_REMEDY_FIRST_PROGRAM,
     PP_REMEDY_FIRST_OPENING,
     PP_REMEDY_FIRST_WORKERS,
     PP_REMEDY_FIRST_RANKS,
@@ -70,15 +74,35 @@ enum pp_remedy_id {
     PP_REMEDY_SET_EPOCH,
     PP_REMEDY_REPEATED,
     PP_REMEDY_SKIPPED,
+    /* of a verdict that is inconclusive */
+    PP_REMEDY_MORE_BATCHES,
+    PP_REMEDY_RUN_LONGER,
+    PP_REMEDY_LESS_DETAIL,
+    PP_REMEDY_ANNOTATE,
+    PP_REMEDY_CHECK_SPANS,
+    PP_REMEDY_CHECK_WORKERS,
+    PP_REMEDY_RECORD_AGAIN,
+    PP_REMEDY_MORE_DATA,
     PP_REMEDY_THIS_RANK,
     PP_REMEDY_THAT_RANK,
+    PP_REMEDY_LOCKSTEP,
+    PP_REMEDY_HUNG_OPEN,
+    PP_REMEDY_HUNG_ENDED,
+    PP_REMEDY_MEMORY_GROWTH,
+    PP_REMEDY_BUFFER_DEBT,
     PP_REMEDIES
 };
 
 struct pp_remedy {
     const char *knob;     /* of the fix and the what-if; NULL: it is not offered as a fix */
-    const char *offer;    /* as a ranked fix says it; NULL without a knob */
-    const char *sentence; /* as the next step of a verdict or finding; NULL: only offered */
+    const char *offer;    /* as a ranked fix says it, what changes before its ':'; NULL without a knob */
+    const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
+                             recordings of any program: it names PyTorch's arguments, and no option of ours */
+    const char *by; /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
+    const char *args;    /* of the DataLoader */
+    const char *line;    /* of the training loop, in Python */
+    const char *options; /* of pipeprobe run */
     /* The change in each program, as its documentation calls it; NULL: there is nothing to set in it. */
     const char *pipeprobe, *pytorch, *webdataset, *dali;
 };

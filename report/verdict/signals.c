@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/replay/storage.h"
 #include "report/verdict/remedies.h"
+#include "report/verdict/verdict_rules.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,6 +81,34 @@ static void add_cache(const struct pp_costs *c, double *m)
                                    : NAN;
 }
 
+/* Of the usable CPUs, what neither this process nor others use, within the quota. */
+static double idle_cpus(const struct pp_costs *c)
+{
+    double left = fmin(c->online_cpus - c->process_cpus - c->outside_cpus, c->usable_cpus - c->process_cpus);
+    return isnan(c->process_cpus + c->outside_cpus) ? NAN : fmax(left, 0) / c->usable_cpus;
+}
+
+/* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for the
+ * group that read first; what is read again after it was dropped is a refault. */
+static void add_limits(const struct pp_costs *c, double *m)
+{
+    double data = c->dataset_samples ? m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples : NAN;
+    m[PP_METRIC_DISK_LIMIT] = c->limit_bytes_per_s;
+    m[PP_METRIC_READS_LIMIT] = c->limit_reads_per_s;
+    m[PP_METRIC_DISK_LIMIT_USED] = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s);
+    m[PP_METRIC_READS_LIMIT_USED] = pp_storage_limit_used(c->disk_reads_per_s, c->limit_reads_per_s);
+    m[PP_METRIC_PACED] = c->reads_per_s > 0 ? c->reads_per_s : NAN;
+    m[PP_METRIC_LINK] = c->bandwidth > 0 ? c->bandwidth : NAN;
+    m[PP_METRIC_REFAULT] = c->refault_bytes_per_s >= 0
+                               ? fmin(c->refault_bytes_per_s / (m[PP_METRIC_READ_BYTES] * c->samples_per_s),
+                                      1)
+                               : NAN;
+    m[PP_METRIC_DATA_BYTES] = data;
+    m[PP_METRIC_MEMORY_LIMIT] = c->memory_limit;
+    m[PP_METRIC_LIMIT_ROOM] = c->memory_limit / data;
+    m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
+}
+
 static void add_parts(const struct pp_costs *c, double *m)
 {
     double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
@@ -92,6 +121,10 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
     m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;
     m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
+    m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
+    m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
+    m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;
+    m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;
     m[PP_METRIC_THROTTLED] = c->throttled_share;
     m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
 }
@@ -255,7 +288,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     snprintf(f->to, sizeof(f->to), "cached");
     f = offer(s, PP_REMEDY_LESS_WORK, 1);
     f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
-    snprintf(f->to, sizeof(f->to), "half");
+    snprintf(f->to, sizeof(f->to), "half (smaller images)");
     if (s->metric[PP_METRIC_W_ERRORS] > 0.01) {
         f = offer(s, PP_REMEDY_ERRORS, 1);
         f->knobs.retry = 0;
@@ -269,7 +302,9 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     if (others_compete(c)) {
         f = offer(s, PP_REMEDY_OTHER_LOAD, 1);
         f->knobs = exclusive_cpus(c);
-        snprintf(f->to, sizeof(f->to), "%.3g", f->knobs.cpus);
+        /* the number that there is already is no change: what changes is that nobody else is on them */
+        snprintf(f->to, sizeof(f->to), f->knobs.cpus > c->cpus ? "%.3g, alone on them" : "alone on the %.3g",
+                 f->knobs.cpus);
     }
     if (c->n_others) {
         f = offer(s, PP_REMEDY_SLOW_RANK, 1);
@@ -289,6 +324,20 @@ static int by_gain(const void *a, const void *b)
     return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
 }
 
+/* "work -> half" says how much and not what to do: a change that can be made goes before it, if it is worth
+ * making. */
+static void order_half_of_the_work(struct pp_signals *s)
+{
+    int i = 0, to;
+    while (i < s->fixes && strcmp(s->fix[i].knob, pp_remedies[PP_REMEDY_LESS_WORK].knob) != 0)
+        i++;
+    for (to = i; to + 1 < s->fixes && s->fix[to + 1].p.gain >= PP_WORTH_A_FIX; to++) {
+        struct pp_fix work = s->fix[to];
+        s->fix[to] = s->fix[to + 1];
+        s->fix[to + 1] = work;
+    }
+}
+
 /* The largest gain first; a cheaper fix goes before one that gives no more than 3 % more throughput. */
 static void order_fixes(struct pp_signals *s)
 {
@@ -301,6 +350,7 @@ static void order_fixes(struct pp_signals *s)
             s->fix[k] = s->fix[k - 1];
             s->fix[k - 1] = cheaper;
         }
+    order_half_of_the_work(s);
 }
 
 static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
@@ -367,6 +417,7 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         out->metric[PP_METRIC_WORK_TAIL] = work_tail_of(c, v);
         out->metric[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
         add_cache(c, out->metric);
+        add_limits(c, out->metric);
         add_parts(c, out->metric);
         st = pp_whatif_error(c, &out->replay_error, err);
     }

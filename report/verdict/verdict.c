@@ -1,6 +1,7 @@
 #include "report/verdict/verdict.h"
 
 #include "report/verdict/causes.h"
+#include "report/verdict/confidence.h"
 
 #include "probe/base/text.h"
 
@@ -75,6 +76,16 @@ static const char *fill(const struct judge *j, const char *sentence)
     return pp_arena_copy(j->arena, text);
 }
 
+/* What a replay or a law says of the recording is marked in its name. */
+static enum pp_evidence_kind kind_of(enum pp_metric m)
+{
+    for (int k = 0; k < LAWS; k++)
+        if (law_metrics[k] == m)
+            return PP_EVIDENCE_LAW;
+    return m == PP_METRIC_BOUND || strncmp(pp_metric_infos[m].text, "replay:", 7) == 0 ? PP_EVIDENCE_DERIVED
+                                                                                       : PP_EVIDENCE_MEASURED;
+}
+
 static void add_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
 {
     struct pp_report_verdict *v = j->out;
@@ -87,10 +98,26 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
                                                       sizeof(value))),
         .threshold = threshold,
         .supports = supports,
+        .kind = kind_of(m),
+        .amount = j->facts->metric[m],
     };
 }
 
 /* ---- may anything be said ---- */
+
+/* The next step, in the words of that row, which is also where what can be pasted stands. */
+static void advise(const struct judge *j, enum pp_remedy_id id)
+{
+    j->out->remedy = &pp_remedies[id];
+    j->out->next_step = fill(j, pp_remedies[id].sentence);
+}
+
+/* A next step that is no row's. */
+static void put_advice(const struct judge *j, const char *text)
+{
+    j->out->remedy = NULL;
+    j->out->next_step = text;
+}
 
 static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
 {
@@ -103,6 +130,33 @@ static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
     return NULL;
 }
 
+/* A recording is made longer by what ended it. `pipeprobe exec` and libpipeprobe have no say in that. */
+static void advise_longer(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    const char *by = f->ended_by ? f->ended_by : "";
+    double of_window = 1e9 / fmax(f->metric[PP_METRIC_WINDOW], 1e8),
+           of_batches = 10 / fmax(f->metric[PP_METRIC_BATCHES], 1),
+           more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
+    const char *step = NULL;
+    if (f->program)
+        step =
+            "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
+    else if (strcmp(by, "steps") == 0)
+        step = pp_arena_printf(j->arena,
+                               "Give more steps: --steps %.0f, or --duration 30s in place of --steps.",
+                               ceil(more / 10) * 10);
+    else if (strcmp(by, "epochs") == 0)
+        step = pp_arena_printf(
+            j->arena,
+            "Give more epochs, so that there are about %.0f batches (--epochs), or --duration 30s in place of --epochs.",
+            ceil(more / 10) * 10);
+    else if (f->subject == PP_SUBJECT_OWN_LOADER && strcmp(by, "interrupted") == 0)
+        step = "Let the run end by itself: it was interrupted.";
+    if (step)
+        put_advice(j, step);
+}
+
 /* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
  * not help. */
 static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
@@ -112,15 +166,24 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
     char limit[48];
     v->l0 = "inconclusive";
     v->reason = fill(j, g->reason);
-    v->next_step = g->remedy;
+    advise(j, g->remedy);
+    if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
+        advise_longer(j);
     if (!f->has_steady_state && f->failed) {
         v->reason = "the run failed before a steady state was reached";
-        v->next_step = "Fix the failure: its message names it, and the errors list the files.";
+        put_advice(j, "Fix the failure: its message names it, and the errors list the files.");
+    } else if (f->unannotated) {
+        v->reason = "nothing recorded says when the trainer waits for data and when it works";
+        put_advice(
+            j,
+            f->python
+                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (docs/guide/recording-your-own-job.md)."
+                : "Annotate the job's data_wait and step, and name their ranges in a --map (docs/guide/recording-your-own-job.md).");
     } else if (!f->has_steady_state) {
         v->reason = "the recording ends before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
         v->reason = "an epoch has one batch, so every wait is an epoch boundary and cannot be judged";
-        v->next_step = "Use more data, or a smaller --batch-size.";
+        advise(j, PP_REMEDY_MORE_DATA);
     }
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
     pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit));
@@ -147,8 +210,7 @@ static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
 {
     if (j->facts->owner_known)
-        add_evidence(j, PP_METRIC_OWNER_SHARE,
-                     pp_arena_printf(j->arena, "%s has the largest part", owner_name(j->facts)), 1);
+        add_evidence(j, PP_METRIC_OWNER_SHARE, pp_arena_printf(j->arena, "%s", owner_name(j->facts)), 1);
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &rule->when[k];
         char limit[64];
@@ -196,10 +258,79 @@ static void show_context(const struct judge *j)
     add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
+static int is_held(const struct pp_facts *f, const struct pp_level_rule *level)
+{
+    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
+}
+
+static const char *words_of(const struct pp_facts *f, const struct pp_level_rule *level)
+{
+    return is_held(f, level) ? level->held_words : level->words;
+}
+
+static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *rules, size_t n)
+{
+    return cause >= rules && cause < rules + n;
+}
+
+/* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
+ * which they waited for a slot or for work; or the owner's part. By the replay: the cause's weight, or what
+ * its remedy gains over what there is to gain. */
+static double explained_by(const struct pp_facts *f, const struct pp_cause_rule *cause)
+{
+    static const struct {
+        enum pp_metric metric;
+        int of_gain;
+    } told[] = {{PP_METRIC_W_STORAGE, 0}, {PP_METRIC_W_ERRORS, 0},       {PP_METRIC_W_LOCK, 0},
+                {PP_METRIC_W_COPY, 0},    {PP_METRIC_W_SYNC, 0},         {PP_METRIC_W_COLLECTIVE, 0},
+                {PP_METRIC_GPU_COPY, 0},  {PP_METRIC_GPU_HOST, 0},       {PP_METRIC_W_WORK, 0},
+                {PP_METRIC_G_FEWER, 1},   {PP_METRIC_G_CPUS_WORKERS, 1}, {PP_METRIC_G_CPUS, 1}};
+    double lost = f->metric[PP_METRIC_DATA_WAIT], sum = 0;
+    if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n)) {
+        if (!f->owner_is_worker || f->owner == PP_PHASE_NONE || !(cause->owners & (1u << f->owner)))
+            return fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
+        for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
+            sum += cause->owners & (1u << phase) ? f->phase_share[phase] : 0;
+        return fmin(sum / fmax(1 - f->metric[PP_METRIC_WORKER_IDLE], PP_LEAST_SHARE), 1);
+    }
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+        for (int k = 0; k <= PP_CONDITIONS_MOST; k++) {
+            const struct pp_condition *c = k < PP_CONDITIONS_MOST ? &cause->when[k] : &cause->relief;
+            double v = f->metric[c->metric];
+            if (c->compare == PP_AT_LEAST && c->metric == told[i].metric && !isnan(v))
+                return fmin(told[i].of_gain ? v / (1 + v) / lost : v, 1);
+        }
+    return NAN;
+}
+
+/* Most of the wait is not where the cause is: that is no verdict, and what would make it one is known. */
+static void say_unexplained(const struct judge *j, const char *lost, const struct pp_level_rule *level)
+{
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    int unnamed = f->metric[PP_METRIC_UNNAMED] >= 1 - PP_LEAST_EXPLAINED;
+    v->reason = fill(
+        j,
+        unnamed
+            ? "{unnamed} of the workers' time in the stalls is in code that no range names ({owner}: {owner_share})"
+            : "no phase has half of the workers' time in the stalls (the largest, {owner}, has {owner_share})");
+    v->sentence = pp_arena_printf(j->arena, "%s: %s; the cause is not established: %s", words_of(f, level),
+                                  lost, v->reason);
+    v->next_step =
+        !unnamed ? "Record again with CPU time and run-queue delay, so that the run can be replayed."
+        : f->subject == PP_SUBJECT_PROGRAM
+            ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
+            : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.";
+    add_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
+    add_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
+}
+
 static const char *missing_signals(const struct pp_facts *f)
 {
     if (f->starved_alone)
         return "the replay that would separate own threads from other processes does not reproduce the run";
+    if (!f->has_workers)
+        return "the recording has no ranges of workers";
     if (!f->owner_known)
         return "the recording has no worker spans during the stalls";
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
@@ -207,13 +338,18 @@ static const char *missing_signals(const struct pp_facts *f)
     return "the number of usable CPUs was not recorded";
 }
 
-/* Chance that the true share lies on the same side of the threshold as the measured one (normal
- * approximation). */
-static double side_confidence(double share, double se, double threshold)
+/* What to do where no cause is established: what the recording lacks is added to it. */
+static const char *advise_missing(const struct pp_facts *f)
 {
-    if (!(se > 0))
-        return isnan(se) ? NAN : 1;
-    return 0.5 * erfc(-fabs(share - threshold) / se / sqrt(2));
+    if (f->starved_alone)
+        return "Record longer, or again without background load on these CPUs.";
+    if (!f->has_workers || !f->owner_known)
+        return f->subject == PP_SUBJECT_PROGRAM
+                   ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."
+               : f->subject == PP_SUBJECT_JOB
+                   ? "Annotate the workers' read, decode, transform and collate with NVTX ranges, map them to phases (--map), and record again."
+                   : "Record the workers' read, decode, transform and collate too.";
+    return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
 }
 
 static void judge_ceiling(const struct judge *j)
@@ -226,14 +362,21 @@ static void judge_ceiling(const struct judge *j)
                                             : "";
     v->l0 = "inconclusive";
     v->ceiling = 1;
-    v->reason = "the trainer had no step (--step none), so there is no wait to judge";
+    v->reason = j->facts->own_loader ? "the trainer had no step (--step none), so there is no wait to judge"
+                                     : "no step of the trainer was recorded, so there is no wait to judge";
     v->sentence = pp_arena_printf(
         j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
         fill(
             j,
-            "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to judge your job"));
-    v->next_step = cause ? fill(j, pp_remedies[cause->remedy].sentence)
-                         : "Give --step-ms, the time of one training step, to judge your job.";
+            j->facts->own_loader
+                ? "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to compare it with your step"
+                : "a trainer step shorter than {batch_time} per batch of {batch_size} would wait"));
+    if (cause)
+        advise(j, cause->remedy);
+    else if (j->facts->own_loader)
+        v->next_step = "Give --step-ms, the time of one training step, to compare it with your step.";
+    else
+        advise(j, PP_REMEDY_ANNOTATE);
     add_evidence(j, PP_METRIC_RATE, NULL, 1);
     add_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
     if (cause) {
@@ -257,14 +400,11 @@ static const char *headline(const struct judge *j)
                            v->l2 ? ")" : "");
 }
 
-static int is_held(const struct pp_facts *f, const struct pp_level_rule *level)
+/* A cause's own sentence repeats the class. */
+static const char *without_class(const struct pp_cause_rule *cause, const char *why)
 {
-    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
-}
-
-static const char *words_of(const struct pp_facts *f, const struct pp_level_rule *level)
-{
-    return is_held(f, level) ? level->held_words : level->words;
+    size_t n = cause->l1 ? strlen(cause->l1) : 0;
+    return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
 }
 
 /* The class, then how much is lost, then what holds the batches up; a cause's own sentence repeats the class.
@@ -273,15 +413,19 @@ static const char *with_cause(const struct judge *j, const struct pp_level_rule 
                               const struct pp_cause_rule *cause)
 {
     const struct pp_report_verdict *v = j->out;
-    const char *why = fill(j, cause->sentence);
+    const char *why = without_class(cause, fill(j, cause->sentence));
     char confidence[48] = "";
-    size_t n = strlen(cause->l1);
-    if (strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0)
-        why += n + 2;
     if (!isnan(v->confidence))
         pp_text_percent(confidence, sizeof(confidence), v->confidence);
     return pp_arena_printf(j->arena, "%s%s%s: %s (%s); %s", v->headline, confidence[0] ? ", confidence " : "",
                            confidence, lost, words_of(j->facts, level), why);
+}
+
+static void set_confidence(const struct judge *j, const struct pp_cause_rule *cause, int bound)
+{
+    struct pp_report_verdict *v = j->out;
+    v->confidence_score = pp_confidence_score(j->facts, cause, bound, v->explained);
+    v->confidence = pp_confidence_of(v->confidence_score);
 }
 
 static void judge_level(const struct judge *j)
@@ -295,7 +439,6 @@ static void judge_level(const struct judge *j)
     double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_moderate->at_least;
     v->l0 = level->l0;
     v->level = level->level;
-    v->confidence = side_confidence(f->metric[PP_METRIC_DATA_WAIT], f->data_wait_se, moderate);
     int stretched = level->stretched && f->starved;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
     int held = is_held(f, level);
@@ -316,16 +459,19 @@ static void judge_level(const struct judge *j)
         v->level = pp_level_moderate->level;
         v->l1 = outside->l1;
         v->l2 = outside->l2;
-        v->confidence = v->exposed_share = NAN;
+        set_confidence(j, outside, 0);
+        v->exposed_share = NAN;
         v->sentence = pp_arena_printf(
             j->arena, "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
             fill(j, "{data_wait}"), fill(j, outside->sentence));
-        v->next_step = fill(j, pp_remedies[outside->remedy].sentence);
+        v->cause = without_class(outside, fill(j, outside->sentence));
+        advise(j, outside->remedy);
         show_cause(j, outside);
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
     if (!bound) {
+        set_confidence(j, NULL, 0);
         if (boundary >= pp_level_rules[0].at_least)
             v->sentence = pp_arena_printf(
                 j->arena, "%s; %s", v->sentence,
@@ -337,23 +483,26 @@ static void judge_level(const struct judge *j)
         return;
     }
     const struct pp_cause_rule *cause = find_cause(f);
-    if (cause) {
+    int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
+    if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
+        say_unexplained(j, lost, level);
+    } else if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
-        v->confidence *= f->owner_known ? fmin(f->metric[PP_METRIC_OWNER_SHARE], 1) : 1;
+        v->explained = cause->l1 ? explained_by(f, cause) : NAN;
+        if (cause->l1)
+            set_confidence(j, cause, 1);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
         v->sentence = cause->l1 ? with_cause(j, level, lost, cause)
                                 : pp_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
-        v->next_step = fill(j, pp_remedies[cause->remedy].sentence);
+        v->cause = without_class(cause, fill(j, cause->sentence));
+        advise(j, cause->remedy);
         show_cause(j, cause);
     } else {
         v->reason = missing_signals(f);
         v->sentence = pp_arena_printf(j->arena, "%s; the cause is not established: %s", v->sentence,
                                       v->reason);
-        v->next_step =
-            f->starved_alone
-                ? "Record longer, or again without background load on these CPUs."
-                : "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+        put_advice(j, advise_missing(f));
     }
     show_context(j);
 }
@@ -362,7 +511,7 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
 {
     struct judge j = {.facts = facts, .arena = arena, .out = out};
     memset(out, 0, sizeof(*out));
-    out->confidence = out->exposed_share = NAN;
+    out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
     if (guard)
         judge_inconclusive(&j, guard);

@@ -12,14 +12,25 @@ struct pp_facts {
     double metric[PP_METRIC_COUNT]; /* NAN: unknown */
     double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
     int starved; /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
-    int starved_alone; /* and without it the trainer would not be exposed */
-    int has_step;      /* without, only a ceiling can be told */
+    int starved_alone;   /* and without it the trainer would not be exposed */
+    double replay_error; /* of the run as recorded, over the measured rate; NAN: not replayed */
+    enum pp_subject_kind subject;
+    const char *ended_by; /* "duration", "steps", "epochs", ...; NULL: not recorded */
+    double batches;       /* of the whole run */
+    int has_workers;      /* the recording has threads that do the workers' stages */
+    int own_loader;       /* subject is pipeprobe run: its options may be advised */
+    int has_step;         /* without, only a ceiling can be told */
     int has_steady_state;
     int failed;                   /* the run ended by an error of its own */
+    int program;                  /* somebody's own loader was recorded: it has options of its own */
+    int python;                   /* in Python */
+    int unannotated;              /* it has neither waits nor steps */
     int only_first_batches;       /* an epoch is one batch: every wait of the window is an epoch boundary */
     const char *gpu_not_measured; /* why not, on a CUDA device without CUPTI's records; else NULL */
     int owner_known;
-    pp_phase owner;           /* PP_PHASE_NONE: the hand-off between workers and copy lane */
+    int owner_is_worker;                /* its lane */
+    double phase_share[PP_PHASE_COUNT]; /* of the workers' thread-time during the stalls */
+    pp_phase owner;                     /* PP_PHASE_NONE: the hand-off between workers and copy lane */
     const char *law_where[3]; /* what disagrees, in the order of the LAW_ metrics; NULL: nothing is known */
     const char *bound;        /* what sets BOUND; NULL: unknown */
 };

@@ -15,6 +15,11 @@
 
 /* Limits that other code applies too; in the tables each has its source beside it. */
 #define PP_LEAST_SHARE 0.05 /* of a step: the smallest that counts */
+#define PP_LEAST_EXPLAINED \
+    0.5 /* of the wait: a cause by shares of time owns more of it than all else together */
+#define PP_MOST_REPLAY_ERROR \
+    0.25 /* how far the replay of the run as recorded may be from it before its answers are \
+            not used: three times the median error of predictions */
 #define PP_WORTH_A_FIX 0.15 /* of throughput: what a fix has to gain */
 #define PP_MOST_MEETINGS \
     (2.0 / 3.0) /* of the collective steps: one rank is last more than all others together */
@@ -39,7 +44,8 @@ struct pp_guard_rule {
     int at_least; /* 1: at least limit is needed; 0: at most */
     int if_known; /* 1: says nothing when the metric is unknown */
     double limit;
-    const char *source, *reason, *remedy;
+    const char *source, *reason;
+    enum pp_remedy_id remedy;
 };
 extern const struct pp_guard_rule pp_guard_rules[];
 extern const size_t pp_guard_rules_n;
@@ -55,7 +61,7 @@ struct pp_condition {
 
 /* In this order; the first whose owner and conditions match is the cause. */
 #define PP_ANY_OWNER 0xffffffffu
-enum { PP_CONDITIONS_MOST = 4 };
+enum { PP_CONDITIONS_MOST = 5 };
 struct pp_cause_rule {
     const char *l1, *l2;                          /* l2 may be NULL */
     unsigned owners;                              /* bit per pp_phase; PP_PHASE_NONE is the hand-off */

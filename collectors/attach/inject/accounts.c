@@ -3,41 +3,9 @@
 #include "probe/base/clock.h"
 #include "probe/trace/run_delay.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #define WORTH_NS 50000u /* a reading costs up to 0.8 us, two are needed: 3 % of this */
 #define UNEXPLAINED_NS \
     20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
-#define FD_FROM \
-    512 /* out of the way of a program that counts on low numbers, or closes what it does not know */
-
-/* A program may close descriptors it does not know and open its own: ours is known by its inode. */
-static int is_ours(const struct accounts *a)
-{
-    struct stat st;
-    return a->fd >= 0 && fstat(a->fd, &st) == 0 && st.st_dev == a->dev && st.st_ino == a->ino;
-}
-
-void inject_accounts_open(struct accounts *a)
-{
-    struct stat st;
-    int low = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    *a = (struct accounts){.fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, FD_FROM)};
-    if (low >= 0)
-        close(low);
-    if (a->fd >= 0 && fstat(a->fd, &st) == 0) {
-        a->dev = st.st_dev;
-        a->ino = st.st_ino;
-    }
-}
-
-void inject_accounts_close(struct accounts *a)
-{
-    if (is_ours(a))
-        close(a->fd);
-    a->fd = -1;
-}
 
 void inject_account_begin(struct accounts *a, struct open_range *r)
 {
@@ -45,7 +13,7 @@ void inject_account_begin(struct accounts *a, struct open_range *r)
     if (a->brief[r->label.phase])
         return;
     r->measured = PP_SPAN_HAS_CPU;
-    if (pp_run_delay_read(a->fd, &r->run_delay_ns))
+    if (pp_run_delay_read(a->delay.fd, &r->run_delay_ns))
         r->measured |= PP_SPAN_HAS_DELAY;
     r->cpu_ns = pp_thread_cpu_ns();
 }
@@ -59,7 +27,7 @@ void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t
     s->cpu_ns = pp_thread_cpu_ns() - r->cpu_ns;
     s->flags |= r->measured;
     if (wall_ns > s->cpu_ns + UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY) {
-        if (pp_run_delay_read(a->fd, &now) && now >= r->run_delay_ns)
+        if (pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns)
             s->run_delay_ns = now - r->run_delay_ns;
         else
             s->flags &= (uint16_t)~PP_SPAN_HAS_DELAY;

@@ -17,8 +17,9 @@
 #ifndef PP_COLLECTORS_ATTACH_INJECT_INJECT_H
 #define PP_COLLECTORS_ATTACH_INJECT_INJECT_H
 
+#include "collectors/attach/accounts.h"
 #include "collectors/attach/inject/nvtx_abi.h"
-#include "collectors/attach/inject/process_file.h"
+#include "collectors/attach/process_file.h"
 #include "collectors/attach/namemap.h"
 #include "probe/trace/trace.h"
 
@@ -65,9 +66,7 @@ struct open_range {
 
 /* What a thread's CPU accounting needs (accounts.c). */
 struct accounts {
-    int fd; /* its schedstat; -1: not to be had */
-    dev_t dev;
-    ino_t ino;
+    struct pp_accounts delay;
     uint8_t brief[PP_PHASE_COUNT]; /* the last range of the phase was too short to be worth measuring */
 };
 
@@ -105,8 +104,6 @@ void inject_disown(struct inject_thread *t);
 
 /* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread
  * lasted under 50 us. */
-void inject_accounts_open(struct accounts *a); /* by the thread itself */
-void inject_accounts_close(struct accounts *a);
 void inject_account_begin(struct accounts *a, struct open_range *r);
 void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s);
 

@@ -68,10 +68,12 @@ static uint64_t pack(struct label l)
     return LABEL_TAG | (uint64_t)l.phase << 16 | l.name;
 }
 
+/* A client may hand in what no registration returned. */
 static struct label unpack(uint64_t v)
 {
-    return v ? (struct label){.name = (uint16_t)v, .phase = (uint8_t)(v >> 16)}
-             : (struct label){.phase = PP_PHASE_USER};
+    struct label l = {.name = (uint16_t)v, .phase = (uint8_t)(v >> 16)};
+    int ours = l.name < PP_NAMES_MAX && pp_phase_info(l.phase) && v >> 24 == LABEL_TAG >> 24;
+    return ours ? l : (struct label){.phase = PP_PHASE_USER};
 }
 
 void *inject_handle_for_next(void *handle)

@@ -1,5 +1,6 @@
 #include "collectors/attach/inject/inject.h"
 
+#include "probe/trace/guard.h"
 #include "probe/trace/join.h"
 #include "probe/trace/presence.h"
 
@@ -51,37 +52,12 @@ void inject_unlock(void)
 
 /* ---- the process file ---- */
 
-static void read_command(char *out, size_t size)
-{
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    for (ssize_t i = 0; i + 1 < n; i++)
-        out[i] = out[i] ? out[i] : ' ';
-}
-
-/* A file that is there already is of the same pid, before an exec: its counts go on. */
 static struct pp_process_file *map_process_file(void)
 {
-    char path[PATH_MAX];
-    struct pp_process_file *f = MAP_FAILED;
-    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", pp_session_dir(inject_process.session),
-             (int)getpid());
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return &nowhere;
-    /* Reserved before it is mapped: a store into a hole on a full disk would be a SIGBUS. */
-    if (posix_fallocate(fd, 0, sizeof(*f)) == 0)
-        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (f == MAP_FAILED)
-        return &nowhere;
-    f->pid = getpid();
-    f->parent_pid = getppid();
-    read_command(f->command, sizeof(f->command));
-    memcpy(f->magic, PP_PROCESS_MAGIC, sizeof(f->magic));
-    return f;
+    struct pp_process_file *f = pp_process_file_map(pp_session_dir(inject_process.session));
+    if (f)
+        pp_guard_add(f, sizeof(*f));
+    return f ? f : &nowhere;
 }
 
 /* ---- fork ---- */
@@ -122,7 +98,7 @@ static void end_thread(void *arg)
         forget(t);
         pp_thread_retire(t->trace);
     }
-    inject_accounts_close(&t->accounts);
+    pp_accounts_close(&t->accounts.delay);
     munmap(t, sizeof(*t));
 }
 
@@ -161,12 +137,12 @@ static struct inject_thread *begin_thread(struct inject_thread *t)
         t = p == MAP_FAILED ? NULL : p;
     } else {
         inject_disown(t);
-        inject_accounts_close(&t->accounts);
+        pp_accounts_close(&t->accounts.delay);
     }
     if (t) {
         t->fork_count = inject_fork_count();
         t->lane_rank = 0;
-        inject_accounts_open(&t->accounts);
+        pp_accounts_open(&t->accounts.delay);
         register_thread(t);
         pthread_setspecific(at_thread_exit, t);
         self.thread = t;

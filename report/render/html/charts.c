@@ -1,4 +1,5 @@
 /* Pictures of rates and waits: headroom, what-if curves, the distribution of waits. */
+#include "report/render/answer.h"
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
 #include "report/render/html/section.h"
@@ -6,6 +7,7 @@
 #include "probe/base/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- headroom ---- */
@@ -30,21 +32,27 @@ static void bar_end(FILE *out, double value, const char *key)
 /* Fixes that gain less than this are in the table only. */
 #define WORTH_A_BAR 0.03
 
+/* Settings first, then what needs work; each by gain. */
 static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
 {
-    char name[96], key[64];
-    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
-        const struct pp_report_fix *f = &r->verdict.fixes[i];
-        if (f->gain < WORTH_A_BAR)
-            continue;
-        snprintf(name, sizeof(name), "%s \xe2\x86\x92 %s", f->knob, f->to);
-        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
-        bar_begin(out, name, "band", f->samples_per_s, most);
+    char text[PP_ANSWER_TEXT], key[64];
+    const struct pp_report_fix **order = calloc(r->verdict.n_fixes + 1, sizeof(*order));
+    size_t n = order ? pp_answer_fixes(r, WORTH_A_BAR, order) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_report_fix *f = order[i];
+        if (f->effort && (i == 0 || !order[i - 1]->effort))
+            fputs(
+                i ? "<p class=\"sub\">What needs work on code, data or machines</p>\n"
+                  : "<p class=\"sub\">No setting gains 3 %. What needs work on code, data or machines</p>\n",
+                out);
+        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", (size_t)(f - r->verdict.fixes));
+        bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
         double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),
                high = pp_html_percent(r->samples_per_s * (1 + f->high), most);
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
+    free(order);
 }
 
 static double longest_bar(const struct pp_report *r)
@@ -76,10 +84,11 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
     bar_end(out, r->samples_per_s, "samples_per_s");
-    bar_begin(out, "without waits", "gain", then, most);
-    bar_end(out, then, "verdict.headroom_samples_per_s");
     put_fix_bars(out, r, most);
-    fputs("</div>\n<p class=\"cap\">Without waits: +", out);
+    fputs("<p class=\"sub\">The limit</p>\n", out);
+    bar_begin(out, "without stalls", "gain", then, most);
+    bar_end(out, then, "verdict.headroom_samples_per_s");
+    fputs("</div>\n<p class=\"cap\">Without stalls: +", out);
     pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
     if (!isnan(v->replay_error)) {
         fputs(". The replay of the unchanged run is off by ", out);

@@ -2,6 +2,7 @@
 
 #include "probe/base/json.h"
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -9,37 +10,6 @@
 #include <string.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"
-
-/* Length of the UTF-8 sequence at s and its code point; 0 when it is none (RFC 3629: no overlong forms, no
- * surrogates). */
-static int decode(const unsigned char *s, uint32_t *point)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int n = s[0] < 0x80                   ? 1
-            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-            : (s[0] & 0xf0) == 0xe0       ? 3
-            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                          : 0;
-    if (n == 0)
-        return 0;
-    *point = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-    for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        *point = *point << 6 | (s[i] & 0x3f);
-    }
-    int bad = n > 1 && (*point < least[n] || *point > 0x10ffff || (*point >= 0xd800 && *point < 0xe000));
-    return bad ? 0 : n;
-}
-
-/* Controls (C0 but for tab and newline, DEL, C1), bidirectional marks and overrides, and what XML calls no
- * character. */
-static int is_unfit(uint32_t c)
-{
-    return (c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || (c & 0xfffe) == 0xfffe ||
-           (c >= 0xfdd0 && c <= 0xfdef);
-}
 
 static const char *entity(uint32_t c)
 {
@@ -56,9 +26,10 @@ static const char *entity(uint32_t c)
 void pp_html_text(FILE *out, const char *text)
 {
     for (const unsigned char *s = (const unsigned char *)text; s && *s;) {
-        uint32_t c = 0;
-        int n = decode(s, &c);
-        const char *instead = n == 0 || is_unfit(c) ? REPLACEMENT : entity(c);
+        int n = pp_utf8_length(s);
+        uint32_t c = n ? pp_utf8_point(s, n) : 0;
+        int unfit = pp_text_is_deceptive(c) && c != '\t' && c != '\n';
+        const char *instead = unfit ? REPLACEMENT : entity(c);
         if (instead)
             fputs(instead, out);
         else

@@ -166,15 +166,22 @@ static double capacity_of(const struct pp_report *r, const char *name)
     return 0;
 }
 
+#define LEAST_DRAWN 0.02 /* of the capacity: less is no line that one can see */
+
 static int put_fill(FILE *out, const struct pp_report *r, const char *name, const char *title, size_t offset)
 {
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = capacity_of(r, name);
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = capacity_of(r, name), fullest = 0;
     char top[32];
     for (size_t i = 0; i < r->n_slices; i++) {
         to[i] = *(const double *)((const char *)&r->slices[i] + offset);
         if (isnan(to[i]))
             return 0;
         most = fmax(most, to[i]);
+        fullest = fmax(fullest, to[i]);
+    }
+    if (fullest < LEAST_DRAWN * most) {
+        fprintf(out, "<p class=\"sub\">%s: always empty</p>\n", title);
+        return 1;
     }
     most = fmax(ceil(most), 1); /* where the capacity is not known */
     for (size_t i = 0; i < r->n_slices; i++)

@@ -1,4 +1,5 @@
 /* The HTML report: one file that needs nothing else. Here its frame, the verdict and the headline numbers. */
+#include "report/render/answer.h"
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
 #include "report/render/render.h"
@@ -34,9 +35,83 @@ static void put_banner(FILE *out, const struct pp_report *r)
     fputs(".</strong> The numbers cover what was recorded until then.</p>\n", out);
 }
 
+/* As pp_answer_cause and pp_answer_certainty say it, with the exact number. */
+static void put_cause(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char text[PP_ANSWER_TEXT];
+    int named = v->headline && v->cause && !isnan(v->confidence);
+    if (!pp_answer_cause(r, text))
+        return;
+    fputs("<p class=\"cause\"><strong>Cause</strong> ", out);
+    pp_html_text(out, named ? v->headline : text);
+    if (named) {
+        fputs(", confidence ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
+        if (!isnan(v->explained)) {
+            fputs(", explains ", out);
+            pp_html_num(out, PP_HTML_SHARE, v->explained, "verdict.explained");
+            fputs(" of the wait", out);
+        }
+        fputs(": ", out);
+        pp_html_text(out, v->cause);
+    }
+    fputs("</p>\n", out);
+}
+
+/* A click selects it whole: no script is needed to copy it. */
+static void put_code(FILE *out, const char *lead, const char *code)
+{
+    if (!code)
+        return;
+    if (lead)
+        fprintf(out, "<p class=\"or\">%s</p>\n", lead);
+    fputs("<pre class=\"paste\"><code>", out);
+    pp_html_text(out, code);
+    fputs("</code></pre>\n", out);
+}
+
+/* As large as the finding. */
+static void put_action(FILE *out, const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_action *a = &v->action;
+    char text[PP_ANSWER_TEXT];
+    if (!v->next_step)
+        return;
+    fputs("<div class=\"next\"><h2>", out);
+    pp_html_text(out, v->next_step);
+    fputs("</h2>\n", out);
+    if (pp_answer_predicted(r, text)) {
+        fputs(a->fix ? "<p class=\"gain\">Predicted with " : "<p class=\"gain\">Gain ", out);
+        pp_html_text(out, text);
+        fputs("</p>\n", out);
+    }
+    put_code(out, NULL, a->python);
+    if (a->words) {
+        fputs("<p class=\"or\">In PyTorch: ", out);
+        pp_html_text(out, a->words);
+        fputs("</p>\n", out);
+    }
+    if (a->command && strncmp(a->command, "pipeprobe ", 10) == 0) {
+        put_code(out, "or, with pipeprobe's loader", a->command);
+    } else if (a->command) {
+        fputs("<p class=\"or\">With pipeprobe's loader: ", out);
+        pp_html_text(out, a->command);
+        fputs("</p>\n", out);
+    }
+    if (pp_answer_pytorch(r)) {
+        fputs("<p class=\"or\">", out);
+        pp_html_text(out, pp_answer_pytorch(r));
+        fputs("</p>\n", out);
+    }
+    fputs("</div>\n", out);
+}
+
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
+    char text[PP_ANSWER_TEXT];
     struct badge b = badge_of(v);
     fprintf(
         out,
@@ -52,23 +127,10 @@ static void put_verdict(FILE *out, const struct pp_report *r)
         pp_html_text(out, v->l2);
     }
     fputs("</p>\n<h1>", out);
-    pp_html_text(out, v->sentence);
+    pp_html_text(out, pp_answer_head(r, text));
     fputs("</h1>\n", out);
-    if (!isnan(v->confidence)) {
-        fputs("<p class=\"sure\">Confidence ", out);
-        pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
-        fputs("</p>\n", out);
-    }
-    if (v->reason) {
-        fputs("<p>", out);
-        pp_html_text(out, v->reason);
-        fputs("</p>\n", out);
-    }
-    if (v->next_step) {
-        fputs("<p class=\"next\"><strong>Next</strong> ", out);
-        pp_html_text(out, v->next_step);
-        fputs("</p>\n", out);
-    }
+    put_cause(out, r);
+    put_action(out, r);
     fputs("</section>\n", out);
 }
 
@@ -96,13 +158,18 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");
         fputs("<small>of step time</small></p></div>\n", out);
     }
+    if (!isnan(r->accelerator_utilization_share)) {
+        tile_begin(out, "Accelerator utilisation");
+        pp_html_num(out, PP_HTML_SHARE, r->accelerator_utilization_share, "accelerator_utilization_share");
+        fputs("<small>AU: steps / all time</small></p></div>\n", out);
+    }
     if (!isnan(r->collective_share)) {
         tile_begin(out, "Other ranks");
         pp_html_num(out, PP_HTML_SHARE, r->collective_share, "collective_share");
         fputs("<small>of step time waited for them</small></p></div>\n", out);
     }
     if (!isnan(r->headroom_samples_per_s)) {
-        tile_begin(out, "Without waits");
+        tile_begin(out, "Without stalls");
         pp_html_num(out, PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s");
         fputs("<small>samples/s</small></p></div>\n", out);
     }
@@ -160,6 +227,7 @@ static void put_run(FILE *out, const struct pp_report *r)
 
 static void put_head(FILE *out, const struct pp_report *r)
 {
+    char subject[PP_ANSWER_TEXT];
     fputs(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -175,7 +243,7 @@ static void put_head(FILE *out, const struct pp_report *r)
         "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
         "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
         out);
-    pp_html_text(out, r->path);
+    pp_html_text(out, pp_answer_subject(r, subject));
     fputs("</bdi></p></header>\n<main>\n", out);
 }
 

@@ -67,7 +67,10 @@ static void put_cell(FILE *out, const struct pp_section_rows *rows, const struct
     } else if (c->flags & PP_CELL_PATH) {
         fputs("<td class=\"path\"><bdi>", out);
     } else {
-        fputs(c->head[PP_IN_HTML][0] == '#' ? "<td class=\"n\">" : "<td>", out);
+        int number = c->head[PP_IN_HTML][0] == '#';
+        fputs(number ? "<td class=\"n\" data-h=\"" : "<td data-h=\"", out);
+        pp_html_text(out, c->head[PP_IN_HTML] + number); /* beside the cell where a screen is too narrow */
+        fputs("\">", out);
     }
     put_parts(out, rows, c, i, row);
     fputs(c->flags & PP_CELL_ROW_HEAD ? "</th>" : c->flags & PP_CELL_PATH ? "</bdi></td>" : "</td>", out);

@@ -46,13 +46,35 @@ void pp_html_proofs(FILE *out, const struct pp_report *r)
     pp_html_figure_end(out);
 }
 
-/* Each thing that is looked for beside the wait, found or not. */
+/* What was found, with what to do; all that was looked for is folded away. */
 void pp_html_findings(FILE *out, const struct pp_report *r)
 {
+    size_t found = 0;
     if (!r->n_findings)
         return;
+    for (size_t i = 0; i < r->n_findings; i++)
+        found += r->findings[i].state == PP_FINDING_FOUND;
     pp_html_figure_begin(out, "findings", "Other findings",
-                         "Checked in every run, also when the trainer does not wait.");
+                         found ? "Found beside the verdict." : "Nothing else was found.");
+    if (found)
+        fputs("<dl>", out);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        if (f->state != PP_FINDING_FOUND)
+            continue;
+        fputs("<dt>", out);
+        pp_html_text(out, f->kind);
+        fputs("</dt><dd>", out);
+        pp_html_text(out, f->sentence);
+        if (f->next_step) {
+            fputs(". <strong>", out);
+            pp_html_text(out, f->next_step);
+            fputs("</strong>", out);
+        }
+        fputs("</dd>\n", out);
+    }
+    if (found)
+        fputs("</dl>\n", out);
     pp_html_section_at(out, &pp_section_findings, r, "findings");
     pp_html_figure_end(out);
 }

@@ -3,14 +3,16 @@
  * stderr, at the end. */
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_map.h"
+#include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_record.h"
+#include "tui/cli/shipped.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "report/render/render.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,9 @@
 struct options {
     struct pp_opt_list maps;
     const char *output;
-    int force, quiet;
+    int force, quiet, no_reads;
     int64_t ring_spans;
+    int64_t workers, batch_size, prefetch; /* 0: not told */
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -31,12 +34,20 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
      .help = "map of range names to phases: FILE, dali or pytorch (repeatable)"},
+    {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
+     .arg = "N", .help = "its workers, for predictions (num_workers)"},
+    {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
+     .arg = "N", .help = "its samples per batch, likewise"},
+    {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
+     .help = "its batches in flight per worker, likewise (prefetch_factor)"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
      .help = "replace FILE"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no notes on stderr, only errors"},
+    {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
+     .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
     {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
      .min = 1024, .max = 4194304,
      .help = "ring size per thread, in spans of 64 bytes"},
@@ -44,40 +55,13 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* ---- the injection library ---- */
-
-static int usable(const char *path, char *out)
-{
-    return access(path, R_OK) == 0 && realpath(path, out) != NULL;
-}
-
-/* Beside the program, where a build leaves it, or where an installation puts it. out: PATH_MAX. */
-static pp_status find_library(char *out, struct pp_err *err)
-{
-    static const char *const places[] = {"", "../lib/", "../lib/pipeprobe/", "../lib64/"};
-    char self[PATH_MAX], path[PATH_MAX];
-    const char *asked = getenv("PIPEPROBE_INJECT_LIB");
-    if (asked && *asked)
-        return usable(asked, out)
-                   ? PP_OK
-                   : pp_fail(err, PP_E_NOT_FOUND, "PIPEPROBE_INJECT_LIB: %s cannot be read", asked);
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    const char *dir = dirname(self);
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if ((size_t)snprintf(path, sizeof(path), "%s/%s" LIBRARY, dir, places[i]) < sizeof(path) &&
-            usable(path, out))
-            return PP_OK;
-    return pp_fail(err, PP_E_NOT_FOUND,
-                   LIBRARY " is neither in %s nor in its ../lib; set PIPEPROBE_INJECT_LIB to its path", dir);
-}
-
 /* ---- what the program gets ---- */
 
 struct surroundings {
     char library[PATH_MAX], session[PATH_MAX];
     char set_library[PATH_MAX + 32], set_session[PATH_MAX + 32], set_next[PATH_MAX + 32];
-    const char *env[4];
+    struct exec_python python;
+    const char *env[6];
     const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
     int nested;       /* it is our own library: an exec inside an exec */
 };
@@ -96,6 +80,11 @@ static void make_environment(struct surroundings *s)
     s->env[0] = s->set_library;
     s->env[1] = s->set_session;
     s->env[2] = s->set_next;
+    size_t n = 3;
+    if (*s->python.set_path)
+        s->env[n++] = s->python.set_path;
+    if (*s->python.set_preload)
+        s->env[n++] = s->python.set_preload;
 }
 
 static const char *join_command_line(char *const *argv, char *text, size_t size)
@@ -106,37 +95,77 @@ static const char *join_command_line(char *const *argv, char *text, size_t size)
     return text;
 }
 
-static void store_config(struct pp_store *store, const struct options *o, size_t map_rows,
-                         const struct surroundings *s)
+/* An interpreter called python..., or a script called *.py. */
+static int is_python(char *const *program)
+{
+    const char *slash = strrchr(program[0], '/'), *name = slash ? slash + 1 : program[0];
+    size_t n = strlen(name);
+    return strncmp(name, "python", 6) == 0 || strncmp(name, "torchrun", 8) == 0 ||
+           (n > 3 && strcmp(name + n - 3, ".py") == 0);
+}
+
+/* What the recording cannot know, under the names that `run` stores it. */
+static void store_told(struct pp_store *store, const struct options *o)
+{
+    const struct {
+        const char *key, *unit;
+        int64_t value;
+    } told[] = {{"workers", "threads", o->workers},
+                {"batch_size", "samples", o->batch_size},
+                {"prefetch", "batches", o->prefetch}};
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (told[i].value)
+            pp_store_meta_num(store, "config", told[i].key, (double)told[i].value, told[i].unit);
+}
+
+static void store_config(struct pp_store *store, const struct options *o, char *const *program,
+                         size_t map_rows, const struct surroundings *s)
 {
     char text[4096] = "";
     size_t n = 0;
     for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", o->maps.item[i]);
     pp_store_meta_text(store, "config", "source", "nvtx");
+    pp_store_meta_text(store, "config", "python_program", is_python(program) ? "true" : "false");
+    store_told(store, o);
     pp_store_meta_text(store, "config", "map", o->maps.n ? text : "none");
     pp_store_meta_num(store, "config", "map_rows", (double)map_rows, "rows");
     pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
     pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
+    exec_python_store_config(store, &s->python);
 }
 
 /* ---- the closing words ---- */
 
-static void print_totals(const struct exec_record *r, const char *program)
+static void print_totals(const struct exec_record *r, char *const *argv)
 {
+    const char *program = argv[0];
     const struct exec_totals *t = &r->totals;
     char spans[32], dropped[32];
-    if (!t->processes) {
+    if (!t->processes && !t->spans) {
         fprintf(
             stderr,
-            "pipeprobe exec: no NVTX call of %s was seen, so %s has no spans. Possible reasons: no NVTX annotations on this code path; "
-            "a build with NVTX_DISABLE; a set-user-ID, 32-bit or statically linked program; a cleared environment\n",
+            "pipeprobe exec: no process of %s reported, so %s has no spans. Possible reasons: Python with -I, -E or -S, free-threaded or "
+            "older than 3.8; sudo or a launcher that clears the environment; a program without NVTX annotations, built with NVTX_DISABLE, "
+            "set-user-ID, 32-bit or statically linked\n",
             program, r->path);
         return;
     }
-    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s in %u process%s recorded in %s\n",
+    if (!t->spans && t->hooked) {
+        fprintf(
+            stderr,
+            "pipeprobe exec: %s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on the "
+            "data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step (docs/guide/recording-your-own-job.md)\n",
+            program, r->path);
+        return;
+    }
+    char processes[48] = "";
+    if (t->processes) /* those with NVTX calls; a program that uses the C API has none */
+        snprintf(processes, sizeof(processes), " in %u process%s", t->processes,
+                 t->processes == 1 ? "" : "es");
+    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s%s recorded in %s\n",
             pp_text_count(spans, sizeof(spans), (double)t->spans), t->spans == 1 ? "" : "s", t->threads,
-            t->threads == 1 ? "" : "s", t->processes, t->processes == 1 ? "" : "es", r->path);
+            t->threads == 1 ? "" : "s", processes, r->path);
     if (t->dropped)
         fprintf(stderr,
                 "pipeprobe exec: %s more were lost because rings were full; use a larger --ring-spans\n",
@@ -176,7 +205,7 @@ static void print_verdict(const struct exec_record *r)
             : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
                                                   : "neither");
     else
-        fprintf(stderr, "pipeprobe exec: %s\n", report->verdict.sentence);
+        pp_render_short(report, stderr, pp_cli_use_color(PP_COLOR_AUTO, stderr), pp_cli_columns(stderr));
     pp_report_free(report);
 }
 
@@ -203,15 +232,17 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     }
     pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
     if (st == PP_OK)
-        st = find_library(s->library, &err);
+        st = pp_shipped_find("the injection library", "PIPEPROBE_INJECT_LIB", &pp_shipped_libraries, LIBRARY,
+                             s->library, &err);
     if (st == PP_OK)
         st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, &err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(rec->recording));
     if (st == PP_OK) {
+        exec_python_prepare(&s->python, program[0], !o->no_reads);
         make_environment(s);
-        store_config(pp_recording_store(rec->recording), o, map_rows, s);
+        store_config(pp_recording_store(rec->recording), o, program, map_rows, s);
         st = exec_record_start(rec, join_command_line(program, line, sizeof(line)), &err);
     }
     free(map_text);
@@ -251,11 +282,12 @@ static int run_program(const struct options *o, char *const *program)
     int code = start(o, program, &rec, s, &launch);
     if (!code) {
         code = pp_launch_wait(&launch);
+        exec_python_take(&s->python, pp_recording_store(rec.recording), s->session);
         pp_status st = exec_record_end(&rec, code, launch.signalled ? "interrupted" : "finished", &err);
         if (st != PP_OK)
             pp_cli_fail(&pp_cmd_exec, &err);
         if (!o->quiet && !pp_recording_lost(rec.recording))
-            print_totals(&rec, program[0]);
+            print_totals(&rec, program);
         if (!o->quiet && st == PP_OK && rec.totals.spans)
             print_verdict(&rec);
     }
@@ -306,15 +338,15 @@ out:
 
 const struct pp_command pp_cmd_exec = {
     .name = "exec",
-    .summary = "run a program annotated with NVTX and record its ranges",
+    .summary = "run a PyTorch job or a program annotated with NVTX, and record it",
     .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
-    .notes = "Records ranges, marks, threads and processes (forked and spawned ones too).\n"
-             "A map gives range names a phase (read, decode, data_wait, step, ...); without\n"
-             "a map there is no verdict. Exit code: the program's; 128+N when\n"
-             "signal N ended it; 127 not found, 126 not executable, 125 pipeprobe could not\n"
-             "start.",
-    .examples = {"pipeprobe exec --map pytorch -o train.sqlite -- python3 train.py --epochs 1",
+    .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
+             "Of a program with NVTX: ranges, marks, threads and processes. A map gives range\n"
+             "names a phase (read, decode, data_wait, step, ...). Exit code: the program's;\n"
+             "128+N when signal N ended it; 127 not found, 126 not executable, 125 pipeprobe\n"
+             "could not start.",
+    .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",
                  "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,
 };

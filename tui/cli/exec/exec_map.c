@@ -3,9 +3,9 @@
 #include "collectors/attach/namemap.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "tui/cli/shipped.h"
 
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +14,11 @@
 
 /* NAME.map beside the installed program, or in the source tree that it was built in. Returns 1 with its path,
  * or 0. */
-static int find_shipped(const char *name, char *path, size_t size)
+static int find_shipped(const char *name, char *path)
 {
-    static const char *const places[] = {"../share/pipeprobe/maps", "../../samples/maps"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    const char *dir = dirname(self);
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if ((size_t)snprintf(path, size, "%s/%s/%s.map", dir, places[i], name) < size &&
-            access(path, R_OK) == 0)
-            return 1;
-    return 0;
+    char file[NAME_MAX + 1];
+    return (size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) &&
+           pp_shipped_find("map", NULL, &pp_shipped_maps, file, path, NULL) == PP_OK;
 }
 
 /* A file of that name wins over a shipped map. */
@@ -38,7 +31,7 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
     }
     if (dir && (size_t)snprintf(path, size, "%s/%s.map", dir, name) < size && access(path, R_OK) == 0)
         return PP_OK;
-    if (find_shipped(name, path, size))
+    if (find_shipped(name, path))
         return PP_OK;
     return pp_fail(err, PP_E_NOT_FOUND,
                    "map not found: %s is neither a file nor a shipped map (dali, pytorch)", name);
@@ -46,7 +39,7 @@ static pp_status find_map(const char *name, char *path, size_t size, struct pp_e
 
 static pp_status append_file(char **text, size_t *n, const char *path, struct pp_err *err)
 {
-    struct pp_io_file file = {0};
+    struct pp_io_file file = {.limit = 16 << 20};
     pp_status st = pp_io_read_file(AT_FDCWD, path, &file, err);
     char *grown = st == PP_OK ? realloc(*text, *n + file.size + 2) : NULL;
     if (grown) {

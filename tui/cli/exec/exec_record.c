@@ -1,6 +1,6 @@
 #include "tui/cli/exec/exec_record.h"
 
-#include "collectors/attach/inject/process_file.h"
+#include "collectors/attach/process_file.h"
 #include "probe/base/io.h"
 #include "probe/trace/drain_side.h"
 #include "tui/cli/recording_name.h"
@@ -32,7 +32,7 @@ static void take_processes(struct exec_record *r, process_fn *fn)
         int fd = fn ? pp_io_open(path, O_RDONLY | O_NOFOLLOW, 0) : -1;
         if (fd >= 0 && pp_io_pread_full(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f) &&
             memcmp(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic)) == 0) {
-            f.command[sizeof(f.command) - 1] = '\0';
+            f.command[sizeof(f.command) - 1] = f.note[sizeof(f.note) - 1] = '\0';
             fn(r, &f);
         }
         if (fd >= 0)
@@ -71,6 +71,7 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
 {
     struct pp_recording_opts opts = {.store = {.force = force},
                                      .ring_spans = ring_spans,
+                                     .resources = 1, /* for programs that use the C API in place of NVTX */
                                      .tool = "pipeprobe"};
     pp_status st = pp_recording_name(output, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
@@ -112,7 +113,10 @@ static void take_process(struct exec_record *r, const struct pp_process_file *f)
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
         if (losses[i].count)
             pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
+    if (f->note[0])
+        pp_store_meta_text(store, "process_note", pid, f->note);
     r->totals.processes++;
+    r->totals.hooked += f->python;
     if (f->chained)
         r->totals.chained = (int)f->chained;
 }

@@ -10,6 +10,7 @@
 struct exec_totals {
     uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
     unsigned threads, processes;       /* with spans or not, but with an NVTX call */
+    unsigned hooked;                   /* of the processes, Python with our hooks */
     int chained;                       /* 1: another tool was attached, 2: it could not be */
 };
 

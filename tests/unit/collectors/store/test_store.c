@@ -156,6 +156,7 @@ static void test_plain_sql(void **state)
     assert_true(store_query("SELECT count(*) FROM v_second") > 10);
     assert_true(store_query("SELECT count(*) FROM v_stall") == 0);
     assert_true(store_query("SELECT count(*) FROM v_error") == 0);
+    assert_true(store_query("SELECT count(*) FROM v_error_file") == 0);
     assert_true(store_query("SELECT count(*) FROM phase") == PP_PHASE_COUNT - 1);
     assert_true(store_query("SELECT value FROM meta WHERE section = 'run' AND key = 'span_rows'") == 10000);
 }
@@ -408,6 +409,39 @@ static void test_errors_beyond_the_limit(void **state)
     assert_true(store_query("SELECT sum(count) FROM error WHERE kind = 'io'") == 50025);
 }
 
+/* The example of a kind is one row: its path with its own reason. A file is listed once, with its visits. */
+static void test_error_views_pair_path_and_reason(void **state)
+{
+    static const struct pp_store_error rows[] = {
+        {.path = "z/garbage.jpg",
+         .kind = "unsupported",
+         .action = "skipped",
+         .reason = "starts with 0xf9 0xbd"},
+        {.path = "a/really.jpg",
+         .kind = "unsupported",
+         .action = "skipped",
+         .reason = "looks like a WebP image"},
+        {.path = "z/garbage.jpg",
+         .kind = "unsupported",
+         .action = "skipped",
+         .reason = "starts with 0xf9 0xbd"},
+        {.path = "b.jpg", .kind = "empty", .action = "skipped", .reason = "has 0 bytes"},
+    };
+    struct pp_store *s = store_create(0);
+    struct pp_err err;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        pp_store_error(s, &rows[i]);
+    assert_int_equal(pp_store_finish(s, &err), PP_OK);
+    pp_store_close(s);
+    assert_true(store_query("SELECT count(*) FROM v_error") == 2);
+    assert_true(
+        store_query("SELECT count = 3 AND files = 2 AND example_path = 'z/garbage.jpg' AND example_reason = "
+                    "'starts with 0xf9 0xbd' FROM v_error WHERE kind = 'unsupported'") == 1);
+    assert_true(store_query("SELECT count(*) FROM v_error_file") == 3);
+    assert_true(store_query("SELECT visits = 2 AND reason LIKE 'starts%' FROM v_error_file WHERE path = "
+                            "'z/garbage.jpg'") == 1);
+}
+
 static void note_look(void *ctx, const struct pp_open_phase_row *row)
 {
     uint64_t *seen = ctx; /* rows, oldest, newest */
@@ -455,6 +489,7 @@ int main(void)
         STORE_TEST(test_reading_a_part),
         STORE_TEST(test_close_without_finish),
         STORE_TEST(test_errors_beyond_the_limit),
+        STORE_TEST(test_error_views_pair_path_and_reason),
         STORE_TEST(test_open_phases_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

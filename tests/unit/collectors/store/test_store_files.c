@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static void expect_create(const char *p, int force, pp_status want, const char *words)
 {
@@ -98,7 +99,7 @@ static void test_files_that_are_not_runs(void **state)
     sql(store_path, "PRAGMA user_version=99");
     expect_open(store_path, PP_E_VERSION, "newer");
     sql(store_path, "PRAGMA user_version=1; DROP TABLE meta");
-    expect_open(store_path, PP_E_SYSTEM, "meta");
+    expect_open(store_path, PP_E_CORRUPT, "no table meta");
 }
 
 static long file_size(const char *p)
@@ -261,6 +262,96 @@ static void test_file_goes_away(void **state)
     pp_reader_close(r);
 }
 
+/* All at the same moment, in the place of a recording or of none, with --force: one of them has it, whole,
+ * and what the others say is that somebody records there. */
+static void test_one_of_many_gets_the_name(void **state)
+{
+    enum { ROUNDS = 20, MANY = 6 };
+    for (int round = 0; round < ROUNDS; round++) {
+        int go[2], got = 0, refused = 0, status;
+        assert_int_equal(pipe(go), 0);
+        fflush(NULL);
+        for (int i = 0; i < MANY; i++) {
+            if (fork())
+                continue;
+            struct pp_store *s;
+            struct pp_err err;
+            char byte;
+            close(go[1]);
+            if (read(go[0], &byte, 1) != 0)
+                _exit(9);
+            pp_status st = pp_store_create(&(struct pp_store_opts){.path = store_path,
+                                                                   .force = round % 4 > 0},
+                                           &s, &err);
+            if (st)
+                _exit(st == PP_E_EXISTS && strstr(err.text, store_path) ? 1 : 2);
+            spans_append(s, 0, 500);
+            usleep(200000);
+            pp_status finished = pp_store_finish(s, &err);
+            pp_store_close(s);
+            _exit(finished ? 3 : 0);
+        }
+        close(go[0]);
+        close(go[1]); /* off they go */
+        for (int i = 0; i < MANY; i++) {
+            assert_true(wait(&status) > 0);
+            got += WEXITSTATUS(status) == 0;
+            refused += WEXITSTATUS(status) == 1;
+        }
+        assert_int_equal(got, 1);
+        assert_int_equal(refused, MANY - 1);
+        struct pp_reader *r = store_open_reader();
+        assert_int_equal(spans_count(r, NULL), 500);
+        pp_reader_close(r);
+        if (round % 2)
+            unlink(store_path);
+        else if (round % 4 == 2)
+            assert_int_equal(truncate(store_path, 0), 0);
+    }
+}
+
+/* A start that was killed left an empty file: its name may be had without force. One that is discarded leaves
+ * none. */
+static void test_an_empty_file_is_replaced(void **state)
+{
+    char p[160];
+    put("run.sqlite", "", 0, p, sizeof(p));
+    put("run.sqlite-wal", "left", 4, p, sizeof(p));
+    struct pp_store *s = store_create(0);
+    spans_append(s, 0, 100);
+    assert_int_equal(pp_store_finish(s, NULL), PP_OK);
+    pp_store_close(s);
+    struct pp_reader *r = store_open_reader();
+    assert_int_equal(spans_count(r, NULL), 100);
+    pp_reader_close(r);
+    assert_int_not_equal(access(p, F_OK), 0);
+    s = store_create_with((struct pp_store_opts){.force = 1});
+    pp_store_discard(s);
+    pp_store_close(s);
+    assert_int_not_equal(access(store_path, F_OK), 0);
+}
+
+/* Ring files that another user could make there, or a directory that others may write, are no place for ours.
+ */
+static void test_foreign_rings_are_refused(void **state)
+{
+    char p[160];
+    snprintf(p, sizeof(p), "%s/session", store_rings);
+    for (int way = 0; way < 2; way++) {
+        assert_int_equal(mkdir(store_rings, 0700), 0);
+        FILE *f = fopen(p, "w");
+        fclose(f);
+        if (way == 0)
+            assert_int_equal(chmod(store_rings, 0777), 0);
+        else if (chown(store_rings, 12345, 12345) != 0)
+            skip();
+        expect_create(store_path, 1, PP_E_ACCESS, "run.sqlite.rings belongs to another user");
+        assert_int_equal(access(p, F_OK), 0);
+        unlink(p);
+        rmdir(store_rings);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +362,9 @@ int main(void)
         STORE_TEST(test_damaged_chunk_is_counted),
         STORE_TEST(test_read_only_directory),
         STORE_TEST(test_file_goes_away),
+        STORE_TEST(test_one_of_many_gets_the_name),
+        STORE_TEST(test_an_empty_file_is_replaced),
+        STORE_TEST(test_foreign_rings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -58,6 +59,112 @@ static void test_cpu_quota(void **state)
         assert_true(pp_cgroup_cpu_max(rows[i].text) == rows[i].want);
     assert_true(pp_cgroup_cfs(-1, 100000) == 0);
     assert_true(pp_cgroup_cfs(25000, 100000) == 0.25);
+}
+
+/* A tree of control groups made of files. */
+static void put(const char *root, const char *path, const char *text)
+{
+    char name[256];
+    snprintf(name, sizeof(name), "%s/%s", root, path);
+    for (char *slash = strchr(name + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(name, 0700);
+        *slash = '/';
+    }
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+struct group_files {
+    const char *path, *text;
+};
+
+static int memory_of(const struct group_files *files, struct pp_cgroup_memory *out)
+{
+    char root[] = "/tmp/pp-test-cgroup-XXXXXX", self[64], mount[64], command[96];
+    assert_non_null(mkdtemp(root));
+    for (; files->path; files++)
+        put(root, files->path, files->text);
+    snprintf(self, sizeof(self), "%s/self", root);
+    snprintf(mount, sizeof(mount), "%s/fs", root);
+    int found = pp_cgroup_memory_at(&(struct pp_cgroup_root){self, mount}, out);
+    snprintf(command, sizeof(command), "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+    return found;
+}
+
+static void test_memory_left(void **state)
+{
+    struct pp_cgroup_memory m;
+    /* v2: the parent's limit is wider, and its neighbours have used it up; its file cache does not count. */
+    static const struct group_files v2[] = {{"self", "0::/job/step\n"},
+                                            {"fs/cgroup.procs", "1\n"},
+                                            {"fs/job/memory.max", "1000000000\n"},
+                                            {"fs/job/memory.high", "max\n"},
+                                            {"fs/job/memory.current", "950000000\n"},
+                                            {"fs/job/memory.stat",
+                                             "anon 1\ninactive_file 30000000\nactive_file 20000000\n"},
+                                            {"fs/job/step/memory.max", "500000000\n"},
+                                            {"fs/job/step/memory.current", "100000000\n"},
+                                            {NULL, NULL}};
+    assert_int_equal(memory_of(v2, &m), 1);
+    assert_int_equal(m.limit_bytes, 1000000000);
+    assert_int_equal(m.left_bytes, 100000000);
+    assert_int_equal(m.is_soft, 0);
+    static const struct group_files high[] = {{"self", "0::/job\n"},
+                                              {"fs/cgroup.procs", "1\n"},
+                                              {"fs/job/memory.max", "1000000000\n"},
+                                              {"fs/job/memory.high", "200000000\n"},
+                                              {"fs/job/memory.current", "250000000\n"},
+                                              {NULL, NULL}};
+    assert_int_equal(memory_of(high, &m), 1);
+    assert_int_equal(m.limit_bytes, 200000000);
+    assert_int_equal(m.left_bytes, 0);
+    assert_int_equal(m.is_soft, 1);
+    static const struct group_files v1[] = {
+        {"self", "4:memory:/a/b\n0::/\n"},
+        {"fs/memory/cgroup.procs", "1\n"},
+        {"fs/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+        {"fs/memory/memory.usage_in_bytes", "5\n"},
+        {"fs/memory/a/memory.limit_in_bytes", "700000000\n"},
+        {"fs/memory/a/memory.usage_in_bytes", "600000000\n"},
+        {"fs/memory/a/memory.stat", "cache 1\ntotal_inactive_file 40000000\ntotal_active_file 10000000\n"},
+        {"fs/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n"},
+        {"fs/memory/a/b/memory.usage_in_bytes", "5\n"},
+        {NULL, NULL}};
+    assert_int_equal(memory_of(v1, &m), 1);
+    assert_int_equal(m.limit_bytes, 700000000);
+    assert_int_equal(m.left_bytes, 150000000);
+    static const struct group_files none[] = {{"self", "0::/job\n"},
+                                              {"fs/cgroup.procs", "1\n"},
+                                              {"fs/job/memory.max", "max\n"},
+                                              {"fs/job/memory.current", "5\n"},
+                                              {NULL, NULL}};
+    assert_int_equal(memory_of(none, &m), 0);
+}
+
+static void test_disk_limits(void **state)
+{
+    static const char io_max[] = "8:0 rbps=max wbps=1048576 riops=max wiops=max\n"
+                                 "254:0 rbps=1000000 wbps=max riops=120 wiops=max\n254:16 rbps=5 riops=7\n";
+    static const char throttle[] = "8:0 500\n254:0 1000000\n254:16 9223372036854775807\n";
+    struct pp_io_limit l = {0};
+    pp_cgroup_io_max(io_max, "8:0", &l);
+    assert_true(l.bytes_per_s == 0 && l.reads_per_s == 0);
+    pp_cgroup_io_max(io_max, "254:0", &l);
+    assert_true(l.bytes_per_s == 1e6 && l.reads_per_s == 120);
+    pp_cgroup_io_max("254:0 rbps=2000000 riops=60", "254:0", &l); /* a group above: the tighter of both */
+    assert_true(l.bytes_per_s == 1e6 && l.reads_per_s == 60);
+    pp_cgroup_io_max("254:0 rbps=\n254:1 rbps=9", "254:0", &l);
+    pp_cgroup_io_max("", "254:0", &l);
+    pp_cgroup_io_max(io_max, "", &l);
+    assert_true(l.bytes_per_s == 1e6 && l.reads_per_s == 60);
+    assert_true(pp_cgroup_throttle(throttle, "254:0") == 1e6);
+    assert_true(pp_cgroup_throttle(throttle, "254:1") == 0);
+    assert_true(pp_cgroup_throttle(throttle, "254:16") == 0); /* v1's "no limit" */
+    assert_true(pp_cgroup_throttle("254:0", "254:0") == 0);
 }
 
 static void test_mounts(void **state)
@@ -174,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cgroup_path),  cmocka_unit_test(test_cpu_quota),
+        cmocka_unit_test(test_memory_left),  cmocka_unit_test(test_disk_limits),
         cmocka_unit_test(test_mounts),       cmocka_unit_test(test_proc_field),
         cmocka_unit_test(test_this_machine), cmocka_unit_test(test_stored),
     };

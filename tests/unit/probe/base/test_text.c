@@ -130,6 +130,18 @@ static void test_plain(void **state)
          "31m",
          "\\xc2\\x9b31m"},
         {"\xff\xfe", "\\xff\\xfe"},
+        {"a\xe2\x80\xaegpj.exe", "a\\xe2\\x80\\xaegpj.exe"},              /* U+202E, right-to-left override */
+        {"\xe2\x81\xa6i\xe2\x81\xa9", "\\xe2\\x81\\xa6i\\xe2\\x81\\xa9"}, /* U+2066 to U+2069, isolates */
+        {"\xd8\x9c", "\\xd8\\x9c"},                                       /* U+061C, Arabic letter mark */
+        {"z\xe2\x80\x8bw", "z\\xe2\\x80\\x8bw"},                          /* U+200B, zero-width space */
+        {"\xe2\x80\xa8\xe2\x80\xa9", "\\xe2\\x80\\xa8\\xe2\\x80\\xa9"},   /* U+2028, U+2029, line ends */
+        {"\xef\xbb\xbf"
+         "bom",
+         "\\xef\\xbb\\xbf"
+         "bom"},                                              /* U+FEFF */
+        {"\xef\xbf\xbf", "\\xef\\xbf\\xbf"},                  /* U+FFFF, no character */
+        {"\xf3\xa0\x81\x81", "\\xf3\\xa0\\x81\\x81"},         /* U+E0041, a tag: not shown */
+        {"\xd8\xa7\xd7\x90 \xe2\x80\x93 \xef\xbf\xbd", NULL}, /* letters that run right to left are letters */
         {"cut \xc3", "cut \\xc3"},
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
     };
@@ -140,6 +152,16 @@ static void test_plain(void **state)
         assert_true(pp_text_is_plain(shown));
         free(shown);
     }
+}
+
+static void test_formulas(void **state)
+{
+    static const char *const formulas[] = {"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"};
+    static const char *const texts[] = {"", "a=1", "1-1", "'=1", " =1"};
+    for (size_t i = 0; i < sizeof(formulas) / sizeof(*formulas); i++)
+        assert_true(pp_text_is_formula(formulas[i]));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_false(pp_text_is_formula(texts[i]));
 }
 
 static void test_characters_stay_whole(void **state)
@@ -168,15 +190,11 @@ static void test_characters_stay_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_percent),
-        cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_small_buffers),
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_characters_stay_whole),
+        cmocka_unit_test(test_duration),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_count),         cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_rate),          cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_formulas),      cmocka_unit_test(test_characters_stay_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "probe/base/rng.h"
 #include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/shard_cache.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 #include "probe/dataset/shard_tar.h"
@@ -18,6 +19,27 @@ static const struct pp_dataset_options *kept_in(const char *dir)
     static struct pp_dataset_options o;
     pp_shards_opts(&o)->index_dir = dir;
     return &o;
+}
+
+/* Where the cache keeps the index of a shard below the root; the result lives until the next call. */
+static const char *kept(const char *rel)
+{
+    static struct pp_shard_places p;
+    pp_shard_cache_places(tree_path(rel), 1, NULL, &p);
+    return p.write;
+}
+
+static uint8_t *get_kept(const char *rel, size_t *size)
+{
+    struct pp_io_file f = {0};
+    assert_int_equal(pp_io_read_file(AT_FDCWD, kept(rel), &f, NULL), PP_OK);
+    *size = f.size;
+    return f.buf;
+}
+
+static void put_kept(const char *rel, const void *bytes, size_t size)
+{
+    assert_int_equal(pp_io_write_atomic(kept(rel), bytes, size, NULL), PP_OK);
 }
 
 /* Names are those of files; detaching this one does nothing. */
@@ -267,8 +289,9 @@ static void samples_are_found_and_read(void **state)
         pp_dataset_describe(d, text, sizeof(text));
         assert_string_equal(text, "webdataset, 12 samples in 3 shards");
         pp_dataset_close(d);
-        /* .ppidx files lie beside now; the second open reads them */
-        assert_int_equal(access(tree_path("s-002.tar.ppidx"), R_OK), 0);
+        /* nothing is written into the data set; the second open reads what the cache has */
+        assert_int_equal(access(tree_path("s-002.tar.ppidx"), F_OK), -1);
+        assert_int_equal(access(kept("s-002.tar"), R_OK), 0);
     }
 }
 
@@ -417,7 +440,7 @@ static void an_index_that_does_not_fit_is_made_anew(void **state)
     size_t size;
     make_shard("s.tar", 0, 5);
     pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")}));
-    uint8_t *index = tree_get("s.tar.ppidx", &size);
+    uint8_t *index = get_kept("s.tar", &size);
     /* Another shard under the same name. */
     make_shard("s.tar", 20, 6);
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")});
@@ -426,10 +449,10 @@ static void an_index_that_does_not_fit_is_made_anew(void **state)
     pp_dataset_close(d);
     /* Damage to the index itself: a byte anywhere. */
     free(index);
-    index = tree_get("s.tar.ppidx", &size);
+    index = get_kept("s.tar", &size);
     for (size_t i = 0; i < size; i += 3) {
         index[i] ^= 0x10;
-        tree_put("s.tar.ppidx", index, size);
+        put_kept("s.tar", index, size);
         d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")});
         assert_int_equal(pp_dataset_len(d), 6);
         check_sample(d, 5, 25);
@@ -441,28 +464,34 @@ static void an_index_that_does_not_fit_is_made_anew(void **state)
 
 static void index_goes_where_it_can(void **state)
 {
-    char cache[192];
+    char list[192], dir[128];
+    size_t size;
     make_shard("s.tar", 0, 3);
-    /* Beside the shard cannot be written (as root a mode does not help, so the write fails): the cache
-     * directory takes it. */
-    pp_io_fault(PP_IO_FAULT_WRITE, 1, EROFS, 0);
     pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")}));
-    assert_int_equal(access(tree_path("s.tar.ppidx"), F_OK), -1);
-    snprintf(cache, sizeof(cache), "ls %s.cache/pipeprobe/s.tar-*.ppidx >/dev/null", tree_root);
-    assert_int_equal(system(cache), 0);
+    assert_int_equal(access(kept("s.tar"), F_OK), 0);
     pp_io_fault(PP_IO_FAULT_WRITE, 0, 0, 0);
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")});
     assert_int_equal(pp_io_fault_calls(), 0); /* nothing was written: it was found there */
     check_sample(d, 2, 2);
     pp_dataset_close(d);
+    /* One beside the shard, of an earlier version, is read too. */
+    uint8_t *index = get_kept("s.tar", &size);
+    tree_put("s.tar.ppidx", index, size);
+    free(index);
+    assert_int_equal(unlink(kept("s.tar")), 0);
+    pp_io_fault(PP_IO_FAULT_WRITE, 0, 0, 0);
+    d = tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")});
+    assert_int_equal(pp_io_fault_calls(), 0);
+    check_sample(d, 1, 1);
+    pp_dataset_close(d);
+    assert_int_equal(unlink(tree_path("s.tar.ppidx")), 0);
     /* A directory named for it, made when absent. */
     pp_io_fault(0, 0, 0, 0);
-    char dir[128];
     snprintf(dir, sizeof(dir), "%s", tree_path("indexes"));
     pp_dataset_close(
         tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar"), .options = kept_in(dir)}));
-    snprintf(cache, sizeof(cache), "ls %s/s.tar-*.ppidx >/dev/null", dir);
-    assert_int_equal(system(cache), 0);
+    snprintf(list, sizeof(list), "ls %s/s.tar-*.ppidx >/dev/null", dir);
+    assert_int_equal(system(list), 0);
     /* Nowhere: kept in memory, said only when a place was asked for. */
     pp_io_fault(PP_IO_FAULT_WRITE, 1, ENOSPC, 1);
     d = tree_open(
@@ -470,6 +499,55 @@ static void index_goes_where_it_can(void **state)
     assert_true(tree_warns(d, "could not be saved"));
     check_sample(d, 1, 1);
     pp_dataset_close(d);
+}
+
+/* Names of shards are a stranger's: the cache's own are plain, short and all in one directory. */
+static void names_in_the_cache_are_plain(void **state)
+{
+    static const char *const odd[] = {"a b\n\x1b[31m.tar", ".hidden.tar", "..tar", "\xc3\xa9.tar"};
+    char longest[256], cache[96];
+    memset(longest, 'x', 250);
+    strcpy(longest + 246, ".tar");
+    for (size_t i = 0; i <= sizeof(odd) / sizeof(*odd); i++) {
+        const char *name = i < sizeof(odd) / sizeof(*odd) ? odd[i] : longest;
+        make_shard(name, 0, 2);
+        pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_path(name)}));
+        const char *file = kept(name), *base = strrchr(file, '/') + 1;
+        snprintf(cache, sizeof(cache), "%s.cache/pipeprobe/", tree_root);
+        assert_int_equal(strncmp(file, cache, strlen(cache)), 0);
+        assert_int_equal(strspn(base, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"),
+                         strlen(base));
+        assert_int_not_equal(base[0], '.');
+        assert_true(strlen(base) < 100);
+        assert_int_equal(access(file, F_OK), 0);
+    }
+}
+
+static void the_cache_is_bounded(void **state)
+{
+    struct stat s;
+    char dir[96];
+    struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}},
+                    older[2] = {{.tv_sec = 10}, {.tv_sec = 10}};
+    make_shard("a.tar", 0, 3);
+    make_shard("b.tar", 0, 3);
+    make_shard("c.tar", 0, 3);
+    pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_root}));
+    snprintf(dir, sizeof(dir), "%s.cache/pipeprobe", tree_root);
+    assert_int_equal(stat(dir, &s), 0);
+    assert_int_equal(s.st_mode & 077, 0); /* names of somebody's data are in it */
+    assert_int_equal(stat(kept("a.tar"), &s), 0);
+    assert_int_equal(utimensat(AT_FDCWD, kept("a.tar"), older, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, kept("b.tar"), old, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, kept("c.tar"), old, 0), 0);
+    pp_dataset_close(
+        tree_open(&(struct pp_dataset_opts){.spec = tree_path("a.tar")})); /* used: not the oldest now */
+    pp_shard_cache_trim(3 * (uint64_t)s.st_size);
+    assert_int_equal(access(kept("b.tar"), F_OK), 0);
+    pp_shard_cache_trim((uint64_t)s.st_size);
+    assert_int_equal(access(kept("a.tar"), F_OK), 0);
+    assert_int_equal(access(kept("b.tar"), F_OK), -1);
+    assert_int_equal(access(kept("c.tar"), F_OK), -1);
 }
 
 static void a_shard_cut_after_indexing_is_an_error(void **state)
@@ -493,13 +571,13 @@ static void every_failing_call_ends_in_a_sentence(void **state)
 {
     make_shard("s-0.tar", 0, 3);
     make_shard("s-1.tar", 3, 3);
-    for (int kept = 0; kept <= 1; kept++)
+    for (int one_kept = 0; one_kept <= 1; one_kept++)
         for (uint64_t n = 1;; n++) {
             struct pp_dataset *d;
             struct pp_err err;
-            unlink(tree_path("s-0.tar.ppidx"));
-            if (!kept)
-                unlink(tree_path("s-1.tar.ppidx"));
+            unlink(kept("s-0.tar"));
+            if (!one_kept)
+                unlink(kept("s-1.tar"));
             pp_io_fault(PP_IO_FAULT_OPEN | PP_IO_FAULT_READ | PP_IO_FAULT_WRITE | PP_IO_FAULT_FSYNC, n, EIO,
                         0);
             pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("s-{0..1}.tar")}, &d,
@@ -575,7 +653,7 @@ static void mutated_indexes_never_crash(void **state)
     struct pp_rng rng = pp_rng_key(5, 6, 7, 8);
     make_shard("s.tar", 0, 4);
     pp_dataset_close(tree_open(&(struct pp_dataset_opts){.spec = tree_path("s.tar")}));
-    uint8_t *good = tree_get("s.tar.ppidx", &size);
+    uint8_t *good = get_kept("s.tar", &size);
     struct pp_shard_header h;
     memcpy(&h, good, sizeof(h));
     struct pp_shard_id id = {.size = h.shard_size, .mtime_ns = h.shard_mtime_ns};
@@ -643,6 +721,8 @@ int main(void)
         TREE_TEST(a_cut_shard_keeps_its_whole_samples),
         TREE_TEST(an_index_that_does_not_fit_is_made_anew),
         TREE_TEST(index_goes_where_it_can),
+        TREE_TEST(names_in_the_cache_are_plain),
+        TREE_TEST(the_cache_is_bounded),
         TREE_TEST(a_shard_cut_after_indexing_is_an_error),
         TREE_TEST(every_failing_call_ends_in_a_sentence),
         TREE_TEST(mutated_shards_never_crash),

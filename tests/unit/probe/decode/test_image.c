@@ -1,5 +1,6 @@
 /* The region decode against full decodes by plain libjpeg, EXIF rotation against its definition, PNG kinds
  * against the pixels they were made of, and damaged files. */
+#include "probe/base/clock.h"
 #include "probe/decode/decode.h"
 
 #include <setjmp.h>
@@ -562,6 +563,69 @@ static void kinds_that_are_not_decoded(void **state)
     pp_decoder_destroy(d);
 }
 
+static pp_status decode_within(struct bytes file, size_t limit, struct pp_rect crop, size_t *footprint,
+                               struct pp_err *err)
+{
+    struct pp_decoder *d = NULL;
+    struct pp_image_info info;
+    struct pp_pixels p;
+    assert_int_equal(pp_decoder_create(&(struct pp_decoder_opts){.memory_limit = limit}, &d, err), PP_OK);
+    pp_status st = pp_decoder_open(d, &(struct pp_encoded){.data = file.data, .size = file.size}, &info, err);
+    if (st == PP_OK)
+        st = pp_decoder_region(d, crop, &p, err);
+    *footprint = pp_decoder_footprint(d);
+    pp_decoder_destroy(d);
+    return st;
+}
+
+#define MIB ((size_t)1 << 20)
+
+/* A few kilobytes that ask for megabytes, of each kind that keeps much: refused within the limit, decoded
+ * with a higher one; and what keeps little is decoded whatever its size. */
+static void a_decode_stays_within_its_memory(void **state)
+{
+    enum { SIDE = 1024 };
+    struct pp_rect whole = {0, 0, SIDE, SIDE}, corner = {0, 0, 16, 16};
+    uint8_t *zeros = calloc(SIDE * SIDE, 8);
+    struct bytes png = encode_png(SIDE, SIDE, 16, PNG_COLOR_TYPE_RGB_ALPHA, 1, zeros, SIDE * 8, NULL, 0);
+    struct jpeg_kind k = {.width = SIDE, .height = SIDE, .space = JCS_YCbCr, .h = {1, 1, 1}, .v = {1, 1, 1}};
+    struct bytes baseline, progressive;
+    baseline = encode_jpeg(&k, 1);
+    k.progressive = 1;
+    progressive = encode_jpeg(&k, 1);
+    const struct {
+        const char *what;
+        struct bytes file;
+        struct pp_rect crop;
+        size_t limit, used;
+        pp_status status;
+    } rows[] = {
+        {"interlaced PNG, 16 bit, alpha: 3 + 4 bytes a pixel, not 8", png, whole, 8 * MIB, 8 * MIB, PP_OK},
+        {"the same with less", png, whole, 6 * MIB, MIB, PP_E_UNSUPPORTED},
+        {"a corner of it", png, corner, MIB, MIB, PP_OK},
+        {"progressive JPEG: 6 bytes a pixel of coefficients", progressive, corner, 8 * MIB, 8 * MIB, PP_OK},
+        {"the same with less", progressive, corner, 6 * MIB, MIB, PP_E_UNSUPPORTED},
+        {"baseline JPEG, a corner", baseline, corner, 2 * MIB, 2 * MIB, PP_OK},
+        {"baseline JPEG, all of it", baseline, whole, 3 * MIB, MIB, PP_E_UNSUPPORTED},
+        {"a file larger than the limit", baseline, corner, baseline.size - 1, MIB, PP_E_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_err err = {0};
+        size_t used = 0;
+        pp_status st = decode_within(rows[i].file, rows[i].limit, rows[i].crop, &used, &err);
+        if (st != rows[i].status || used > rows[i].used)
+            fail_msg("%s: %s, %zu bytes held, '%s'", rows[i].what, pp_status_name(st), used, err.text);
+        if (st != PP_OK && !strstr(err.text, "MiB; raise it with --max-sample-memory"))
+            fail_msg("%s: '%s'", rows[i].what, err.text);
+        if (st != PP_OK && rows[i].limit >= 3 * MIB && !strstr(err.text, "decompression bomb: needs "))
+            fail_msg("%s: '%s'", rows[i].what, err.text);
+    }
+    free(zeros);
+    free(png.data);
+    free(baseline.data);
+    free(progressive.data);
+}
+
 /* A progressive file whose last scan comes 600 times: refused after 500, not decoded to the end. */
 static void too_many_scans(void **state)
 {
@@ -580,6 +644,41 @@ static void too_many_scans(void **state)
     memcpy(many + sos + n * scan, "\xff\xd9", 2);
     assert_int_equal(decode_one_corner(d, (struct bytes){many, sos + n * scan + 2}, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "500 scans"));
+    free(many);
+    free(file.data);
+    pp_decoder_destroy(d);
+}
+
+/* Of a large image fewer scans are taken: 4096 x 4096 grey, 100 scans that say nothing, each a pass over
+ * 262,144 blocks. */
+static void many_scans_of_a_large_image(void **state)
+{
+    enum { SIDE = 4096, SCANS = 100 };
+    struct pp_decoder *d = make_decoder(0);
+    struct pp_err err = {0};
+    struct jpeg_kind k = {.width = SIDE, .height = SIDE, .space = JCS_GRAYSCALE, .progressive = 1};
+    struct bytes file = encode_jpeg(&k, 1);
+    /* A scan of one coefficient that ends at once: no block has it, as runs of 2^14 blocks say. */
+    static const uint8_t table[] = {0xff, 0xc4, 0, 20, 0x10, 1, 0, 0, 0, 0, 0,
+                                    0,    0,    0, 0,  0,    0, 0, 0, 0, 0, 0xe0};
+    static const uint8_t scan[] = {0xff, 0xda, 0, 8, 1, 1, 0, 63, 63, 0x00};
+    size_t first = find_marker(file, 0xda, 0), runs = SIDE / 8 * SIDE / 8 / 16384, bits = runs * 15;
+    size_t body = (bits + 7) / 8, one = sizeof(table) + sizeof(scan) + body;
+    size_t at = find_marker(file, 0xc4, first + 1); /* the table of the second scan */
+    uint8_t *many = calloc(1, at + SCANS * one + 2);
+    memcpy(many, file.data, at);
+    for (int i = 0; i < SCANS; i++) {
+        memcpy(many + at, table, sizeof(table));
+        memcpy(many + at + sizeof(table), scan, sizeof(scan));
+        at += one; /* the codes are zeros: the symbol, and a run of 2^14 + 0 */
+    }
+    memcpy(many + at, "\xff\xd9", 2);
+    uint64_t t0 = pp_now_ns();
+    pp_status st = decode_one_corner(d, (struct bytes){many, at + 2}, &err);
+    print_message("# %d scans of %d x %d took %.2f s: %s\n", SCANS, SIDE, SIDE,
+                  (double)(pp_now_ns() - t0) / 1e9, err.text);
+    assert_int_equal(st, PP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "64 scans"));
     free(many);
     free(file.data);
     pp_decoder_destroy(d);
@@ -670,6 +769,8 @@ int main(void)
         cmocka_unit_test(dimension_bombs),
         cmocka_unit_test(kinds_that_are_not_decoded),
         cmocka_unit_test(too_many_scans),
+        cmocka_unit_test(many_scans_of_a_large_image),
+        cmocka_unit_test(a_decode_stays_within_its_memory),
         cmocka_unit_test(damaged_files_never_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "probe/base/clock.h"
 #include "probe/loader/fault.h"
+#include "probe/loader/stop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,14 @@ static void bad_specs_are_named(void **state)
                 {"global-lock=3", "3"},
                 {"", "list"},
                 {"read-latency=5ms,tail=0.1", "tail"},
-                {"read-iops=0", "0"}};
+                {"read-iops=0", "0"},
+                {"read-latency=20", "20 needs a unit: 20ms"},
+                {"read-latency=0.5", "0.5 needs a unit: 0.5ms"},
+                {"read-latency=5ms,tail=0.1:60", "60 needs a unit: 60ms"},
+                {"read-latency=5ms,after=2", "2 needs a unit: 2ms"},
+                {"straggler=0.1,cost=50", "50 needs a unit: 50ms"},
+                {"storage-stall=300ms,every=2", "2 needs a unit: 2ms"},
+                {"slow-worker=7,worker=1", "7 needs a unit: 7ms"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_faults *f = (void *)1;
         struct pp_err err = {0};
@@ -83,6 +91,51 @@ static void latency_blocks_without_cpu(void **state)
     assert_true(pp_now_ns() - t0 >= 20000000);
     assert_true(pp_thread_cpu_ns() - cpu0 < 5000000);
     pp_faults_destroy(f);
+}
+
+static void zero_needs_no_unit(void **state)
+{
+    (void)state;
+    pp_faults_destroy(parse("read-latency=0"));
+    pp_faults_destroy(parse("read-latency=8ms,tail=0.5:0"));
+}
+
+static void *request_stop(void *stop)
+{
+    pp_sleep_until_ns(pp_now_ns() + 100000000);
+    pp_stop_request(stop);
+    return NULL;
+}
+
+/* A wait or a cost of 20 s ends with the run. */
+static void a_stop_ends_what_is_injected(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"read-latency=20s",         "open-latency=20s",
+                                        "slow-worker=20s,worker=0", "storage-stall=20s,every=1ns",
+                                        "cold-cache=20s",           "read-bandwidth=1",
+                                        "transform-cost=20s"};
+    for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+        struct pp_faults *f = parse(specs[i]);
+        struct pp_fault_at at = {0};
+        struct pp_stop stop;
+        pthread_t other;
+        pp_stop_init(&stop);
+        assert_int_equal(pp_faults_set_dataset(f, 10, NULL), PP_OK);
+        pp_faults_set_stop(f, &stop);
+        uint64_t t0 = pp_now_ns();
+        assert_int_equal(pthread_create(&other, NULL, request_stop, &stop), 0);
+        pp_fault_before_read(f, &at, 0, NULL);
+        pp_fault_cold(f, &at);
+        pp_fault_after_read(f, 20);
+        pp_fault_transform(f, &at);
+        if (pp_now_ns() - t0 > UINT64_C(5000000000))
+            fail_msg("%s went on for %.1f s", specs[i], (double)(pp_now_ns() - t0) / 1e9);
+        assert_true(pp_now_ns() - t0 >= 90000000);
+        pthread_join(other, NULL);
+        pp_faults_destroy(f);
+        pp_stop_free(&stop);
+    }
 }
 
 static void costs_burn_cpu(void **state)
@@ -216,6 +269,8 @@ int main(void)
         cmocka_unit_test(every_fault_of_the_table_parses),
         cmocka_unit_test(bad_specs_are_named),
         cmocka_unit_test(latency_blocks_without_cpu),
+        cmocka_unit_test(zero_needs_no_unit),
+        cmocka_unit_test(a_stop_ends_what_is_injected),
         cmocka_unit_test(costs_burn_cpu),
         cmocka_unit_test(bandwidth_is_shared_and_exact),
         cmocka_unit_test(reads_are_counted),

@@ -5,6 +5,7 @@
 #include "probe/ranks/collective.h"
 
 #include <pthread.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +65,37 @@ static void refused(uint32_t rank, uint32_t world_size, pp_status status, const 
     assert_null(c);
     if (!strstr(err.text, words))
         fail_msg("'%s' does not say '%s'", err.text, words);
+}
+
+/* What another user may have put where all users make names. */
+static void planted_files_are_refused(void **state)
+{
+    char precious[128];
+    snprintf(precious, sizeof(precious), "%s/precious", dir);
+    int fd = open(precious, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, "\0\0\0\0\0\0\0\0mine", 12),
+                     12); /* begins as an empty file of the ranks may */
+    close(fd);
+    assert_int_equal(symlink(precious, file), 0);
+    refused(0, 2, PP_E_USAGE, "symbolic link");
+    struct stat info;
+    assert_int_equal(stat(precious, &info), 0);
+    assert_int_equal(info.st_size, 12);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(symlink("/nowhere/at/all", file), 0);
+    refused(0, 2, PP_E_USAGE, "symbolic link");
+    assert_int_equal(unlink(file), 0);
+
+    assert_int_equal(rename(precious, file), 0);
+    assert_int_equal(chmod(file, 0666), 0);
+    refused(0, 2, PP_E_ACCESS, "can be written by other users");
+    assert_int_equal(chmod(file, 0600), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(file, 65534, 65534), 0);
+        refused(0, 2, PP_E_ACCESS, "belongs to another user");
+    }
+    assert_int_equal(stat(file, &info), 0);
+    assert_int_equal(info.st_size, 12);
 }
 
 static void news_say(struct pp_collective *c, const char *words)
@@ -334,6 +367,7 @@ static void test_a_file_of_something_else_stays_as_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(planted_files_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nobody_goes_on_before_the_last_has_come, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_came_last_and_what_the_others_took, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_wait_can_be_ended, setup, teardown),

@@ -458,6 +458,15 @@ static void test_directory(void **state)
     assert_int_equal(pp_session_open(&opts, &s, &err), PP_OK);
     pp_session_close(s, 1); /* nothing unread: nothing kept */
     assert_int_not_equal(stat(path, &st), 0);
+    /* A directory that is there already may be another's. */
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(pp_session_open(&opts, &s, &err), PP_E_ACCESS);
+    assert_non_null(strstr(err.text, "written by others"));
+    rmdir(path);
+    assert_int_equal(symlink(dir, path), 0);
+    assert_int_equal(pp_session_open(&opts, &s, &err), PP_E_ACCESS);
+    unlink(path);
     opts.dir = "/nonexistent/dir";
     assert_int_equal(pp_session_open(&opts, &s, &err), PP_E_NOT_FOUND);
     assert_null(s);

@@ -61,6 +61,23 @@ static void csv_has_units_and_leaves_unknown_cells_empty(void **state)
     fx_end(&f);
 }
 
+static void csv_cells_are_no_formulas(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    f.name[3] = "=HYPERLINK(\"http://x\")";
+    f.name[4] = "-2+3";
+    struct pp_span *s = fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 1300, 1400, PP_NO_BATCH);
+    s->name = 3;
+    s = fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 1500, 1600, PP_NO_BATCH);
+    s->name = 4;
+    char *text = export_text(&f, &pp_export_csv);
+    assert_non_null(strstr(text, ",work,\"'=HYPERLINK(\"\"http://x\"\")\",7001300000,"));
+    assert_non_null(strstr(text, ",work,\"'-2+3\",7001500000,"));
+    free(text);
+    fx_end(&f);
+}
+
 /* ---- chrome ---- */
 
 static json_t *export_json(struct fake_export *f)
@@ -292,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_has_units_and_leaves_unknown_cells_empty),
+        cmocka_unit_test(csv_cells_are_no_formulas),
         cmocka_unit_test(chrome_events_carry_times_ids_and_notes),
         cmocka_unit_test(chrome_flows_follow_a_batch),
         cmocka_unit_test(chrome_survives_odd_content),

@@ -384,6 +384,26 @@ static void test_first_batch(void **state)
     fake_free(f);
 }
 
+/* A recorded program imports for 1.1 s before its trainer first waits: that is not the input pipeline's. */
+static void test_imports_are_not_the_first_batch(void **state)
+{
+    struct fake_run *f;
+    struct pp_report *r = epochs_run(5 * FAKE_MS, 0, "epochs", &f);
+    pp_report_free(r);
+    f->span[2][0].start_ns -= 1000 * FAKE_MS;
+    f->span[2][0].dur_ns = FAKE_MS; /* of 1.1 s only this is said to be start-up */
+    f->meta[0].value = "4000000000";
+    r = build(f);
+    const struct pp_report_finding *first = find(r, "first-batch");
+    assert_true(fabs(number(first, "first_batch_s") - 1.105) < 1e-9);
+    assert_true(fabs(number(first, "program_s") - 1.099) < 1e-9);
+    assert_true(number(first, "rest_s") < 0.006);
+    assert_non_null(strstr(first->sentence, "1.10 s of it before the program asked for data"));
+    assert_null(r->verdict.sentence ? strstr(r->verdict.sentence, "start-up takes") : NULL);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_too_few_batches_are_not_measured),
         cmocka_unit_test(test_epoch_boundaries),
         cmocka_unit_test(test_first_batch),
+        cmocka_unit_test(test_imports_are_not_the_first_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,37 @@ static void test_lawful(void **state)
     (void)state;
 }
 
+/* The trainer takes 4 % more than the workers make, from the batches that were in flight before: what it gets
+ * stays within what workers and stock can give. */
+static void test_no_window_exceeds_its_bound(void **state)
+{
+    struct fake_pipeline p = {
+        .workers = 2,
+        .batches = BATCHES,
+        .warmup = WARMUP,
+        .batch_size = BATCH,
+        .wait_ns = 23 * FAKE_MS,
+        .step_ns = FAKE_MS,
+        .h2d_ns = FAKE_MS,
+        .stage = {{PP_PHASE_READ, FAKE_MS, 0.2, 0.05},
+                  {PP_PHASE_DECODE, 5 * FAKE_MS, 0.9, 0.05},
+                  {PP_PHASE_TRANSFORM, FAKE_MS / 4, 0.9, 0.02}},
+    };
+    struct fake_run *f = fake_pipeline(&p);
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", "2", NULL);
+    fake_num(f, "config", "prefetch", "2", NULL);
+    fake_num(f, "config", "batch_size", "8", NULL);
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    struct pp_report *r = build(f);
+    double reached = atof(shown(r, "service-rate bound reached"));
+    if (!(reached > 99 && reached <= 100))
+        fail_msg("%s of the bound", shown(r, "service-rate bound reached"));
+    pp_report_free(r);
+    fake_free(f);
+    (void)state;
+}
+
 /* After the trainer's end one batch is still copied, which nobody takes; three more are finished, for which
  * there is no queue any more; and a worker sits in a slow read, so that the queues are open for a while
  * longer. */
@@ -216,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lawful),
+        cmocka_unit_test(test_no_window_exceeds_its_bound),
         cmocka_unit_test(test_what_comes_after_the_trainer_is_in_no_queue),
         cmocka_unit_test(test_a_thread_in_two_phases_at_once),
         cmocka_unit_test(test_more_cpu_time_than_time),

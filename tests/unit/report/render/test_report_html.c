@@ -118,13 +118,19 @@ static void test_numbers_are_the_documents(void **state)
                                            "verdict.fixes"};
     for (size_t i = 0; i < sizeof(headline) / sizeof(*headline); i++)
         check_all_shown(at_path(doc, headline[i]), headline[i], left_out);
-    char *sentence, *page = report_text;
-    size_t size;
-    FILE *escaped = open_memstream(&sentence, &size);
-    pp_html_text(escaped, json_string_value(at_path(doc, "verdict.sentence")));
-    fclose(escaped);
-    assert_non_null(strstr(page, sentence));
-    free(sentence);
+    static const char *const texts[] = {"verdict.cause", "verdict.next_step", "verdict.python",
+                                        "verdict.command"};
+    char *page = report_text;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        char *text;
+        size_t size;
+        FILE *escaped = open_memstream(&text, &size);
+        pp_html_text(escaped, json_string_value(at_path(doc, texts[i])));
+        fclose(escaped);
+        if (!text[0] || !strstr(page, text))
+            fail_msg("the page does not say %s: %s", texts[i], text);
+        free(text);
+    }
     json_decref(doc);
     free(report_text);
     pp_report_free(r);
@@ -133,9 +139,10 @@ static void test_numbers_are_the_documents(void **state)
 
 static void test_predictions_are_drawn(void **state)
 {
-    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304},
+    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304, NULL,
+                                                  0},
                                                  {"order", "out-of-order", "as finished", -0.01, -0.04, 0.02,
-                                                  158}};
+                                                  158, NULL, 0}};
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
     struct fake_run *f = report_full_run(2);
@@ -192,6 +199,7 @@ static void test_escape(void **state)
         /* an overlong '<' */ {"\xed\xa0\x80", FFFD FFFD FFFD},
         /* a surrogate */ {"\xe2\x82", FFFD FFFD}, /* cut short */
         {"\xe2\x80\xaegpj.exe", FFFD "gpj.exe"},
+        {"\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf\xd8\x9c\xe2\x80\x8b", FFFD FFFD FFFD FFFD FFFD},
         {"\xe2\x81\xa6x\xe2\x81\xa9", FFFD "x" FFFD},
         {"\xc2\x85", FFFD},
         {"\xef\xbf\xbe", FFFD},

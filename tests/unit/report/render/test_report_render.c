@@ -30,6 +30,128 @@ static void test_golden_text(void **state)
     golden(2, 0, "report.txt");
 }
 
+static void golden_short(struct fake_run *f, const char *name)
+{
+    struct pp_report *r = report_built(f);
+    FILE *out = open_memstream(&report_text, &report_text_size);
+    assert_non_null(out);
+    assert_int_equal(pp_render_short(r, out, 0, 80), 0);
+    fclose(out);
+    golden_check(name, report_text);
+    free(report_text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* The answer of each class of verdict: what it says first, what there is to paste, what is left out. */
+static void test_golden_short(void **state)
+{
+    golden_short(report_full_run(2), "report-short.txt");
+    golden_short(calloc(1, sizeof(struct fake_run)), "report-short-empty.txt");
+    for (int i = 0; i < REPORT_CLASSES; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "report-short-%s.txt", report_class_name(i));
+        golden_short(report_of_class(i), name);
+    }
+}
+
+/* One screen, whatever was recorded and however long its names are; and everything that is to be pasted is on
+ * it unbroken but behind commas. */
+static void test_short_is_one_screen(void **state)
+{
+    static char path[600], reason[3000];
+    memset(path, 'x', sizeof(path) - 1);
+    memset(reason, 'y', sizeof(reason) - 1);
+    for (size_t i = 0; i < sizeof(reason) - 1; i += 7)
+        reason[i] = ' ';
+    for (int i = -3; i < REPORT_CLASSES * 3; i++) {
+        struct fake_run *f = i == -3   ? report_full_run(2)
+                             : i == -2 ? report_full_run(128)
+                             : i == -1 ? calloc(1, sizeof(*f))
+                                       : report_of_class(i / 3);
+        struct pp_report *r = report_built(f);
+        if (i >= 0 && i % 3 > 0) { /* worst cases: it was killed, and every sentence is long */
+            r->outcome = "interrupted";
+            r->path = path;
+            r->verdict.next_step = r->verdict.cause = reason;
+            r->verdict.headline = "STORAGE-BOUND (latency)";
+            for (size_t k = 0; k < r->n_findings; k++)
+                r->findings[k].state = PP_FINDING_FOUND, r->findings[k].sentence = reason;
+            static struct pp_report_proof proofs[2];
+            static struct pp_report_error_kind kinds[6];
+            static struct pp_report_loss losses[2];
+            for (size_t k = 0; k < 6; k++)
+                kinds[k] = (struct pp_report_error_kind){.kind = reason, .action = reason, .count = 3};
+            for (size_t k = 0; k < 2; k++) {
+                proofs[k] = (struct pp_report_proof){.kind = "fix", .change = reason, .value = "8"};
+                losses[k] = (struct pp_report_loss){.what = reason, .why = reason, .count = 1};
+            }
+            r->proofs = proofs, r->n_proofs = 2;
+            r->error_kinds = kinds, r->n_error_kinds = 6;
+            r->losses = losses, r->n_losses = 2;
+            if (i % 3 == 2)
+                r->verdict.action.words = reason, r->verdict.action.command = reason;
+        }
+        FILE *out = open_memstream(&report_text, &report_text_size);
+        assert_int_equal(pp_render_short(r, out, 0, 80), 0);
+        fclose(out);
+        int lines = 0;
+        for (char *line = report_text, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
+            int w = 0;
+            for (char *p = line; p < end; p++)
+                w += ((unsigned char)*p & 0xc0) != 0x80;
+            if (w > 80)
+                fail_msg("%d columns: %.*s", w, (int)(end - line), line);
+        }
+        if (lines > 20)
+            fail_msg("%d lines:\n%s", lines, report_text);
+        assert_true(i < 0 || i % 3 == 0 || strstr(report_text, "\nINTERRUPTED after "));
+        free(report_text);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+/* What a recording says of its configuration is pasted as a count, or not at all. */
+static void test_nothing_foreign_is_to_be_pasted(void **state)
+{
+    struct fake_run *f = report_of_class(0);
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strcmp(f->meta[i].section, "config") == 0 && strcmp(f->meta[i].key, "prefetch") == 0)
+            f->meta[i].value = "4); import os; os.system('id'";
+    struct pp_report *r = report_built(f);
+    assert_non_null(r->verdict.action.python);
+    assert_null(strstr(r->verdict.action.python, "import"));
+    assert_null(strstr(r->verdict.action.python, "prefetch_factor"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* Of a recorded job nothing is assumed, and no option is named that only pipeprobe run has. */
+static void test_a_job_gets_no_options_of_ours(void **state)
+{
+    for (int own = 0; own < 2; own++) {
+        struct fake_run *f = report_of_class(0);
+        for (size_t i = 0; i < f->n_meta && !own; i++)
+            if (strcmp(f->meta[i].key, "step") == 0 || strcmp(f->meta[i].key, "format") == 0)
+                f->meta[i].key = "map";
+        struct pp_report *r = report_built(f);
+        assert_int_equal(r->own_loader, own);
+        assert_string_equal(r->verdict.action.python,
+                            own ? "DataLoader(..., num_workers=8, prefetch_factor=4, pin_memory=True, "
+                                  "persistent_workers=True)"
+                                : "DataLoader(..., num_workers=8, prefetch_factor=4)");
+        assert_true(!r->verdict.action.command == !own);
+        FILE *out = open_memstream(&report_text, &report_text_size);
+        assert_int_equal(pp_render_text(r, out, 0, 80), 0);
+        fclose(out);
+        assert_true((strstr(report_text, " --") != NULL) == own);
+        free(report_text);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 static void test_golden_json(void **state)
 {
     golden(2, 1, "report.json");
@@ -102,20 +224,21 @@ static void test_no_change_is_predicted(void **state)
     r->verdict.l0 = "input-bound";
     r->verdict.l1 = "storage";
     r->verdict.n_fixes = 0;
+    r->verdict.action.fix = NULL;
     r->verdict.why_no_fixes = "the replay of the unchanged run is off by 53 %";
     r->verdict.ruled_out[0] = ruled_out[0];
     r->verdict.n_ruled_out = 1;
     render(r, 0, 0, 80);
     assert_non_null(
-        strstr(report_text, "\nNo change is predicted: the replay of the unchanged run is off by 53 %.\n"));
-    assert_non_null(strstr(report_text, "\nRuled out\n  "));
+        strstr(report_text, "\nGain:    not predicted: the replay of the unchanged run is off by 53 %\n"));
+    assert_non_null(strstr(report_text, "\nRuled out ("));
     free(report_text);
     size_t size;
     FILE *out = open_memstream(&report_text, &size);
     assert_int_equal(pp_render_md(r, out), 0);
     fclose(out);
     assert_non_null(
-        strstr(report_text, "\nNo change is predicted: the replay of the unchanged run is off by 53 %.\n"));
+        strstr(report_text, "\nGain not predicted: the replay of the unchanged run is off by 53 %\n"));
     free(report_text);
     pp_report_free(r);
     fake_free(f);
@@ -294,6 +417,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_text),
+        cmocka_unit_test(test_golden_short),
+        cmocka_unit_test(test_short_is_one_screen),
+        cmocka_unit_test(test_nothing_foreign_is_to_be_pasted),
+        cmocka_unit_test(test_a_job_gets_no_options_of_ours),
         cmocka_unit_test(test_golden_json),
         cmocka_unit_test(test_golden_many_workers),
         cmocka_unit_test(test_golden_nothing_recorded),

@@ -76,8 +76,9 @@ static void a_report_of_errors(struct pp_report *r, struct pp_report_error_kind 
          .action = "skipped",
          .example_path = "a|b<i>",
          .example_reason = "@all",
-         .count = 1234},
-        {.kind = "warning", .action = "used", .example_path = "x", .count = 1},
+         .count = 1234,
+         .files = 7},
+        {.kind = "warning", .action = "used", .example_path = "x", .count = 1, .files = 1},
         {.kind = "empty", .action = "skipped", .count = 2},
     };
     memcpy(errors, kinds, sizeof(kinds));
@@ -93,10 +94,10 @@ static void words_between_fields_need_both(void **state)
     FILE *out = open_memstream(&text, &text_size);
     pp_section_md(out, &rows, 99);
     fclose(out);
-    assert_string_equal(text, "| count | kind | action | example |\n|---:|---|---|---|\n"
-                              "| 1,234 | corrupt | skipped | a\\|b&lt;i&gt;: &#64;all |\n"
-                              "| 1 | warning | used | x |\n"
-                              "| 2 | empty | skipped |  |\n");
+    assert_string_equal(text, "| visits | files | kind | action | example |\n|---:|---:|---|---|---|\n"
+                              "| 1,234 | 7 | corrupt | skipped | a\\|b&lt;i&gt;: &#64;all |\n"
+                              "| 1 | 1 | warning | used | x |\n"
+                              "| 2 | 0 | empty | skipped |  |\n");
     free(text);
 }
 
@@ -108,8 +109,9 @@ static void a_number_carries_its_path(void **state)
     FILE *out = open_memstream(&text, &text_size);
     pp_html_section_at(out, &pp_section_errors, &r, "errors");
     fclose(out);
-    assert_non_null(
-        strstr(text, "<td class=\"n\"><span data-v=\"1234\" data-k=\"errors.0.count\">1,234</span></td>"));
+    assert_non_null(strstr(
+        text,
+        "<td class=\"n\" data-h=\"visits\"><span data-v=\"1234\" data-k=\"errors.0.count\">1,234</span></td>"));
     assert_non_null(strstr(text, "<td class=\"path\"><bdi>a|b&lt;i&gt;</bdi></td>"));
     free(text);
 }

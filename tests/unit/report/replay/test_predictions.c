@@ -88,6 +88,32 @@ static void test_what_a_step_needs(void **state)
     pp_costs_free(&c);
 }
 
+/* "Needs 711 samples/s; 696 samples/s, data wait 0 %" contradicts itself: with no wait the rate is the
+ * trainer's pace, and below that pace there is a wait. */
+static void test_an_estimate_agrees_with_itself(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_err err = {0};
+    for (double rest = 0; rest < 2.5e6; rest += 1e6)
+        for (double off = 0.9; off < 1.15; off += 0.05)
+            for (double step = 4e6; step < 80e6; step *= 1.7) {
+                struct pp_estimate e;
+                c.trainer_rest_ns = rest;
+                c.samples_per_s = off * 2 / 0.011;
+                assert_int_equal(pp_estimate(&c, &none, step, &e, &err), PP_OK);
+                assert_near(e.samples_per_s, 8e9 / step, 1e-6);
+                if (!e.workers)
+                    continue;
+                double got = e.with_workers.samples_per_s, wait = e.with_workers.data_wait_share;
+                if (got > e.samples_per_s * (1 + 1e-9))
+                    fail_msg("%g samples/s, %g are needed", got, e.samples_per_s);
+                if (fabs(wait - (1 / got - 1 / e.samples_per_s) / (1 / got)) > 1e-6)
+                    fail_msg("%g of %g samples/s, data wait %g", got, e.samples_per_s, wait);
+            }
+    pp_costs_free(&c);
+}
+
 /* Three workers on storage that stops for 300 ms of every second: fewer of them see it stop just as often. */
 static void test_outages_are_times_and_no_samples(void **state)
 {
@@ -167,6 +193,35 @@ static void test_idle_cpus_are_there_for_a_second_worker(void **state)
         }
 }
 
+/* Others that take 0.44 of two CPUs leave 1.56 to two workers; at 0.9 both CPUs are nearly in use, and what
+ * they would take more is not known. The gain falls as the load rises, without a jump. */
+static void test_a_small_load_is_no_competitor(void **state)
+{
+    double before = 2.1;
+    for (int fair = 0; fair <= 1; fair++, before = 2.1)
+        for (double load = 0.02; load < 1.01; load += 0.07) {
+            struct pp_costs c = made_costs_new();
+            struct pp_err err = {0};
+            for (size_t i = 0; i < c.n; i++)
+                c.samples[i].read_blocked = 0;
+            c.workers = 1;
+            c.fair_to_groups = fair;
+            c.step_blocked_ns = 1e6;
+            c.usable_cpus = c.online_cpus = 2;
+            c.samples_per_s = 970;
+            c.cpu_ns = 92, c.delay_ns = 8;
+            c.process_cpus = 0.97, c.outside_cpus = load;
+            assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+            double gain = made_costs_predicted(&c, "workers=2") / c.samples_per_s;
+            if (load < 0.6 && (gain < (2 - load) * 0.95 || gain > (2 - load) * 1.08))
+                fail_msg("beside %.2f CPUs a second worker gives %.2f times", load, gain);
+            if (gain > before * 1.05 || gain < before - 0.5 || gain < 0.95)
+                fail_msg("beside %.2f CPUs %.2f times, and with less load %.2f", load, gain, before);
+            before = gain < before ? gain : before;
+            pp_costs_free(&c);
+        }
+}
+
 static void test_knobs_are_checked(void **state)
 {
     static const struct {
@@ -202,10 +257,12 @@ int main(void)
         cmocka_unit_test(test_no_change_is_no_change),
         cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs),
+        cmocka_unit_test(test_an_estimate_agrees_with_itself),
         cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_a_full_link_gains_nothing_from_workers),
         cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
+        cmocka_unit_test(test_a_small_load_is_no_competitor),
         cmocka_unit_test(test_knobs_are_checked),
     };
     return cmocka_run_group_tests_name("predictions", tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * be looked at. */
 #include "tests/support/made_costs.h"
 #include "report/build/build.h"
+#include "probe/base/rng.h"
 #include "tests/lab/other_tools.h"
 
 static struct fake_run *recorded(int with_inject, int no_resources)
@@ -108,6 +109,52 @@ static void test_cpus_that_others_use_are_missing_to_more_workers(void **state)
     expect_verdict(on_two_cpus(&p, "1", 0.98, 1), "input-bound", "transform", "cpu-contended");
 }
 
+/* From 60 % of the run on a neighbour takes half of the CPUs: that is named, with when. One that was there
+ * all the time did not begin. */
+static void test_a_neighbour_comes_in_mid_run(void **state)
+{
+    for (int comes = 0; comes <= 1; comes++) {
+        struct fake_pipeline p = {.workers = 2,
+                                  .batches = 120,
+                                  .warmup = 10,
+                                  .batch_size = 8,
+                                  .wait_ns = 60 * FAKE_MS,
+                                  .step_ns = 5 * FAKE_MS,
+                                  .h2d_ns = FAKE_MS / 10,
+                                  .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.9, 0},
+                                            {PP_PHASE_DECODE, 14 * FAKE_MS, 0.5, 0.5},
+                                            {PP_PHASE_TRANSFORM, FAKE_MS, 0.5, 0.5}}};
+        struct fake_run *f = fake_pipeline(&p);
+        fake_text(f, "run", "outcome", "finished");
+        fake_text(f, "config", "step", "sleep");
+        fake_num(f, "config", "workers", "2", "threads");
+        fake_num(f, "config", "batch_size", "8", "samples");
+        fake_num(f, "config", "prefetch", "2", "batches");
+        fake_num(f, "environment", "usable_cpus", "2", NULL);
+        fake_num(f, "environment", "cpus_online", "2", NULL);
+        fake_text(f, "environment", "cpu_sharing", "threads");
+        uint64_t all = (uint64_t)p.batches * (p.wait_ns + p.step_ns);
+        double own = 0, others = 0, passed = (double)(all / 20);
+        for (int i = 0; i <= 20; i++) {
+            uint64_t t = FAKE_T0 + 100 * FAKE_MS + all / 20 * (uint64_t)i;
+            fake_counter(f, "process_cpu_ns_total", t, own);
+            fake_counter(f, "machine_cpu_user_ns_total", t + 1, own + others);
+            fake_counter(f, "machine_cpu_system_ns_total", t + 1, 0);
+            own += 1 * passed;
+            others += (!comes || i >= 12 ? 1 : 0.02) * passed;
+        }
+        struct pp_report *r = report_of(f);
+        const char *l2 = r->verdict.l2 ? r->verdict.l2 : "";
+        int began = strstr(r->verdict.sentence, "used 1.0 % of the usable CPUs at first, and 50.0 % from") !=
+                    NULL;
+        if (strcmp(l2, "cpu-contended") != 0 || began != comes)
+            fail_msg("%d: %s (%s)", comes, r->verdict.sentence,
+                     r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 /* A trainer that sleeps through its steps and wakes up late because others use the CPUs: nothing that the run
  * can do gains from it, and it hardly waits for data. One that has to compute, and gets half of a CPU, is
  * held up by the others. */
@@ -143,6 +190,73 @@ static void test_a_late_step_is_no_input(void **state)
     assert_near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
     pp_report_free(r);
     expect_verdict(f, "input-bound", "transform", "cpu-contended");
+}
+
+/* Two workers that keep up with the step; a PyTorch loader with three times the CPU work does not. */
+static struct fake_run *keeps_up(const char *format, const char *transform, int own)
+{
+    struct fake_pipeline p = {.workers = 2,
+                              .batches = 100,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = FAKE_MS / 5,
+                              .step_ns = 22 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.5, 0},
+                                        {PP_PHASE_DECODE, 4 * FAKE_MS, 1, 0},
+                                        {PP_PHASE_TRANSFORM, FAKE_MS / 4, 1, 0},
+                                        {PP_PHASE_SLOT_WAIT, 12 * FAKE_MS / 10, 0, 0}}};
+    struct fake_run *f = on_two_cpus(&p, "2", 1.6, 0.02);
+    fake_text(f, "config", "transform", transform);
+    if (own) {
+        fake_text(f, "config", "dataset", "D/train");
+        fake_text(f, "config", "format", format);
+    } else {
+        fake_text(f, "config", "source", "nvtx");
+        fake_text(f, "run", "command_line", "pipeprobe exec -- python train.py");
+    }
+    return f;
+}
+
+static void test_our_own_loader_says_what_pytorch_would_do(void **state)
+{
+    static const struct {
+        const char *format, *transform;
+        double low, high; /* NAN: not known */
+    } rows[] = {{"folder", "rrc:224,hflip", 3.0, 3.6},
+                {"webdataset", "resize:256,center-crop:224", 2.3, 3.6},
+                {"tokens", "", NAN, NAN}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = keeps_up(rows[i].format, rows[i].transform, 1);
+        struct pp_report *r = report_of(f);
+        assert_string_equal(r->verdict.l0, "not-input-bound");
+        assert_non_null(r->pytorch);
+        assert_non_null(strstr(r->verdict.next_step, r->pytorch->sentence));
+        assert_non_null(strstr(r->verdict.next_step, "run --loader pytorch"));
+        assert_null(strstr(r->verdict.next_step, "Optimise the step"));
+        if (isnan(rows[i].low)) {
+            assert_true(isnan(r->pytorch->samples_per_s_low) && isnan(r->pytorch->ratio_low));
+            assert_non_null(strstr(r->pytorch->sentence, "not known"));
+        } else {
+            /* 4.25 ms of CPU time a sample and 0.05 ms beside it, times the ratio, on two workers */
+            assert_near(r->pytorch->ratio_low, rows[i].low, 1e-9);
+            assert_near(r->pytorch->samples_per_s_high, 2000 / (4.25 * rows[i].low + 0.1), 6);
+            assert_near(r->pytorch->samples_per_s_low, 2000 / (4.25 * rows[i].high + 0.1), 6);
+            assert_near(r->pytorch->data_wait_share_low, 1 - 22 / (8 * 1000 / r->pytorch->samples_per_s_high),
+                        0.03);
+            assert_near(r->pytorch->data_wait_share_high, 1 - 22 / (8 * 1000 / r->pytorch->samples_per_s_low),
+                        0.03);
+        }
+        pp_report_free(r);
+        fake_free(f);
+    }
+    /* about a job itself, the step is the next thing to look at */
+    struct fake_run *f = keeps_up("", "", 0);
+    struct pp_report *r = report_of(f);
+    assert_null(r->pytorch);
+    assert_non_null(strstr(r->verdict.next_step, "Optimise the step"));
+    pp_report_free(r);
+    fake_free(f);
 }
 
 /* Of the rule with that label, the limit that it sets to the metric. */
@@ -224,6 +338,42 @@ static void test_costs_are_cpu_and_blocked_time(void **state)
     fake_free(f);
 }
 
+/* A loader of the user's own may have no transform, or read nothing: its samples are whole all the same. */
+static void test_samples_are_whole_where_their_last_stage_ends(void **state)
+{
+    static const struct {
+        struct fake_stage stage[2];
+        size_t least, most; /* of 2.4 s on two workers */
+    } rows[] = {{{{PP_PHASE_READ, 2 * FAKE_MS, 0.1, 0}, {PP_PHASE_DECODE, 10 * FAKE_MS, 0.9, 0.1}}, 380, 402},
+                {{{PP_PHASE_READ, 12 * FAKE_MS, 0.1, 0}}, 380, 402},
+                {{{PP_PHASE_DECODE, 12 * FAKE_MS, 0.9, 0.1}}, 380, 402},
+                {{{PP_PHASE_DECODE, 6 * FAKE_MS, 0.9, 0.1}, {PP_PHASE_TRANSFORM, 6 * FAKE_MS, 0.9, 0.1}},
+                 380,
+                 402}};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+        struct fake_pipeline p = {.workers = 2,
+                                  .batches = 60,
+                                  .warmup = 10,
+                                  .batch_size = 8,
+                                  .wait_ns = 36 * FAKE_MS,
+                                  .step_ns = 12 * FAKE_MS,
+                                  .stage = {rows[row].stage[0], rows[row].stage[1]}};
+        struct fake_run *f = fake_pipeline(&p);
+        struct pp_source source = fake_source(f);
+        struct pp_timeline tl;
+        struct pp_costs c;
+        struct pp_err err = {0};
+        fake_num(f, "config", "workers", "2", "threads");
+        assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+        pp_costs_read(&source, &tl, &c, &err);
+        if (c.n < rows[row].least || c.n > rows[row].most)
+            fail_msg("row %zu: %zu samples: %s", row, c.n, err.text);
+        pp_costs_free(&c);
+        pp_timeline_free(&tl);
+        fake_free(f);
+    }
+}
+
 static const char *why_not(const struct pp_report *r, const char *l2)
 {
     for (size_t i = 0; i < r->verdict.n_rejected; i++)
@@ -245,6 +395,83 @@ static void test_every_other_cause_says_what_it_misses(void **state)
     assert_non_null(why_not(r, "pageable"));
     pp_report_free(r);
     fake_free(f);
+}
+
+static uint64_t drawn(struct pp_rng *r, double low, double high)
+{
+    return (uint64_t)(low + pp_rng_unit(r) * (high - low));
+}
+
+static struct fake_run *any_pipeline(uint64_t seed)
+{
+    struct pp_rng r = pp_rng_key(seed, 0, 0, 5);
+    double cpu = pp_rng_unit(&r), delay = (1 - cpu) * pp_rng_unit(&r);
+    struct fake_pipeline p = {.workers = 1 + (int)drawn(&r, 0, 5),
+                              .batches = 80,
+                              .warmup = 10,
+                              .batch_size = 4 + (int)drawn(&r, 0, 8),
+                              .batches_per_epoch = pp_rng_unit(&r) < 0.5 ? 0 : (int)drawn(&r, 9, 30),
+                              .wait_ns = drawn(&r, 0.1e6, 60e6),
+                              .step_ns = drawn(&r, 5e6, 40e6),
+                              .sync_ns = pp_rng_unit(&r) < 0.3 ? drawn(&r, 1e6, 8e6) : 0,
+                              .h2d_ns = FAKE_MS / 20,
+                              .stage = {{PP_PHASE_READ, drawn(&r, 0.2e6, 12e6), 0.1, 0.1},
+                                        {PP_PHASE_DECODE, drawn(&r, 0.2e6, 9e6), cpu, delay},
+                                        {PP_PHASE_TRANSFORM, drawn(&r, 0.1e6, 3e6), cpu, delay}}};
+    static char workers[12], batch[12]; /* the fake run borrows them */
+    snprintf(workers, sizeof(workers), "%d", p.workers);
+    snprintf(batch, sizeof(batch), "%d", p.batch_size);
+    struct fake_run *f = fake_pipeline(&p);
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", workers, "threads");
+    fake_num(f, "config", "batch_size", batch, "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    fake_num(f, "environment", "usable_cpus", "4", NULL);
+    if (pp_rng_unit(&r) < 0.5)
+        give_steps(f, 0.3, 0.3 * pp_rng_unit(&r));
+    if (pp_rng_unit(&r) < 0.5)
+        add_cpu_counters(f, &p, 1, 2 * pp_rng_unit(&r));
+    return f;
+}
+
+/* No change of the input is predicted to be faster than data that is always there. */
+static void test_no_prediction_exceeds_the_ceiling(void **state)
+{
+    static const char *const sets[] = {"workers=64", "cache=warm",  "storage-latency=0",
+                                       "decode=0",   "prefetch=64", "order=out-of-order",
+                                       "copy=0",     "overlap=on",  "sync=0"};
+    int replayed = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct fake_run *f = any_pipeline(seed);
+        struct pp_source source = fake_source(f);
+        struct pp_timeline tl;
+        struct pp_costs c;
+        struct pp_err err = {0};
+        struct pp_report *r = report_of(f);
+        double most = fmax(r->headroom_samples_per_s, r->samples_per_s) * (1 + 1e-9);
+        for (size_t i = 0; i < r->verdict.n_fixes; i++)
+            if (r->verdict.fixes[i].samples_per_s > most)
+                fail_msg("seed %d: %s -> %s gives %g, always there %g", (int)seed, r->verdict.fixes[i].knob,
+                         r->verdict.fixes[i].to, r->verdict.fixes[i].samples_per_s, most);
+        replayed += r->verdict.n_fixes > 0;
+        assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+        if (pp_costs_read(&source, &tl, &c, &err) != PP_OK)
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        double lost = (double)pp_timeline_exposed_ns(&tl) + c.step_stretch_ns * (double)tl.judged_batches;
+        most = (double)tl.window_samples * 1e9 / (c.window_ns - lost) * (1 + 1e-9);
+        for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+            double rate = made_costs_predicted(&c, sets[i]);
+            if (rate > fmax(most, c.samples_per_s))
+                fail_msg("seed %d: %s gives %g of %g", (int)seed, sets[i], rate, most);
+        }
+        pp_costs_free(&c);
+        pp_timeline_free(&tl);
+        pp_report_free(r);
+        fake_free(f);
+    }
+    assert_true(replayed >= 10);
 }
 
 /* What was injected is in the file, for people; the verdict must come from its effects alone. */
@@ -306,10 +533,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpus_that_others_use_are_missing_to_more_workers),
+        cmocka_unit_test(test_a_neighbour_comes_in_mid_run),
         cmocka_unit_test(test_a_late_step_is_no_input),
+        cmocka_unit_test(test_our_own_loader_says_what_pytorch_would_do),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
         cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
+        cmocka_unit_test(test_samples_are_whole_where_their_last_stage_ends),
         cmocka_unit_test(test_every_other_cause_says_what_it_misses),
+        cmocka_unit_test(test_no_prediction_exceeds_the_ceiling),
         cmocka_unit_test(test_the_injected_fault_is_not_looked_at),
         cmocka_unit_test(test_without_cpu_accounting_nothing_is_predicted),
         cmocka_unit_test(test_other_tools_judge_the_same_recording),

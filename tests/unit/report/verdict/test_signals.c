@@ -2,6 +2,7 @@
  * like it. */
 #include "tests/support/made_costs.h"
 #include "report/replay/storage.h"
+#include "report/verdict/causes.h"
 
 /* The signals write the metrics that are theirs by metrics.h, and no other. */
 static void test_signals_write_their_own_metrics(void **state)
@@ -198,6 +199,7 @@ static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_
         for (uint32_t k = 1; k < 4; k++)
             w = free_at[k] < free_at[w] ? k : w;
         x->worker = w;
+        x->hit = 0;
         x->read_start_ns = free_at[w];
         x->read_end_ns = answer(i, free_at[w]);
         x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
@@ -246,6 +248,105 @@ static void test_a_quota_in_slices_is_seen(void **state)
     assert_near(c.reads_per_s, 0, 0);
     assert_near(made_costs_predicted(&c, "workers=16"), 4 * c.samples_per_s, 15);
     pp_costs_free(&c);
+}
+
+static const char *rule_of(const struct pp_signals *s, const char **l2)
+{
+    struct pp_facts f = {0};
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        f.metric[m] = s->metric[m];
+    const struct pp_cause_rule *r = pp_cause_first(&f, pp_cause_rules_replay, pp_cause_rules_replay_n);
+    *l2 = r ? r->l2 : NULL;
+    return r ? r->sentence : NULL;
+}
+
+/* Four workers, and 100 kB in every 100 ms: as many reads as fit, the last one has to wait for the next
+ * slice. */
+static uint64_t bytes_a_slice(size_t i, uint64_t asked_ns)
+{
+    enum { SLICE = 100, BUDGET = 100000 };
+    static uint64_t slice;
+    static int64_t left;
+    slice = i ? slice : 0, left = i ? left : BUDGET;
+    uint64_t now = asked_ns / (SLICE * FAKE_MS);
+    if (now > slice)
+        slice = now, left = left < 0 ? left + BUDGET : BUDGET;
+    while (left <= 0)
+        slice++, left += BUDGET;
+    left -= (int64_t)(10000 + i * 7919 % 20000);
+    return slice > now ? slice * SLICE * FAKE_MS + i % 5 * FAKE_MS / 100 : asked_ns + FAKE_MS / 2;
+}
+
+/* The same times of reads are a limit of reads, of bytes, or of a control group that the recording knows. */
+static void test_limits_have_a_name(void **state)
+{
+    const char *l2;
+    struct pp_costs c = made_costs_new();
+    ask(&c, six_a_slice);
+    struct pp_signals s = made_costs_signals(&c);
+    assert_non_null(rule_of(&s, &l2));
+    assert_string_equal(l2, "iops-limit");
+    assert_true(c.n_outages == 0); /* the limit holds the time between slices */
+    pp_costs_free(&c);
+
+    c = made_costs_new();
+    ask(&c, bytes_a_slice);
+    s = made_costs_signals(&c);
+    assert_near(c.reads_per_s, 0, 0);
+    assert_near(c.bandwidth, 1e6, 3e4);
+    rule_of(&s, &l2);
+    assert_string_equal(l2, "bandwidth");
+    assert_true(s.metric[PP_METRIC_SHARD_SKEW] < 3 && s.metric[PP_METRIC_DRIFT] < PP_DRIFT);
+    pp_costs_free(&c);
+
+    /* slow by themselves, and what the group got of its limit decides: all of it, half of it, not counted */
+    static const struct {
+        double got, limit;
+        const char *l2;
+    } rows[] = {{980, 1000, "iops-limit"},
+                {500, 1000, "latency"},
+                {NAN, 1000, "latency"},
+                {980, NAN, "latency"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        c = made_costs_new();
+        c.disk_reads_per_s = rows[i].got;
+        c.limit_reads_per_s = rows[i].limit;
+        s = made_costs_signals(&c);
+        rule_of(&s, &l2);
+        assert_string_equal(l2, rows[i].l2);
+        c.storage.known = 0;
+        c.disk_bytes_per_s = rows[i].got, c.limit_bytes_per_s = rows[i].limit;
+        c.disk_reads_per_s = 0.5 * rows[i].got;
+        c.reads_per_s = 0;
+        s = made_costs_signals(&c);
+        rule_of(&s, &l2);
+        assert_string_equal(l2, i ? "latency" : "bandwidth");
+        pp_costs_free(&c);
+    }
+}
+
+/* What was dropped from the page cache is read again: the memory limit is the cause where the data would fit
+ * into the machine, and not where it would not, where it fits under the limit, or was never read before. */
+static void test_a_page_cache_under_a_limit(void **state)
+{
+    static const struct {
+        double refault, limit, total;
+        int named;
+    } rows[] = {
+        {0.9, 0.5, 100, 1}, {0.1, 0.5, 100, 0}, {0.9, 2, 100, 0}, {0.9, 0.5, 0.9, 0}, {NAN, 0.5, 100, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_costs c = made_costs_new();
+        const char *l2;
+        double data = 20000.0 * MADE_SAMPLES;
+        c.refault_bytes_per_s = rows[i].refault * 20000 * c.samples_per_s;
+        c.memory_limit = rows[i].limit * data;
+        c.memory_total = rows[i].total * data;
+        struct pp_signals s = made_costs_signals(&c);
+        rule_of(&s, &l2);
+        if ((strcmp(l2, "page-cache") == 0) != rows[i].named)
+            fail_msg("row %zu: %s", i, l2);
+        pp_costs_free(&c);
+    }
 }
 
 static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
@@ -298,6 +399,8 @@ int main(void)
         cmocka_unit_test(test_paced_by_the_cpu_is_no_quota),
         cmocka_unit_test(test_a_line_of_equal_reads_is_a_link),
         cmocka_unit_test(test_a_quota_in_slices_is_seen),
+        cmocka_unit_test(test_limits_have_a_name),
+        cmocka_unit_test(test_a_page_cache_under_a_limit),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change),
     };
     return cmocka_run_group_tests_name("signals", tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* docs/reference/verdicts.md is what the tables of the verdict make of it, and speaks of every label. */
+#include "tests/support/fixing_page.h"
 #include "tests/support/golden.h"
 #include "tests/support/verdict_page.h"
 
@@ -10,8 +11,26 @@ static void test_the_page_is_what_the_tables_say(void **state)
     free(page);
 }
 
+static void test_the_guide_has_every_verdict_and_its_fix(void **state)
+{
+    char *page = fixing_page();
+    assert_non_null(page);
+    golden_check("../../docs/guide/fixing-a-stall.md", page);
+    for (size_t i = 0; i < pp_cause_rules_replay_n; i++) {
+        const struct pp_remedy *r = &pp_remedies[pp_cause_rules_replay[i].remedy];
+        if (!strstr(page, r->pytorch ? r->pytorch : r->sentence))
+            fail_msg("the guide has no fix for %s/%s", pp_cause_rules_replay[i].l1,
+                     pp_cause_rules_replay[i].l2);
+    }
+    free(page);
+}
+
 static void check_meanings(const struct pp_cause_rule *rules, size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        if (!fixing_page_symptom(rules[i].l1, rules[i].l2))
+            fail_msg("%s/%s has no symptom in the guide: tests/support/fixing_page.c",
+                     rules[i].l1 ? rules[i].l1 : "-", rules[i].l2 ? rules[i].l2 : "-");
     for (size_t i = 0; i < n; i++)
         if (!verdict_page_meaning(rules[i].l1, rules[i].l2))
             fail_msg("%s/%s has no meaning on the page: tests/support/verdict_page.c",
@@ -47,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_page_is_what_the_tables_say),
+        cmocka_unit_test(test_the_guide_has_every_verdict_and_its_fix),
         cmocka_unit_test(test_every_label_has_a_meaning),
         cmocka_unit_test(test_every_limit_has_its_source_on_the_page),
     };

@@ -1,10 +1,10 @@
-/* collectors/attach/inject/process_file.h: what an injected process says about itself, besides its spans: one
- * small mapped file "process-PID" in the session directory, made at its first NVTX call. It outlives the
- * process, however that ends; `pipeprobe exec` reads it at the end.
+/* collectors/attach/process_file.h: what a recorded process says about itself, besides its spans: one small
+ * mapped file "process-PID" in the session directory, made at its first NVTX call or by the Python hooks. It
+ * outlives the process, however that ends; `pipeprobe exec` reads it at the end.
  *
  * A range that was refused is counted here, as a full ring counts its own drops. */
-#ifndef PP_COLLECTORS_ATTACH_INJECT_PROCESS_FILE_H
-#define PP_COLLECTORS_ATTACH_INJECT_PROCESS_FILE_H
+#ifndef PP_COLLECTORS_ATTACH_PROCESS_FILE_H
+#define PP_COLLECTORS_ATTACH_PROCESS_FILE_H
 
 #include <pipeprobe/ring.h>
 
@@ -23,9 +23,16 @@ struct pp_process_file {
     uint64_t unthreaded; /* events of threads that could not be given a ring */
     uint64_t reentrant;  /* events from inside our own calls (a signal handler, an annotated allocator) */
     uint32_t chained;    /* 1: another tool is attached behind us; 2: it was asked for and could not be */
-    char command[4096 - 76];
+    uint32_t python;     /* 1: an interpreter with our hooks */
+    char note[256];      /* the Python hooks: why they are off, or what they left out; "" for neither */
+    char command[4096 - 336];
 };
 
 _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");
+
+/* Maps the calling process's file in session_dir; NULL: it cannot be had. The mapping stays until the process
+ * ends. A file that is there already is of the same pid, before an exec or by another library of this
+ * process: its counts go on. */
+struct pp_process_file *pp_process_file_map(const char *session_dir);
 
 #endif

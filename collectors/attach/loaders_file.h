@@ -1,0 +1,40 @@
+/* collectors/attach/loaders_file.h: the DataLoaders of a recorded Python process, and the iterations made of
+ * them: one mapped file "loaders-PID" in the session directory. The training process writes it; its workers
+ * find in it which batch of the run their batch 0 is, however they were started; `pipeprobe exec` reads the
+ * arguments at the end. It outlives the process.
+ *
+ * Whoever reads it from outside trusts nothing in it: counts are bounded and texts end here. */
+#ifndef PP_COLLECTORS_ATTACH_LOADERS_FILE_H
+#define PP_COLLECTORS_ATTACH_LOADERS_FILE_H
+
+#include <stdint.h>
+
+#define PP_LOADERS_MAGIC "PPLOADR"
+#define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
+#define PP_ITERATIONS_MAX 128 /* the newest; a worker looks for its own when it starts */
+
+struct pp_loader_row {
+    uint64_t samples, batches; /* of the data set and of an epoch; 0: it has no length */
+    uint32_t workers, batch_size, prefetch, timeout_s;
+    uint8_t pin_memory, persistent_workers, in_order, drop_last;
+    uint32_t iterations; /* begun so far */
+    char start_method[16];
+    char dataset[64], sampler[64]; /* types, with their module */
+};
+
+struct pp_iteration_row {
+    uint64_t base_seed; /* what the loader told its workers; the key */
+    uint32_t round;     /* 0: the iterator's first epoch; more with persistent workers */
+    uint32_t first_batch, epoch, loader;
+};
+
+struct pp_loaders_file {
+    char magic[8];
+    int64_t pid;
+    uint32_t n_loaders;    /* of the process, kept or not */
+    uint32_t n_iterations; /* likewise; row n is at n % PP_ITERATIONS_MAX; written after the row, released */
+    struct pp_loader_row loader[PP_LOADERS_MAX];
+    struct pp_iteration_row iteration[PP_ITERATIONS_MAX];
+};
+
+#endif

@@ -1,0 +1,39 @@
+#include "collectors/attach/process_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void read_command(char *out, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i + 1 < n; i++)
+        out[i] = out[i] ? out[i] : ' ';
+}
+
+struct pp_process_file *pp_process_file_map(const char *session_dir)
+{
+    char path[PATH_MAX];
+    struct pp_process_file *f = MAP_FAILED;
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", session_dir, (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return NULL;
+    /* Reserved before it is mapped: a store into a hole on a full disk would be a SIGBUS. */
+    if (posix_fallocate(fd, 0, sizeof(*f)) == 0)
+        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (f == MAP_FAILED)
+        return NULL;
+    f->pid = getpid();
+    f->parent_pid = getppid();
+    read_command(f->command, sizeof(f->command));
+    memcpy(f->magic, PP_PROCESS_MAGIC, sizeof(f->magic));
+    return f;
+}

@@ -1,0 +1,203 @@
+/* The functions that pipeprobe_hooks.py calls. All but join do nothing when recording is off. */
+#include "collectors/attach/python/types.h"
+
+#include <string.h>
+
+static PyObject *none(void)
+{
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+static PyObject *join(PyObject *self, PyObject *args)
+{
+    PyObject *text;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &text))
+        return NULL;
+    int on = record_join(PyBytes_AsString(text));
+    Py_DECREF(text);
+    return PyBool_FromLong(on);
+}
+
+static PyObject *off(PyObject *self, PyObject *args)
+{
+    const char *why;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "s", &why))
+        return NULL;
+    if (record_is_on())
+        record_off(why);
+    return none();
+}
+
+static PyObject *note(PyObject *self, PyObject *args)
+{
+    const char *what;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "s", &what))
+        return NULL;
+    if (record_is_on())
+        record_note(what);
+    return none();
+}
+
+static PyObject *stand_in(PyObject *args, PyObject *(*make)(PyObject *))
+{
+    PyObject *object;
+    return PyArg_ParseTuple(args, "O", &object) ? make(object) : NULL;
+}
+
+static PyObject *decode(PyObject *self, PyObject *args)
+{
+    PyObject *f;
+    (void)self;
+    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_DECODE) : NULL;
+}
+
+static PyObject *collate(PyObject *self, PyObject *args)
+{
+    PyObject *f;
+    (void)self;
+    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_COLLATE) : NULL;
+}
+
+static PyObject *next(PyObject *self, PyObject *args)
+{
+    PyObject *f;
+    (void)self;
+    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_NEXT) : NULL;
+}
+
+static PyObject *samples(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return stand_in(args, types_samples);
+}
+
+static PyObject *stream(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return stand_in(args, types_stream);
+}
+
+static PyObject *queue(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return stand_in(args, types_queue);
+}
+
+static PyObject *fetcher(PyObject *self, PyObject *args)
+{
+    PyObject *object, *timed;
+    int stream;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OpO", &object, &stream, &timed) ||
+        types_fetcher(object, stream ? "dataset_iter" : "dataset", timed) != 0)
+        return NULL;
+    return none();
+}
+
+static PyObject *worker_begin(PyObject *self, PyObject *args)
+{
+    int worker;
+    long long parent;
+    unsigned long long seed;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iLK", &worker, &parent, &seed))
+        return NULL;
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    types_set_parent(parent);
+    if (l)
+        record_worker_begin(l, worker, parent, seed);
+    return none();
+}
+
+static PyObject *worker_end(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        record_worker_end(l);
+    return none();
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    strncpy(out, text, size - 1);
+    out[size - 1] = '\0';
+}
+
+/* loader(workers, batch_size, prefetch, timeout, pin, persistent, in_order, drop_last, samples, batches,
+ * start, dataset, sampler) -> its number */
+static PyObject *loader(PyObject *self, PyObject *args)
+{
+    struct pp_loader_row row = {0};
+    int pin, persistent, in_order, drop_last;
+    unsigned long long samples, batches;
+    const char *start, *dataset, *sampler;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "IIIIppppKKsss", &row.workers, &row.batch_size, &row.prefetch, &row.timeout_s,
+                          &pin, &persistent, &in_order, &drop_last, &samples, &batches, &start, &dataset,
+                          &sampler))
+        return NULL;
+    row.samples = samples;
+    row.batches = batches;
+    row.pin_memory = (uint8_t)pin;
+    row.persistent_workers = (uint8_t)persistent;
+    row.in_order = (uint8_t)in_order;
+    row.drop_last = (uint8_t)drop_last;
+    copy_text(row.start_method, sizeof(row.start_method), start);
+    copy_text(row.dataset, sizeof(row.dataset), dataset);
+    copy_text(row.sampler, sizeof(row.sampler), sampler);
+    return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
+}
+
+/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples) -> what is set as the iterator's
+ * attribute
+ */
+static PyObject *iteration(PyObject *self, PyObject *args)
+{
+    struct record_iteration it = {0};
+    unsigned long long seed, batches, samples;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "IIIKIKK", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size, &batches,
+                          &samples))
+        return NULL;
+    it.base_seed = seed;
+    it.batches = batches;
+    it.samples = samples;
+    return types_iteration(&it);
+}
+
+static PyMethodDef functions[] = {
+    {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
+    {"off", off, METH_VARARGS, "off(why): off for good in this process"},
+    {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
+    {"decode", decode, METH_VARARGS, "decode(f): f, timed as a part of the sample in work"},
+    {"collate", collate, METH_VARARGS, "collate(f): f, timed as the collation of a batch"},
+    {"next", next, METH_VARARGS, "next(f): f, timed as the wait for a batch"},
+    {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
+    {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
+    {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
+    {"queue", queue, METH_VARARGS, "queue(q): a worker's queue, timed"},
+    {"worker_begin", worker_begin, METH_VARARGS, "worker_begin(id, parent's pid, base seed)"},
+    {"worker_end", worker_end, METH_NOARGS, "worker_end()"},
+    {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
+    {"iteration", iteration, METH_VARARGS, "iteration(loader, epoch, round, base seed, batch size, batches)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_pipeprobe", .m_size = -1,
+                                        .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__pipeprobe(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module && types_add(module) != 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,268 @@
+#include "collectors/attach/python/record.h"
+
+#include "collectors/attach/process_file.h"
+#include "probe/trace/guard.h"
+#include "probe/trace/join.h"
+#include "probe/trace/presence.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct {
+    struct pp_session *session;
+    struct pp_process_file *file;    /* NULL: not to be had, or inherited and not yet this process's own */
+    struct pp_loaders_file *loaders; /* likewise; the parent's in a forked worker */
+    char dir[PATH_MAX];
+    uint64_t forks;
+    int64_t pid;
+    int off;
+    uint32_t next_batch; /* first_batch of the next iteration */
+    struct record_iteration *newest;
+} process;
+
+static pthread_key_t at_thread_exit;
+static __thread struct record_local *self;
+
+/* ---- the process ---- */
+
+static void fork_child(void)
+{
+    process.forks++;
+    process.file = NULL;
+}
+
+/* Handles retire with their thread; the session's own fork handlers silence what a child inherits. */
+static void end_thread(void *arg)
+{
+    struct record_local *l = arg;
+    record_lane_close(&l->worker);
+    record_lane_close(&l->trainer);
+    self = NULL;
+    free(l);
+}
+
+static struct pp_process_file *process_file(void)
+{
+    if (!process.file && process.session) {
+        process.file = pp_process_file_map(process.dir);
+        if (process.file) {
+            pp_guard_add(process.file, sizeof(*process.file));
+            process.file->python = 1;
+        }
+    }
+    return process.file;
+}
+
+/* A process says who it is when it is the first of its kind, takes batches or has something to note: a job
+ * may start thousands of workers. */
+static int child_of_hooked(void)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", process.dir, (int)getppid());
+    return access(path, F_OK) == 0;
+}
+
+int record_join(const char *dir)
+{
+    if (process.session)
+        return !process.off;
+    if (strlen(dir) >= sizeof(process.dir) || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
+        pp_session_join(dir, &process.session, NULL) != PP_OK)
+        return 0;
+    memcpy(process.dir, dir, strlen(dir) + 1);
+    /* Held until the process has gone, and by the children it forks: should exec be killed, the rings are not
+     * taken for abandoned while they fill. */
+    (void)!pp_presence_enter(dir);
+    pthread_atfork(NULL, NULL, fork_child);
+    if (!child_of_hooked())
+        (void)process_file();
+    return 1;
+}
+
+int record_is_on(void)
+{
+    return process.session && !process.off;
+}
+
+void record_note(const char *what)
+{
+    struct pp_process_file *f = process_file();
+    size_t n = f ? strnlen(f->note, sizeof(f->note) - 1) : 0;
+    if (f && !strstr(f->note, what))
+        snprintf(f->note + n, sizeof(f->note) - n, "%s%s", n ? "; " : "", what);
+}
+
+void record_off(const char *why)
+{
+    char text[200];
+    if (process.off)
+        return;
+    snprintf(text, sizeof(text), "the Python hooks are off: %s", why);
+    record_note(text);
+    process.off = 1;
+}
+
+/* ---- threads ---- */
+
+struct record_local *record_local(void)
+{
+    if (!self) {
+        self = calloc(1, sizeof(*self));
+        if (self) {
+            pp_reads_of_thread *of_thread = (pp_reads_of_thread *)dlsym(RTLD_DEFAULT, PP_READS_OF_THREAD);
+            self->reads = of_thread ? of_thread() : NULL;
+            self->slot = -1;
+            self->detailed = 1;
+            self->every = 1;
+            self->worth_cpu = 1;
+            self->worker.accounts.fd = self->trainer.accounts.fd = -1;
+            pthread_setspecific(at_thread_exit, self);
+        }
+    }
+    return self;
+}
+
+int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
+{
+    if (lane->trace && lane->forks == process.forks)
+        return 1;
+    if (!record_is_on())
+        return 0;
+    if (kind == PP_LANE_TRAINER)
+        (void)process_file();
+    pp_accounts_close(&lane->accounts);
+    pp_accounts_open(&lane->accounts);
+    lane->forks = process.forks;
+    lane->delay_ns = 0;
+    lane->trace = pp_thread_register(process.session, kind, name);
+    return lane->trace != NULL;
+}
+
+void record_lane_close(struct record_lane *lane)
+{
+    if (lane->trace && lane->forks == process.forks)
+        pp_thread_retire(lane->trace);
+    lane->trace = NULL;
+    pp_accounts_close(&lane->accounts);
+}
+
+/* ---- loaders ---- */
+
+static void *map_file(const char *path, int flags, size_t size)
+{
+    void *p = MAP_FAILED;
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return NULL;
+    if (flags == O_RDONLY ? lseek(fd, 0, SEEK_END) >= (off_t)size : posix_fallocate(fd, 0, (off_t)size) == 0)
+        p = mmap(NULL, size, flags == O_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED)
+        return NULL;
+    pp_guard_add(p, size);
+    return p;
+}
+
+static const char *loaders_path(char *path, size_t size, int64_t pid)
+{
+    snprintf(path, size, "%s/" PP_LOADERS_FILE_PREFIX "%lld", process.dir, (long long)pid);
+    return path;
+}
+
+/* This process's, made at its first loader. */
+static struct pp_loaders_file *loaders(void)
+{
+    char path[PATH_MAX + 32];
+    if (process.loaders && process.pid == getpid())
+        return process.loaders;
+    process.pid = getpid();
+    process.loaders = map_file(loaders_path(path, sizeof(path), process.pid), O_RDWR | O_CREAT,
+                               sizeof(*process.loaders));
+    if (!process.loaders) /* then the numbers are kept for this process alone */
+        process.loaders = calloc(1, sizeof(*process.loaders));
+    if (process.loaders) {
+        process.loaders->pid = process.pid;
+        memcpy(process.loaders->magic, PP_LOADERS_MAGIC, sizeof(process.loaders->magic));
+    }
+    return process.loaders;
+}
+
+uint32_t record_loader_new(const struct pp_loader_row *row)
+{
+    struct pp_loaders_file *f = loaders();
+    if (!f)
+        return 0;
+    if (f->n_loaders < PP_LOADERS_MAX)
+        f->loader[f->n_loaders] = *row;
+    return __atomic_fetch_add(&f->n_loaders, 1, __ATOMIC_RELEASE);
+}
+
+/* Batches are numbered over the run. An iteration of known length takes that many numbers; one of unknown
+ * length as many as it had when the next begins, and room behind them while it goes on. */
+static uint32_t first_batch(void)
+{
+    const struct record_iteration *before = process.newest;
+    if (before && !before->batches)
+        process.next_batch = before->first_batch + before->taken + (before->ended ? 0 : 1u << 16);
+    return process.next_batch;
+}
+
+void record_iteration_begin(struct record_iteration *it)
+{
+    struct pp_loaders_file *f = loaders();
+    it->first_batch = first_batch();
+    it->taken = 0;
+    it->ended = 0;
+    process.newest = it;
+    if (it->batches)
+        process.next_batch += (uint32_t)it->batches;
+    if (!f)
+        return;
+    if (it->loader < PP_LOADERS_MAX)
+        f->loader[it->loader].iterations++;
+    f->iteration[f->n_iterations % PP_ITERATIONS_MAX] = (struct pp_iteration_row){
+        .base_seed = it->base_seed,
+        .round = it->round,
+        .first_batch = it->first_batch,
+        .epoch = it->epoch,
+        .loader = it->loader};
+    __atomic_fetch_add(&f->n_iterations, 1, __ATOMIC_RELEASE); /* pairs with the acquire in find */
+}
+
+void record_iteration_forget(const struct record_iteration *it)
+{
+    if (process.newest != it)
+        return;
+    if (!it->batches)
+        process.next_batch = it->first_batch + it->taken;
+    process.newest = NULL;
+}
+
+int record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round,
+                          struct pp_iteration_row *out)
+{
+    char path[PATH_MAX + 32];
+    /* A forked worker has its parent's mapping; others open it. */
+    if (!process.loaders || process.pid != parent_pid) {
+        process.pid = parent_pid;
+        process.loaders = map_file(loaders_path(path, sizeof(path), parent_pid), O_RDONLY,
+                                   sizeof(*process.loaders));
+    }
+    const struct pp_loaders_file *f = process.loaders;
+    uint32_t n = f ? __atomic_load_n(&f->n_iterations, __ATOMIC_ACQUIRE) : 0;
+    for (uint32_t back = 1; back <= n && back <= PP_ITERATIONS_MAX; back++) {
+        const struct pp_iteration_row *row = &f->iteration[(n - back) % PP_ITERATIONS_MAX];
+        if (row->base_seed == base_seed && row->round == round) {
+            *out = *row;
+            return 1;
+        }
+    }
+    return 0;
+}

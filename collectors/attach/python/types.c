@@ -1,0 +1,521 @@
+#include "collectors/attach/python/types.h"
+
+#include <string.h>
+
+/* ---- what they share: the object that is stood in for ---- */
+
+struct proxy {
+    PyObject_HEAD PyObject *inner;
+    enum timed_kind kind; /* of Timed */
+};
+
+static PyObject *timed_type, *bound_type, *samples_type, *stream_type, *queue_type, *iteration_type;
+
+static int proxy_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((struct proxy *)self)->inner);
+#if PY_VERSION_HEX >= 0x03090000
+    Py_VISIT(Py_TYPE(self));
+#endif
+    return 0;
+}
+
+static int proxy_clear(PyObject *self)
+{
+    Py_CLEAR(((struct proxy *)self)->inner);
+    return 0;
+}
+
+static void proxy_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(self);
+    proxy_clear(self);
+    release(self);
+    Py_DECREF(type);
+}
+
+static struct proxy *proxy_new(PyObject *type, PyObject *inner)
+{
+    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
+    struct proxy *p = (struct proxy *)alloc((PyTypeObject *)type, 0);
+    if (!p)
+        return NULL;
+    Py_INCREF(inner);
+    p->inner = inner;
+    return p;
+}
+
+static PyObject *proxy_getattr(PyObject *self, PyObject *name)
+{
+    PyObject *own = PyObject_GenericGetAttr(self, name);
+    if (own || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return own;
+    PyErr_Clear();
+    return PyObject_GetAttr(((struct proxy *)self)->inner, name);
+}
+
+static int proxy_setattr(PyObject *self, PyObject *name, PyObject *value)
+{
+    return PyObject_SetAttr(((struct proxy *)self)->inner, name, value);
+}
+
+static PyObject *proxy_repr(PyObject *self)
+{
+    return PyObject_Repr(((struct proxy *)self)->inner);
+}
+
+static Py_ssize_t proxy_length(PyObject *self)
+{
+    return PyObject_Size(((struct proxy *)self)->inner);
+}
+
+#define PROXY_SLOTS \
+    {Py_tp_dealloc, proxy_free}, {Py_tp_traverse, proxy_traverse}, {Py_tp_clear, proxy_clear}, \
+        {Py_tp_getattro, proxy_getattr}, {Py_tp_setattro, proxy_setattr}, \
+    { \
+        Py_tp_repr, proxy_repr \
+    }
+
+/* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
+static struct record_local *worker_local(void)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l && l->slot < 0 && !record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0"))
+        return NULL;
+    return l && l->worker.trace ? l : NULL;
+}
+
+/* ---- the fetcher, which has the timed data set for detailed batches and the plain one for others ---- */
+
+static __thread struct {
+    PyObject *fetcher, *plain, *timed; /* owned by this until the thread ends, with its process */
+    const char *attribute;
+    int has_timed;
+} fetching;
+
+int types_fetcher(PyObject *fetcher, const char *attribute, PyObject *timed)
+{
+    PyObject *plain = PyObject_GetAttrString(fetcher, attribute);
+    if (!plain || PyObject_SetAttrString(fetcher, attribute, timed) != 0) {
+        Py_XDECREF(plain);
+        return -1;
+    }
+    Py_XDECREF(fetching.fetcher);
+    Py_XDECREF(fetching.plain);
+    Py_XDECREF(fetching.timed);
+    Py_INCREF(fetcher);
+    Py_INCREF(timed);
+    fetching.fetcher = fetcher;
+    fetching.plain = plain;
+    fetching.timed = timed;
+    fetching.attribute = attribute;
+    fetching.has_timed = 1;
+    return 0;
+}
+
+/* Costs nothing per sample where samples are not recorded. */
+static void fetch_detailed(int detailed)
+{
+    if (!fetching.fetcher || fetching.has_timed == detailed)
+        return;
+    if (PyObject_SetAttrString(fetching.fetcher, fetching.attribute,
+                               detailed ? fetching.timed : fetching.plain) != 0)
+        PyErr_Clear();
+    else
+        fetching.has_timed = detailed;
+}
+
+/* ---- Timed: a function whose calls are timed; binds like one ---- */
+
+static PyObject *call_decode(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_local();
+    if (!l || !l->depth || l->timing++) {
+        PyObject *out = PyObject_Call(function, args, kwargs);
+        if (l && l->timing)
+            l->timing--;
+        return out;
+    }
+    struct record_mark from = record_now(&l->worker, l->worth_cpu), to;
+    struct pp_reads before = l->reads ? *l->reads : (struct pp_reads){0};
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    to = record_now(&l->worker, l->worth_cpu);
+    if (l->reads) {
+        l->decode_read.ns += l->reads->ns - before.ns;
+        l->decode_read.cpu_ns += l->reads->cpu_ns - before.cpu_ns;
+    }
+    l->decode_stamps += to.stamp - from.stamp;
+    l->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
+    l->timing--;
+    return out;
+}
+
+static PyObject *call_collate(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = worker_local();
+    if (!l)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->worker, 1);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    record_collate(l, &from, !out);
+    return out;
+}
+
+static struct record_iteration *iteration_of(PyObject *loader_iter)
+{
+    PyObject *held = PyObject_GetAttrString(loader_iter, TYPES_ITERATION);
+    struct record_iteration *it = held ? types_iteration_of(held) : NULL;
+    if (!held)
+        PyErr_Clear();
+    Py_XDECREF(held); /* the loader's iterator holds it */
+    return it;
+}
+
+/* The thread that takes the batches; a worker process that has a loader of its own is not that. */
+static PyObject *call_next(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
+                                      ? iteration_of(PyTuple_GetItem(args, 0))
+                                      : NULL;
+    struct record_mark from;
+    if (!it || !record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer"))
+        return PyObject_Call(function, args, kwargs);
+    l->taking++;
+    record_take_begin(l, it, &from);
+    if (l->worker.trace) {
+        record_batch_begin_here(l, &from, it->batch_size ? it->batch_size : 1);
+        fetch_detailed(l->detailed);
+    }
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->taking--;
+    if (l->trainer.trace)
+        record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
+    return out;
+}
+
+static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kwargs)
+{
+    switch (t->kind) {
+    case TIMED_DECODE: return call_decode(t->inner, args, kwargs);
+    case TIMED_COLLATE: return call_collate(t->inner, args, kwargs);
+    case TIMED_NEXT: return call_next(t->inner, args, kwargs);
+    }
+    return PyObject_Call(t->inner, args, kwargs);
+}
+
+static PyObject *timed_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return timed_apply((struct proxy *)self, args, kwargs);
+}
+
+/* A Timed bound to an object: a call of it has the object in front. */
+struct bound {
+    struct proxy proxy; /* inner is the Timed */
+    PyObject *object;
+};
+
+static int bound_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((struct bound *)self)->object);
+    return proxy_traverse(self, visit, arg);
+}
+
+static int bound_clear(PyObject *self)
+{
+    Py_CLEAR(((struct bound *)self)->object);
+    return proxy_clear(self);
+}
+
+static void bound_free(PyObject *self)
+{
+    Py_CLEAR(((struct bound *)self)->object);
+    proxy_free(self);
+}
+
+static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct bound *b = (struct bound *)self;
+    Py_ssize_t n = PyTuple_Size(args);
+    PyObject *with_self = PyTuple_New(n + 1);
+    if (!with_self)
+        return NULL;
+    Py_INCREF(b->object);
+    PyTuple_SetItem(with_self, 0, b->object);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *arg = PyTuple_GetItem(args, i);
+        Py_INCREF(arg);
+        PyTuple_SetItem(with_self, i + 1, arg);
+    }
+    PyObject *out = timed_apply((struct proxy *)b->proxy.inner, with_self, kwargs);
+    Py_DECREF(with_self);
+    return out;
+}
+
+static PyObject *bound_self(PyObject *self, void *ctx)
+{
+    (void)ctx;
+    PyObject *object = ((struct bound *)self)->object;
+    Py_INCREF(object);
+    return object;
+}
+
+static PyObject *timed_bind(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (!object || object == Py_None) {
+        Py_INCREF(self);
+        return self;
+    }
+    struct bound *b = (struct bound *)proxy_new(bound_type, self);
+    if (!b)
+        return NULL;
+    Py_INCREF(object);
+    b->object = object;
+    return (PyObject *)b;
+}
+
+/* Pickled by the name under which it is found, as the function would be. */
+static PyObject *timed_reduce(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return PyObject_GetAttrString(((struct proxy *)self)->inner, "__qualname__");
+}
+
+static PyObject *timed_wrapped(PyObject *self, void *ctx)
+{
+    (void)ctx;
+    PyObject *inner = ((struct proxy *)self)->inner;
+    Py_INCREF(inner);
+    return inner;
+}
+
+/* Found on the type first, where it would be ours: the function's own. */
+static PyObject *timed_doc(PyObject *self, void *ctx)
+{
+    return PyObject_GetAttrString(((struct proxy *)self)->inner, (const char *)ctx);
+}
+
+static PyMethodDef timed_methods[] = {{"__reduce__", timed_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyGetSetDef timed_getset[] = {{"__wrapped__", timed_wrapped, NULL, NULL, NULL},
+                                     {"__doc__", timed_doc, NULL, NULL, (void *)"__doc__"},
+                                     {"__module__", timed_doc, NULL, NULL, (void *)"__module__"},
+                                     {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef bound_getset[] = {{"__self__", bound_self, NULL, NULL, NULL},
+                                     {"__doc__", timed_doc, NULL, NULL, (void *)"__doc__"},
+                                     {"__module__", timed_doc, NULL, NULL, (void *)"__module__"},
+                                     {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot timed_slots[] = {PROXY_SLOTS,
+                                    {Py_tp_call, timed_call},
+                                    {Py_tp_descr_get, timed_bind},
+                                    {Py_tp_methods, timed_methods},
+                                    {Py_tp_getset, timed_getset},
+                                    {0, NULL}};
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},  {Py_tp_traverse, bound_traverse},
+                                    {Py_tp_clear, bound_clear},   {Py_tp_getattro, proxy_getattr},
+                                    {Py_tp_repr, proxy_repr},     {Py_tp_call, bound_call},
+                                    {Py_tp_getset, bound_getset}, {0, NULL}};
+
+/* ---- Samples and Stream: a data set whose samples are timed ---- */
+
+/* One that is made within another is a part of it. */
+static struct record_local *sample_enter(void)
+{
+    struct record_local *l = worker_local();
+    if (!l)
+        return NULL;
+    if (!l->depth++)
+        record_sample_begin(l);
+    return l;
+}
+
+static void sample_leave(struct record_local *l, uint64_t sample, int failed)
+{
+    if (--l->depth == 0)
+        record_sample_end(l, sample, failed);
+}
+
+static PyObject *samples_item(PyObject *self, PyObject *key)
+{
+    struct record_local *l = sample_enter();
+    PyObject *inner = ((struct proxy *)self)->inner;
+    if (!l)
+        return PyObject_GetItem(inner, key);
+    uint64_t sample = PyLong_Check(key) ? PyLong_AsUnsignedLongLong(key) : PP_NO_SAMPLE;
+    if (sample == (uint64_t)-1 && PyErr_Occurred())
+        PyErr_Clear();
+    PyObject *out = PyObject_GetItem(inner, key);
+    sample_leave(l, sample, !out);
+    return out;
+}
+
+static PyObject *stream_next(PyObject *self)
+{
+    struct record_local *l = sample_enter();
+    PyObject *out = PyIter_Next(((struct proxy *)self)->inner);
+    if (l && (out || PyErr_Occurred()))
+        sample_leave(l, PP_NO_SAMPLE, !out);
+    else if (l) /* the end of the data is no sample */
+        l->depth--;
+    return out;
+}
+
+static PyObject *stream_iter(PyObject *self)
+{
+    Py_INCREF(self);
+    return self;
+}
+
+static PyType_Slot samples_slots[] = {PROXY_SLOTS,
+                                      {Py_mp_subscript, samples_item},
+                                      {Py_mp_length, proxy_length},
+                                      {0, NULL}};
+static PyType_Slot stream_slots[] = {PROXY_SLOTS,
+                                     {Py_tp_iter, stream_iter},
+                                     {Py_tp_iternext, stream_next},
+                                     {0, NULL}};
+
+/* ---- Queue: a worker's queues ---- */
+
+static int64_t parent_pid;
+
+static PyObject *call_method(PyObject *object, const char *name, PyObject *args, PyObject *kwargs)
+{
+    PyObject *method = PyObject_GetAttrString(object, name);
+    PyObject *out = method ? PyObject_Call(method, args, kwargs) : NULL;
+    Py_XDECREF(method);
+    return out;
+}
+
+/* A task is (index of the batch, what is in it). _ResumeIteration begins an epoch; None ends the worker. */
+static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *task = call_method(((struct proxy *)self)->inner, "get", args, kwargs);
+    struct record_local *l = task && record_is_on() ? record_local() : NULL;
+    if (!l || !l->worker.trace || task == Py_None)
+        return task;
+    if (PyTuple_Check(task) && PyTuple_Size(task) == 2) {
+        PyObject *index = PyTuple_GetItem(task, 0);
+        uint64_t n = PyLong_Check(index) ? PyLong_AsUnsignedLongLong(index) : 0;
+        Py_ssize_t samples = PyObject_Size(PyTuple_GetItem(task, 1)); /* -1: a key that is no list */
+        if (PyErr_Occurred())
+            PyErr_Clear();
+        record_batch_begin(l, n, samples > 0 ? (uint64_t)samples : 1);
+        fetch_detailed(l->detailed);
+    } else {
+        record_worker_resume(l, parent_pid);
+    }
+    return task;
+}
+
+static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (!l || !l->worker.trace)
+        return call_method(((struct proxy *)self)->inner, "put", args, kwargs);
+    struct record_mark from = record_now(&l->worker, 1);
+    PyObject *out = call_method(((struct proxy *)self)->inner, "put", args, kwargs);
+    record_batch_put(l, &from);
+    return out;
+}
+
+static PyMethodDef queue_methods[] = {{"get", (PyCFunction)(void (*)(void))queue_get,
+                                       METH_VARARGS | METH_KEYWORDS, NULL},
+                                      {"put", (PyCFunction)(void (*)(void))queue_put,
+                                       METH_VARARGS | METH_KEYWORDS, NULL},
+                                      {NULL, NULL, 0, NULL}};
+static PyType_Slot queue_slots[] = {PROXY_SLOTS, {Py_tp_methods, queue_methods}, {0, NULL}};
+
+void types_set_parent(int64_t pid)
+{
+    parent_pid = pid;
+}
+
+/* ---- Iteration ---- */
+
+struct held_iteration {
+    PyObject_HEAD struct record_iteration it;
+};
+
+static void iteration_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    record_iteration_forget(&((struct held_iteration *)self)->it);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot iteration_slots[] = {{Py_tp_dealloc, iteration_free}, {0, NULL}};
+
+PyObject *types_iteration(const struct record_iteration *it)
+{
+    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)iteration_type, Py_tp_alloc);
+    struct held_iteration *h = (struct held_iteration *)alloc((PyTypeObject *)iteration_type, 0);
+    if (!h)
+        return NULL;
+    h->it = *it;
+    record_iteration_begin(&h->it);
+    /* The lane is made here, so that making it is no part of the first wait. */
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l && l->slot < 0)
+        (void)record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer");
+    return (PyObject *)h;
+}
+
+struct record_iteration *types_iteration_of(PyObject *held)
+{
+    return (PyObject *)Py_TYPE(held) == iteration_type ? &((struct held_iteration *)held)->it : NULL;
+}
+
+/* ---- making them ---- */
+
+PyObject *types_timed(PyObject *function, enum timed_kind kind)
+{
+    struct proxy *p = proxy_new(timed_type, function);
+    if (p)
+        p->kind = kind;
+    return (PyObject *)p;
+}
+
+PyObject *types_samples(PyObject *dataset)
+{
+    return (PyObject *)proxy_new(samples_type, dataset);
+}
+
+PyObject *types_stream(PyObject *iterator)
+{
+    return (PyObject *)proxy_new(stream_type, iterator);
+}
+
+PyObject *types_queue(PyObject *queue)
+{
+    return (PyObject *)proxy_new(queue_type, queue);
+}
+
+static int add_type(PyType_Slot *slots, const char *name, size_t size, unsigned flags, PyObject **out)
+{
+    PyType_Spec spec = {.name = name,
+                        .basicsize = (int)size,
+                        .flags = Py_TPFLAGS_DEFAULT | flags,
+                        .slots = slots};
+    *out = PyType_FromSpec(&spec);
+    return *out ? 0 : -1;
+}
+
+int types_add(PyObject *module)
+{
+    (void)module;
+    const unsigned gc = Py_TPFLAGS_HAVE_GC;
+    if (add_type(timed_slots, "_pipeprobe.Timed", sizeof(struct proxy), gc, &timed_type) != 0 ||
+        add_type(bound_slots, "_pipeprobe.Bound", sizeof(struct bound), gc, &bound_type) != 0 ||
+        add_type(samples_slots, "_pipeprobe.Samples", sizeof(struct proxy), gc, &samples_type) != 0 ||
+        add_type(stream_slots, "_pipeprobe.Stream", sizeof(struct proxy), gc, &stream_type) != 0 ||
+        add_type(queue_slots, "_pipeprobe.Queue", sizeof(struct proxy), gc, &queue_type) != 0)
+        return -1;
+    return add_type(iteration_slots, "_pipeprobe.Iteration", sizeof(struct held_iteration), 0,
+                    &iteration_type);
+}

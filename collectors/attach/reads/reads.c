@@ -1,0 +1,176 @@
+/* The functions that are interposed: those through which Python, NumPy, HDF5 and libjpeg's users get at a
+ * file's bytes. The real ones are looked up once, before main; where one is not found (another libc), the
+ * call goes to the kernel. */
+#include "collectors/attach/reads/reads.h"
+
+#include "probe/base/clock.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+static __thread struct pp_reads counted __attribute__((tls_model("initial-exec")));
+
+SHOWN struct pp_reads *pipeprobe_reads_of_thread(void);
+
+struct pp_reads *pipeprobe_reads_of_thread(void)
+{
+    return &counted;
+}
+
+static ssize_t (*real_read)(int, void *, size_t);
+static ssize_t (*real_pread)(int, void *, size_t, off_t);
+static ssize_t (*real_readv)(int, const struct iovec *, int);
+static ssize_t (*real_preadv)(int, const struct iovec *, int, off_t);
+static size_t (*real_fread)(void *, size_t, size_t, FILE *);
+static int (*real_openat)(int, const char *, int, ...);
+static FILE *(*real_fopen)(const char *, const char *);
+
+__attribute__((constructor)) static void find_real_ones(void)
+{
+    *(void **)&real_read = dlsym(RTLD_NEXT, "read");
+    *(void **)&real_pread = dlsym(RTLD_NEXT, "pread64");
+    *(void **)&real_readv = dlsym(RTLD_NEXT, "readv");
+    *(void **)&real_preadv = dlsym(RTLD_NEXT, "preadv64");
+    *(void **)&real_fread = dlsym(RTLD_NEXT, "fread");
+    *(void **)&real_openat = dlsym(RTLD_NEXT, "openat64");
+    *(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen64");
+}
+
+struct began {
+    uint64_t wall, cpu;
+};
+
+static struct began begin(void)
+{
+    return (struct began){.wall = pp_now_ns(), .cpu = counted.counting > 1 ? pp_thread_cpu_ns() : 0};
+}
+
+static void add(struct began from, ssize_t bytes)
+{
+    if (from.cpu)
+        counted.cpu_ns += pp_thread_cpu_ns() - from.cpu;
+    counted.ns += pp_now_ns() - from.wall;
+    counted.bytes += bytes > 0 ? (uint64_t)bytes : 0;
+    counted.calls++;
+}
+
+/* CALL forwards; what it returned, in bytes, is BYTES of `out`. */
+#define COUNTED(TYPE, CALL, BYTES) \
+    if (__builtin_expect(!counted.counting, 1)) \
+        return CALL; \
+    struct began from = begin(); \
+    TYPE out = CALL; \
+    add(from, BYTES); \
+    return out
+
+static ssize_t forward_read(int fd, void *buf, size_t n)
+{
+    return real_read ? real_read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n);
+}
+
+static ssize_t forward_pread(int fd, void *buf, size_t n, off_t at)
+{
+    return real_pread ? real_pread(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at);
+}
+
+SHOWN ssize_t read(int fd, void *buf, size_t n)
+{
+    COUNTED(ssize_t, forward_read(fd, buf, n), out);
+}
+
+SHOWN ssize_t pread(int fd, void *buf, size_t n, off_t at)
+{
+    COUNTED(ssize_t, forward_pread(fd, buf, n, at), out);
+}
+
+SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
+{
+    COUNTED(ssize_t, forward_pread(fd, buf, n, at), out);
+}
+
+SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
+{
+    COUNTED(ssize_t, real_readv ? real_readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n), out);
+}
+
+SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
+{
+    COUNTED(ssize_t, real_preadv ? real_preadv(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0),
+            out);
+}
+
+SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
+{
+    return preadv(fd, v, n, at);
+}
+
+SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
+{
+    COUNTED(size_t, real_fread ? real_fread(buf, size, n, f) : fread_unlocked(buf, size, n, f),
+            (ssize_t)(out * size));
+}
+
+SHOWN FILE *fopen(const char *path, const char *mode)
+{
+    if (!real_fopen) /* another library's constructor came before ours */
+        find_real_ones();
+    COUNTED(FILE *, real_fopen(path, mode), 0);
+}
+
+SHOWN FILE *fopen64(const char *path, const char *mode)
+{
+    return fopen(path, mode);
+}
+
+static int forward_openat(int dir, const char *path, int flags, mode_t mode)
+{
+    return real_openat ? real_openat(dir, path, flags, mode)
+                       : (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+static int counted_openat(int dir, const char *path, int flags, mode_t mode)
+{
+    COUNTED(int, forward_openat(dir, path, flags, mode), 0);
+}
+
+/* The mode is there only with the flags that make a file. */
+#define MODE_OF(flags, mode) \
+    mode_t mode = 0; \
+    if (flags & (O_CREAT | __O_TMPFILE)) { \
+        va_list more; \
+        va_start(more, flags); \
+        mode = va_arg(more, mode_t); \
+        va_end(more); \
+    }
+
+SHOWN int open(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(AT_FDCWD, path, flags, mode);
+}
+
+SHOWN int open64(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(AT_FDCWD, path, flags, mode);
+}
+
+SHOWN int openat(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(dir, path, flags, mode);
+}
+
+SHOWN int openat64(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(dir, path, flags, mode);
+}

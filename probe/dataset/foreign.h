@@ -1,0 +1,52 @@
+/* dataset/foreign.h: what files are that no format of formats.c reads: Parquet, TFRecord, video, archives.
+ * One table gives the name and what to do, for the sentences of a place that cannot be opened. Pure functions
+ * over bytes and names; any thread. */
+#ifndef PP_DATASET_FOREIGN_H
+#define PP_DATASET_FOREIGN_H
+
+#include "probe/storage/storage.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_foreign {
+    const char *noun;   /* "Parquet", after "is" and before "files" */
+    const char *advice; /* what to do, without a full stop: "record your own loader with ..." */
+    struct {
+        uint16_t at;
+        uint8_t length; /* 0: told by its name alone */
+        const char *bytes;
+    } magic;
+    const char *suffixes; /* ".h5 .hdf5", in lower case; "": told by its bytes alone */
+    int beside;           /* often lies beside data that are something else: a list, a description */
+};
+
+/* The first so many bytes are what pp_foreign_by_bytes wants; fewer are fine. */
+enum { PP_FOREIGN_HEAD = 512 };
+
+/* NULL: none of them. */
+const struct pp_foreign *pp_foreign_by_bytes(const uint8_t *head, size_t size);
+const struct pp_foreign *pp_foreign_by_name(const char *name);
+/* How much a name says: 0 nothing, 1 what may lie beside the data, 2 what the data are. */
+int pp_foreign_tells(const char *name);
+/* By the first bytes of the file, and where these say nothing or cannot be read, by its name. dir as in
+ * struct pp_open. */
+const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struct pp_object *dir,
+                                         const char *name);
+
+/* Formats of images, told by the suffix: those that torchvision's ImageFolder lists. */
+enum pp_image_kind {
+    PP_IMAGE_JPEG,
+    PP_IMAGE_PNG,
+    PP_IMAGE_WEBP,
+    PP_IMAGE_BMP,
+    PP_IMAGE_TIFF,
+    PP_IMAGE_NETPBM,
+    PP_IMAGE_KINDS
+};
+/* PP_IMAGE_KINDS: not an image by its name. */
+enum pp_image_kind pp_image_kind_by_name(const char *name);
+const char *pp_image_kind_name(
+    enum pp_image_kind kind); /* "WebP"; equal to the decoder's name where there is one */
+
+#endif

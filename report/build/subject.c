@@ -1,0 +1,94 @@
+#include "report/build/subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[] = {[PP_SUBJECT_UNKNOWN] = "unknown",
+                                         [PP_SUBJECT_OWN_LOADER] = "own-loader",
+                                         [PP_SUBJECT_PYTORCH_LOADER] = "pytorch-loader",
+                                         [PP_SUBJECT_JOB] = "job",
+                                         [PP_SUBJECT_PROGRAM] = "program"};
+
+static const char *meta(const struct pp_source *s, const char *section, const char *key)
+{
+    const char *value = s->meta(s->ctx, section, key);
+    return value && value[0] ? value : NULL;
+}
+
+/* Programs that run another one, whose name says more. */
+static int runs_another(const char *name, size_t n)
+{
+    static const char *const launchers[] = {"python", "torchrun", "accelerate", "deepspeed", "env", "launch",
+                                            "nice",   "numactl",  "time",       "uv",        "run"};
+    for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
+        size_t len = strlen(launchers[i]);
+        if (n >= len && strncmp(name, launchers[i], len) == 0 && strspn(name + len, "0123456789.") >= n - len)
+            return 1;
+    }
+    return 0;
+}
+
+/* "train.py" of "/usr/bin/python3 -u src/train.py --epochs 2": the first word that is neither a launcher, nor
+ * an option, nor a variable; of launchers alone, the first word. */
+static const char *program_of(const char *command, struct pp_arena *arena)
+{
+    const char *best = NULL;
+    size_t best_n = 0;
+    for (const char *p = command + strspn(command, " "); *p; p += strcspn(p, " "), p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        const char *name = p;
+        for (const char *c = p; c < p + n; c++)
+            name = *c == '/' && c + 1 < p + n ? c + 1 : name;
+        size_t name_n = (size_t)(p + n - name);
+        if (p[0] == '-' || memchr(p, '=', n))
+            continue;
+        if (!best)
+            best = name, best_n = name_n;
+        if (!runs_another(name, name_n)) {
+            best = name, best_n = name_n;
+            break;
+        }
+    }
+    return best ? pp_arena_printf(arena, "%.*s", (int)(best_n < 120 ? best_n : 120), best) : NULL;
+}
+
+/* What `pipeprobe exec` ran stands behind its "--". */
+static const char *job_of(const char *command, struct pp_arena *arena)
+{
+    const char *program = strstr(command, " -- ");
+    return program ? program_of(program + 4, arena) : NULL;
+}
+
+static const char *data_of(const struct pp_source *s)
+{
+    const char *data = meta(s, "config", "dataset"), *synthetic = meta(s, "config", "synthetic");
+    return synthetic ? "synthetic data" : data;
+}
+
+void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r)
+{
+    const char *tool = meta(s, "run", "tool"), *command = meta(s, "run", "command_line"),
+               *source = meta(s, "config", "source"), *loader = meta(s, "config", "loader"),
+               *data = data_of(s), *name;
+    int exec = (source && strcmp(source, "nvtx") == 0) ||
+               (command && strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0);
+    r->subject_kind = PP_SUBJECT_UNKNOWN;
+    r->subject = "the recorded program";
+    if (loader && strcmp(loader, "pytorch") == 0) {
+        r->subject_kind = PP_SUBJECT_PYTORCH_LOADER;
+        r->subject = pp_arena_printf(arena, "PyTorch's DataLoader on %s", data ? data : "the data");
+    } else if (exec) {
+        name = command ? job_of(command, arena) : NULL;
+        r->subject_kind = PP_SUBJECT_JOB;
+        r->subject = name ? pp_arena_printf(arena, "the job %s", name) : "the job that pipeprobe exec ran";
+    } else if (tool && strcmp(tool, "libpipeprobe") == 0) {
+        name = command ? program_of(command, arena) : NULL;
+        r->subject_kind = PP_SUBJECT_PROGRAM;
+        r->subject = name ? pp_arena_printf(arena, "the program %s (libpipeprobe)", name)
+                          : "a program that records itself (libpipeprobe)";
+    } else if (data && meta(s, "config", "format")) { /* only pipeprobe run stores both */
+        r->subject_kind = PP_SUBJECT_OWN_LOADER;
+        r->subject = pp_arena_printf(arena, "pipeprobe's own loader on %s", data);
+    }
+    r->subject_kind_name = kind_names[r->subject_kind];
+}

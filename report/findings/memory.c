@@ -1,0 +1,137 @@
+#include "report/findings/memory.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 8, PLACES = 2 * PP_MEMORY_SERIES };
+#define LEFT_OUT (1.0 / 3) /* of a process' time: buffers fill */
+#define LEAST_S 10.0       /* of the rest */
+#define LEAST_BYTES (16.0 * (1 << 20))
+#define STUDENT_95 2.447 /* two-sided, 6 degrees of freedom: 7 differences */
+
+struct series {
+    int64_t pid; /* 0: a free place */
+    uint64_t first_ns, last_ns;
+    double first, sum[BLOCKS], last;
+    uint32_t n[BLOCKS];
+};
+
+struct walk {
+    struct series *place;
+    size_t used;
+    int second; /* the walk that fills the blocks */
+};
+
+static struct series *find(struct walk *w, int64_t pid)
+{
+    size_t at = (size_t)((uint64_t)pid * UINT64_C(0x9E3779B97F4A7C15) >> 32) % PLACES;
+    while (w->place[at].pid && w->place[at].pid != pid)
+        at = (at + 1) % PLACES;
+    if (w->place[at].pid)
+        return &w->place[at];
+    if (w->second || w->used == PP_MEMORY_SERIES)
+        return NULL;
+    w->used++;
+    w->place[at].pid = pid;
+    return &w->place[at];
+}
+
+static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    static const char lead[] = "process_anon_bytes.";
+    struct walk *w = ctx;
+    if (strncmp(name, lead, sizeof(lead) - 1) != 0 || !isfinite(value) || value < 0)
+        return;
+    int64_t pid = strtoll(name + sizeof(lead) - 1, NULL, 10);
+    struct series *s = pid > 0 ? find(w, pid) : NULL;
+    if (!s)
+        return;
+    if (!w->second) {
+        if (!s->first_ns || t_ns < s->first_ns) {
+            s->first_ns = t_ns;
+            s->first = value;
+        }
+        if (t_ns >= s->last_ns) {
+            s->last_ns = t_ns;
+            s->last = value;
+        }
+        return;
+    }
+    double whole = (double)(s->last_ns - s->first_ns), from = (double)s->first_ns + whole * LEFT_OUT,
+           at = ((double)t_ns - from) / (whole * (1 - LEFT_OUT));
+    if (!(at >= 0) || whole <= 0)
+        return;
+    size_t block = at >= 1 ? BLOCKS - 1 : (size_t)(at * BLOCKS);
+    s->sum[block] += value;
+    s->n[block]++;
+}
+
+/* 0: too short to tell. */
+static int slope_of(const struct series *s, double *mean, double *low, double *high)
+{
+    double block_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / BLOCKS / 1e9, sum = 0, squares = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        if (s->n[i] == 0)
+            return 0;
+    if (block_s * BLOCKS < LEAST_S)
+        return 0;
+    for (int i = 1; i < BLOCKS; i++) {
+        double d = (s->sum[i] / s->n[i] - s->sum[i - 1] / s->n[i - 1]) / block_s;
+        sum += d;
+        squares += d * d;
+    }
+    int n = BLOCKS - 1;
+    *mean = sum / n;
+    double spread = sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)), half = STUDENT_95 * spread / sqrt(n);
+    *low = *mean - half;
+    *high = *mean + half;
+    return 1;
+}
+
+static void judge(const struct walk *w, const struct pp_source *source, struct pp_memory_growth *out)
+{
+    double grown = 0, available = pp_source_number(source, "environment", "memory_available", NAN);
+    for (size_t i = 0; i < PLACES; i++) {
+        const struct series *s = &w->place[i];
+        double mean, low, high, watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
+        if (!s->pid || !slope_of(s, &mean, &low, &high))
+            continue;
+        out->processes++;
+        if (low <= 0 || mean * watched_s < LEAST_BYTES)
+            continue;
+        out->growing++;
+        out->all_per_s += mean;
+        grown += s->last - s->first;
+        if (mean > out->per_s) {
+            out->pid = s->pid;
+            out->per_s = mean;
+            out->low_per_s = low;
+            out->high_per_s = high;
+        }
+    }
+    if (out->growing && available > 0) {
+        out->free_bytes = fmax(available - grown, 0);
+        out->full_s = out->free_bytes / out->all_per_s;
+    }
+}
+
+pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growth *out, struct pp_err *err)
+{
+    struct walk w = {.place = calloc(PLACES, sizeof(*w.place))};
+    pp_status status = PP_OK;
+    *out = (struct pp_memory_growth){.free_bytes = NAN, .full_s = NAN};
+    if (!w.place)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the memory of %s", source->path);
+    for (; source->each_counter && w.second < 2 && status == PP_OK; w.second++)
+        status = source->each_counter(source->ctx, on_counter, &w, err);
+    judge(&w, source, out);
+    if (!w.used)
+        out->unknown = "the memory of the processes was not recorded";
+    else if (!out->processes)
+        out->unknown = "no process was watched for 15 s";
+    free(w.place);
+    return status;
+}

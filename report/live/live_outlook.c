@@ -1,0 +1,184 @@
+/* What is about to go wrong, and what the machine does beside the run: buffer debt, a worker that hangs,
+ * meters. */
+#include "report/live/live_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEBT_S 5        /* over which production is held against consumption, at most */
+#define DEBT_LEAST 2.0  /* batches by which it fell behind: less is the grain of counting */
+#define DEBT_SPREAD 1.5 /* and so many square roots of the batches taken */
+#define DEBT_FAR_S 60.0 /* later than that, more will have changed than the buffer */
+#define HANG_NS (2 * LIVE_SECOND_NS)
+#define HANG_TIMES 20                         /* the mean of its phase */
+#define HANG_UNUSUAL_NS (10 * LIVE_SECOND_NS) /* where no work of the phase has ended yet */
+#define METER_FRESH_NS (3 * LIVE_SECOND_NS)
+
+static const struct live_second *second_of(const struct pp_live *l, uint64_t s)
+{
+    static const struct live_second none;
+    return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
+}
+
+static int is_work(unsigned phase)
+{
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    return info && info->kind == PP_KIND_WORK;
+}
+
+/* ---- buffer debt ---- */
+
+/* Batches that the workers finished and the trainer took in a second. A batch is finished by its collate;
+ * where there is none, by its last sample. */
+static void count_batches(const struct pp_live *l, uint64_t s, double *made, double *taken)
+{
+    const struct live_second *sec = second_of(l, s);
+    double collated = 0, samples = 0;
+    for (uint32_t i = 0; i < sec->n; i++) {
+        const struct live_part *p = &sec->parts[i];
+        long row = live_thread_row(l, p->thread);
+        if (row < 0)
+            continue;
+        if (l->threads[row].lane == PP_LANE_TRAINER)
+            *taken += p->phase == PP_PHASE_DATA_WAIT || p->phase == PP_PHASE_EPOCH_BOUNDARY ? (double)p->n
+                                                                                            : 0;
+        else if (p->phase == PP_PHASE_COLLATE)
+            collated += (double)p->n;
+    }
+    for (int i = 0; i < LIVE_WORKS && samples <= 0; i++)
+        samples = (double)sec->work_n[i];
+    *made += l->usual[PP_PHASE_COLLATE].n ? collated : samples / l->batch_size;
+}
+
+/* Whether workers, or readers, were at work for half of the second or more. A buffer that empties while they
+ * are idle is that of an epoch, or a run, that ends. */
+static int at_work(const struct pp_live *l, uint64_t s)
+{
+    static const pp_lane lanes[] = {PP_LANE_WORKER, PP_LANE_READER};
+    const struct live_second *sec = second_of(l, s);
+    for (int k = 0; k < 2; k++) {
+        double busy_ns = 0, threads = 0;
+        for (uint32_t i = 0; i < sec->n; i++) {
+            long row = live_thread_row(l, sec->parts[i].thread);
+            if (row >= 0 && l->threads[row].lane == lanes[k] && is_work(sec->parts[i].phase))
+                busy_ns += (double)sec->parts[i].total_ns;
+        }
+        for (size_t i = 0; i < l->n_threads; i++) {
+            const struct live_seen *seen = l->seen ? &l->seen[i] : NULL;
+            if (l->threads[i].lane != lanes[k])
+                continue;
+            threads++;
+            if (seen && seen->open_ns >= seen->open_since_ns + LIVE_SECOND_NS &&
+                is_work(seen->open_phase)) /* ends later, and is no part yet */
+                busy_ns += (double)LIVE_SECOND_NS;
+        }
+        if (threads > 0 && busy_ns >= 0.5 * threads * (double)LIVE_SECOND_NS)
+            return 1;
+    }
+    return 0;
+}
+
+/* The newest seconds say most about the next ones, and few seconds have few batches: the shortest time in
+ * which the buffer lost more batches than counting them may (as of independent arrivals, 1.5 standard
+ * deviations). */
+void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out)
+{
+    double made = 0, taken = 0, depth = NAN, lasts = NAN;
+    for (size_t i = 0; i < out->n_queues; i++)
+        if (strncmp(out->queues[i].name, "ready", 5) == 0)
+            depth = out->queues[i].depth;
+    if (isnan(depth) || out->at_s < out->first_s + DEBT_S) /* the run's first seconds fill the buffer */
+        return;
+    out->buffered_batches = depth;
+    for (int s = 1; s <= DEBT_S; s++) {
+        count_batches(l, out->at_s + 1 - (uint64_t)s, &made, &taken);
+        out->buffer_drain_per_s = (taken - made) / s;
+        if (taken - made < DEBT_LEAST + DEBT_SPREAD * sqrt(taken))
+            continue;
+        lasts = depth / out->buffer_drain_per_s;
+        break;
+    }
+    if (depth > 0 && lasts <= DEBT_FAR_S && at_work(l, out->at_s) &&
+        !(live_wait_share(l, out->at_s) >= PP_LIVE_STALL_SHARE))
+        out->buffer_lasts_s = lasts;
+}
+
+/* ---- a worker that hangs ---- */
+
+void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out)
+{
+    out->hung_worker = -1;
+    for (size_t k = 0; l->seen && k < out->n_workers; k++) {
+        long row = live_thread_row(l, out->workers[k].thread);
+        const struct live_seen *seen = row >= 0 ? &l->seen[row] : NULL;
+        if (!seen || !seen->open_ns || seen->open_ns < seen->open_since_ns ||
+            seen->open_phase < PP_PHASE_READ || seen->open_phase > PP_PHASE_COLLATE)
+            continue;
+        const struct live_usual *u = &l->usual[seen->open_phase];
+        uint64_t ns = seen->open_ns - seen->open_since_ns,
+                 least = u->n ? u->total_ns / u->n * HANG_TIMES : HANG_UNUSUAL_NS;
+        if (ns < HANG_NS || ns < least || (out->hung_worker >= 0 && (double)ns <= out->hung_ns))
+            continue;
+        out->hung_worker = (long)k;
+        out->hung_phase = seen->open_phase;
+        out->hung_ns = (double)ns;
+        out->hung_since_ns = seen->open_since_ns;
+    }
+}
+
+/* ---- meters ---- */
+
+void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value)
+{
+    struct live_meters *last = l->n_meters ? &l->meters[l->n_meters - 1] : NULL;
+    if (!last || !isnan(last->value[what])) { /* the next look of the collectors */
+        if (!live_room(l, (void **)&l->meters, l->n_meters, &l->cap_meters, sizeof(*l->meters)))
+            return;
+        last = &l->meters[l->n_meters++];
+        last->t_ns = t_ns;
+        for (int i = 0; i < LIVE_METERS; i++)
+            last->value[i] = NAN;
+    }
+    last->value[what] = value;
+}
+
+/* Growth per second from one look to the other; NAN: not known, or a counter that began anew. */
+static double growth(const struct live_meters *from, const struct live_meters *to, enum live_meter what)
+{
+    double grown = to->value[what] - from->value[what], s = (double)(to->t_ns - from->t_ns) / 1e9;
+    return grown >= 0 && s > 0 ? grown / s : NAN;
+}
+
+void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out)
+{
+    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS, reach = (window_s < 2 ? 2 : window_s) * LIVE_SECOND_NS;
+    size_t low = 0, high = l->n_meters;
+    while (low < high) { /* they come in order of time */
+        size_t middle = (low + high) / 2;
+        if (l->meters[middle].t_ns < until)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < 2 || l->meters[low - 1].t_ns + METER_FRESH_NS < until)
+        return;
+    const struct live_meters *to = &l->meters[low - 1], *from = to - 1;
+    for (size_t i = low - 1; i-- > 0 && l->meters[i].t_ns + reach >= to->t_ns;)
+        from = &l->meters[i];
+    double cpu = 0;
+    for (int i = LIVE_CPU_USER; i <= LIVE_CPU_STEAL; i++)
+        cpu += growth(from, to, (enum live_meter)i);
+    double idle = growth(from, to, LIVE_CPU_IDLE) + growth(from, to, LIVE_CPU_IOWAIT);
+    out->cpu_busy = cpu > 0 ? fmin(fmax(1 - idle / cpu, 0), 1) : NAN;
+    out->disk_bytes_per_s = growth(from, to, LIVE_DISK_READ) + growth(from, to, LIVE_DISK_WRITE);
+    out->net_bytes_per_s = growth(from, to, LIVE_NET_RX) + growth(from, to, LIVE_NET_TX);
+    out->disk_most_bytes_per_s = fmax(out->disk_bytes_per_s, 1);
+    out->net_most_bytes_per_s = fmax(out->net_bytes_per_s, 1);
+    for (size_t i = 1; i < low; i++) {
+        const struct live_meters *a = &l->meters[i - 1], *b = a + 1;
+        out->disk_most_bytes_per_s = fmax(out->disk_most_bytes_per_s,
+                                          growth(a, b, LIVE_DISK_READ) + growth(a, b, LIVE_DISK_WRITE));
+        out->net_most_bytes_per_s = fmax(out->net_most_bytes_per_s,
+                                         growth(a, b, LIVE_NET_RX) + growth(a, b, LIVE_NET_TX));
+    }
+}

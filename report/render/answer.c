@@ -1,0 +1,253 @@
+#include "report/render/answer.h"
+
+#include "probe/base/text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL = 40 };
+
+static void add(char buf[PP_ANSWER_TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(char buf[PP_ANSWER_TEXT], const char *fmt, ...)
+{
+    size_t at = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + at, PP_ANSWER_TEXT - at, fmt, ap);
+    va_end(ap);
+}
+
+static int is_bound(const struct pp_report_verdict *v)
+{
+    return v->l0 && strcmp(v->l0, "input-bound") == 0;
+}
+
+char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    snprintf(buf, PP_ANSWER_TEXT, "%.300s: %.600s", r->path, r->subject);
+    return buf;
+}
+
+char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char time[CELL], word[24];
+    size_t n = 0;
+    if (!r->outcome || strcmp(r->outcome, "finished") == 0)
+        return NULL;
+    for (; r->outcome[n] && n + 1 < sizeof(word); n++)
+        word[n] = (char)toupper((unsigned char)r->outcome[n]);
+    word[n] = '\0';
+    snprintf(buf, PP_ANSWER_TEXT, "%s%s after %s: the numbers cover what was recorded until then.", word,
+             strcmp(r->outcome, "unfinished") == 0 ? " (killed, or still running)" : "",
+             pp_text_duration(time, CELL, r->duration_s * 1e9));
+    return buf;
+}
+
+/* What the stall is made of, where it is more than waiting for data. */
+static void add_parts(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char a[CELL], b[CELL];
+    double data = r->data_wait_share, ranks = r->collective_share,
+           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
+    if (ranks >= 0.005)
+        add(buf, " (%s for data, %s for other ranks)", pp_text_percent(a, CELL, data),
+            pp_text_percent(b, CELL, ranks));
+    else if (rest >= 0.005 && r->starved_s > 0)
+        add(buf, " (%s for data; %s is its own step waiting for a CPU)", pp_text_percent(a, CELL, data),
+            pp_text_percent(b, CELL, rest));
+}
+
+char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char a[CELL], b[CELL], c[CELL];
+    buf[0] = '\0';
+    if (isnan(v->exposed_share)) {
+        snprintf(buf, PP_ANSWER_TEXT, "%s", v->sentence);
+        if (!isnan(r->samples_per_s))
+            add(buf, " (%s samples/s in that time)", pp_text_rate(a, CELL, r->samples_per_s));
+        return buf;
+    }
+    add(buf, "The trainer stalls %s of the time", pp_text_percent(a, CELL, v->exposed_share));
+    add_parts(r, buf);
+    add(buf, is_bound(v) ? "" : ", NOT input-bound");
+    if (!isnan(r->samples_per_s))
+        add(buf, ": %s samples/s", pp_text_rate(a, CELL, r->samples_per_s));
+    else
+        add(buf, ": %s batches/s", pp_text_rate(a, CELL, r->batches_per_s));
+    if (is_bound(v) && !isnan(r->headroom_samples_per_s))
+        add(buf, "; %s (+%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
+            pp_text_percent(c, CELL, r->headroom_gain), r->headroom_if);
+    return buf;
+}
+
+char *pp_answer_certainty(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char sure[CELL], share[CELL];
+    buf[0] = '\0';
+    if (!isnan(r->verdict.confidence))
+        add(buf, ", confidence %s", pp_text_percent(sure, CELL, r->verdict.confidence));
+    if (!isnan(r->verdict.explained))
+        add(buf, ", explains %s of the wait", pp_text_percent(share, CELL, r->verdict.explained));
+    return buf;
+}
+
+const char *pp_answer_pytorch(const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
+}
+
+char *pp_answer_cause(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char sure[PP_ANSWER_TEXT];
+    if (!is_bound(v) || isnan(v->exposed_share)) /* the head says it all */
+        return NULL;
+    if (v->headline)
+        snprintf(buf, PP_ANSWER_TEXT, "%s%s: %s", v->headline, pp_answer_certainty(r, sure),
+                 v->cause ? v->cause : "");
+    else
+        snprintf(buf, PP_ANSWER_TEXT, "not established: %s",
+                 v->cause    ? v->cause
+                 : v->reason ? v->reason
+                             : v->sentence);
+    return buf;
+}
+
+/* No "-0". */
+static double whole_percent(double share)
+{
+    return round(100 * share) + 0.0;
+}
+
+char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
+{
+    snprintf(buf, PP_ANSWER_TEXT, "%+.0f %%", whole_percent(f->gain));
+    if (!isnan(f->low))
+        add(buf, " (%+.0f to %+.0f %%)", whole_percent(f->low), whole_percent(f->high));
+    return buf;
+}
+
+const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
+{
+    if (f->change)
+        return f->change;
+    snprintf(buf, PP_ANSWER_TEXT, "%s \xe2\x86\x92 %s", f->knob, f->to);
+    return buf;
+}
+
+char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_fix *f = v->action.fix;
+    char rate[CELL], text[PP_ANSWER_TEXT];
+    buf[0] = '\0';
+    if (f) {
+        add(buf, "%s: ", pp_answer_change(f, text));
+        add(buf, "%s samples/s, ", pp_text_rate(rate, CELL, f->samples_per_s));
+        add(buf, "%s", pp_answer_gain(f, text));
+        return buf;
+    }
+    if (!v->l1 || !v->why_no_fixes)
+        return NULL;
+    add(buf, "not predicted: %s", v->why_no_fixes);
+    return buf;
+}
+
+size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    size_t n = 0, first = isnan(v->exposed_share) ? 0 : 1; /* which the head has */
+    for (int rank = 0; rank < 3; rank++) /* what decided; what is most of its kind; the rest */
+        for (size_t i = first; i < v->evidences && n < PP_ANSWER_EVIDENCE; i++) {
+            const struct pp_report_evidence *x = &v->evidence[i];
+            int own_rank = x->supports != 0 ? 0 : x->amount >= 0.5 && x->amount <= 1.0 ? 1 : 2;
+            if (own_rank == rank && x->kind == PP_EVIDENCE_MEASURED &&
+                strncmp(x->name, "of it:", 6) != 0) /* the head has the parts too */
+                e[n++] = x;
+        }
+    return n;
+}
+
+char *pp_answer_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char count[CELL];
+    if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
+        return NULL;
+    buf[0] = '\0';
+    add(buf, "%s", pp_text_count(count, CELL, (double)r->errors));
+    if (r->error_files)
+        add(buf, " in %s%s file%s", r->more_error_files ? "at least " : "",
+            pp_text_count(count, CELL, (double)r->error_files), r->error_files == 1 ? "" : "s");
+    for (size_t i = 0; i < r->n_error_kinds && i < 4; i++)
+        add(buf, "%s%s %s, %s", i ? "; " : " (", pp_text_count(count, CELL, (double)r->error_kinds[i].count),
+            r->error_kinds[i].kind, r->error_kinds[i].action);
+    add(buf, "%s", r->n_error_kinds > 4 ? "; ...)" : r->n_error_kinds ? ")" : "");
+    if (r->retries)
+        add(buf, ", %s", pp_text_counted(count, CELL, (double)r->retries, "retry", "retries"));
+    for (size_t i = 0; i < r->n_error_kinds; i++) /* of the data set as a whole */
+        if (strcmp(r->error_kinds[i].kind, "warning") == 0 && r->error_kinds[i].example_reason)
+            add(buf, "; %s", r->error_kinds[i].example_reason);
+    return buf;
+}
+
+char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
+{
+    char predicted[CELL], measured[CELL];
+    buf[0] = '\0';
+    if (strcmp(p->kind, "headroom") == 0)
+        add(buf, "loader infinitely fast");
+    else
+        add(buf, "%s -> %s", p->change, p->value);
+    add(buf, ": predicted %s, measured %s samples/s, off by %+.1f %%",
+        pp_text_rate(predicted, CELL, p->predicted), pp_text_rate(measured, CELL, p->measured),
+        100 * p->error);
+    return buf;
+}
+
+char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char count[CELL];
+    buf[0] = '\0';
+    for (size_t i = 0; i < r->n_losses; i++)
+        if (r->losses[i].count)
+            add(buf, "%s%s %s: %s", buf[0] ? "; " : "",
+                pp_text_count(count, CELL, (double)r->losses[i].count),
+                r->losses[i].what ? r->losses[i].what : "records",
+                r->losses[i].why ? r->losses[i].why : "unknown why");
+    return buf[0] ? buf : NULL;
+}
+
+char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    buf[0] = '\0';
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (r->findings[i].state == PP_FINDING_FOUND)
+            add(buf, "%s%s%s%s", buf[0] ? " " : "", r->findings[i].sentence,
+                r->findings[i].next_step ? ". " : ".",
+                r->findings[i].next_step ? r->findings[i].next_step : "");
+    return buf[0] ? buf : NULL;
+}
+
+size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    size_t n = 0;
+    for (int effort = 0; effort <= 1; effort++) {
+        size_t from = n;
+        for (size_t i = 0; i < v->n_fixes; i++) {
+            const struct pp_report_fix *f = &v->fixes[i];
+            if ((f->effort > 0) != effort || !(f->gain >= least))
+                continue;
+            size_t at = n++;
+            for (; at > from && order[at - 1]->gain < f->gain; at--)
+                order[at] = order[at - 1];
+            order[at] = f;
+        }
+    }
+    return n;
+}

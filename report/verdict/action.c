@@ -1,0 +1,161 @@
+#include "report/verdict/action.h"
+
+#include "report/verdict/remedies.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A fix that is predicted to gain less is not promised. */
+#define WORTH_SAYING 0.03
+
+static const struct pp_remedy *row_of(const char *knob)
+{
+    for (int i = 0; i < PP_REMEDIES; i++)
+        if (pp_remedies[i].knob && strcmp(pp_remedies[i].knob, knob) == 0)
+            return &pp_remedies[i];
+    return NULL;
+}
+
+/* {to} filled in; NULL for NULL. */
+static const char *with_value(const char *form, const char *to, struct pp_arena *arena)
+{
+    const char *hole = form ? strstr(form, "{to}") : NULL;
+    return hole ? pp_arena_printf(arena, "%.*s%s%s", (int)(hole - form), form, to, hole + 4) : form;
+}
+
+const char *pp_action_change(const char *knob, const char *to, struct pp_arena *arena)
+{
+    const struct pp_remedy *row = row_of(knob);
+    if (!row)
+        return pp_arena_printf(arena, "%s=%s", knob, to);
+    return row->args ? with_value(row->args, to, arena)
+                     : pp_arena_printf(arena, "%.*s", (int)strcspn(row->offer, ":"), row->offer);
+}
+
+/* ---- which prediction ---- */
+
+static int lists(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = names; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
+        if (strncmp(p, name, n) == 0 && (p[n] == ' ' || !p[n]))
+            return 1;
+    return 0;
+}
+
+/* The best fix that does what the next step says; where none gains, the best of all. They are ranked. */
+static const struct pp_report_fix *choose_fix(const struct pp_report_verdict *v)
+{
+    const struct pp_report_fix *best = NULL;
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        if (!(f->gain >= WORTH_SAYING))
+            continue;
+        if ((v->remedy->knob && strcmp(v->remedy->knob, f->knob) == 0) || lists(v->remedy->by, f->knob))
+            return f;
+        best = best ? best : f;
+    }
+    return best;
+}
+
+/* ---- what to paste ---- */
+
+static const char *config(const struct pp_report *r, const char *key)
+{
+    for (size_t i = 0; i < r->n_config; i++)
+        if (strcmp(r->config[i].key, key) == 0)
+            return r->config[i].value;
+    return NULL;
+}
+
+static int is_set(const char *flag)
+{
+    return flag && (strcmp(flag, "true") == 0 || strcmp(flag, "1") == 0);
+}
+
+/* A recording is a stranger's file, and the line is going to be pasted: a count and nothing else. */
+static const char *count_of(const char *value)
+{
+    size_t n = value ? strlen(value) : 0;
+    return n > 0 && n <= 4 && strspn(value, "0123456789") == n ? value : NULL;
+}
+
+/* Arguments in a fixed order, each once. */
+struct arguments {
+    char text[256];
+    const char *changed; /* "num_workers=8"; NULL: none */
+};
+
+static void add(struct arguments *a, const char *name, const char *value)
+{
+    size_t at = strlen(a->text), n = strlen(name);
+    int changes = a->changed && strncmp(a->changed, name, n) == 0 && a->changed[n] == '=';
+    if (changes)
+        snprintf(a->text + at, sizeof(a->text) - at, ", %s", a->changed);
+    else if (value)
+        snprintf(a->text + at, sizeof(a->text) - at, ", %s=%s", name, value);
+}
+
+/* What changes, and what matters for the prediction as it was recorded. Our loader keeps its workers over the
+ * epochs and has pinned memory unless told otherwise; of another only what it says of itself is known. */
+static const char *loader_line(const struct pp_report *r, const char *changed, struct pp_arena *arena)
+{
+    struct arguments a = {.changed = changed};
+    const char *prefetch = count_of(config(r, "prefetch"));
+    int pinned = r->own_loader && !is_set(config(r, "pageable"));
+    add(&a, "num_workers", count_of(config(r, "workers")));
+    add(&a, "prefetch_factor", prefetch && atoi(prefetch) > 2 ? prefetch : NULL); /* 2: as without it */
+    add(&a, "in_order", r->own_loader && is_set(config(r, "out_of_order")) ? "False" : NULL);
+    add(&a, "pin_memory", pinned ? "True" : NULL);
+    add(&a, "persistent_workers", r->own_loader ? "True" : NULL);
+    return pp_arena_printf(arena, "DataLoader(...%s)", a.text);
+}
+
+/* Prose for a terminal: Markdown's marks of code are dropped. */
+static const char *without_marks(const char *text, struct pp_arena *arena)
+{
+    char *copy = pp_arena_copy(arena, text), *to = copy;
+    for (const char *p = copy; p && *p; p++)
+        if (*p != '`')
+            *to++ = *p;
+    if (to)
+        *to = '\0';
+    return copy;
+}
+
+static int lacks_ranges(const struct pp_report *r)
+{
+    return !r->own_loader && r->spans > 0 && strcmp(r->verdict.l0, "inconclusive") == 0 &&
+           (r->batches == 0 || !pp_report_find_phase(r, PP_PHASE_DATA_WAIT) ||
+            !pp_report_find_phase(r, PP_PHASE_STEP));
+}
+
+void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    if (lacks_ranges(r)) {
+        v->remedy = &pp_remedies[PP_REMEDY_ANNOTATE];
+        v->next_step = v->remedy->sentence;
+        v->ceiling = 0;
+        v->reason = "the recording does not say when the trainer waited and when it worked";
+        v->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", v->reason);
+    }
+    if (!v->remedy)
+        return;
+    v->action.fix = v->l1 ? choose_fix(v) : NULL;
+    const struct pp_report_fix *fix = v->action.fix;
+    const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
+    const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,
+               *line = row && row->line ? row->line : v->remedy->line, *options = row ? row->options : NULL;
+    if (args && (fix || !strstr(args, "{to}")))
+        v->action.python = loader_line(r, with_value(args, to, arena), arena);
+    else
+        v->action.python = line;
+    if (!v->action.python)
+        v->action.words = without_marks(v->remedy->pytorch, arena);
+    if (r->own_loader && options)
+        v->action.command = pp_arena_printf(arena, "pipeprobe run ... %s", with_value(options, to, arena));
+    else if (r->own_loader && !fix && v->remedy->pipeprobe)
+        v->action.command = without_marks(v->remedy->pipeprobe, arena);
+}

@@ -1,0 +1,16 @@
+/* report/verdict/action.h: the next step of a verdict as something to paste: the arguments of PyTorch's
+ * DataLoader (or another line of the training loop) with the values that the best prediction for this
+ * recording has, and the options of pipeprobe run where that was recorded. From the rows of remedies.h. */
+#ifndef PP_REPORT_VERDICT_ACTION_H
+#define PP_REPORT_VERDICT_ACTION_H
+
+#include "probe/base/arena.h"
+#include "report/model/model.h"
+
+/* A fix in words: "num_workers=8", or what its offer says before the ':'. */
+const char *pp_action_change(const char *knob, const char *to, struct pp_arena *arena);
+/* Fills r->verdict.action, when the verdict and its fixes are known. Of a recorded program that lacks the
+ * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
+void pp_action_choose(struct pp_report *r, struct pp_arena *arena);
+
+#endif

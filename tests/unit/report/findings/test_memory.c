@@ -1,0 +1,157 @@
+/* Memory that grows and goes on growing is a finding with its rate; what grows once, comes and goes, or is
+ * noise is none. */
+#include "tests/support/fake_run.h"
+
+#include "probe/base/rng.h"
+#include "report/build/build.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define MIB (1024.0 * 1024)
+
+struct shape {
+    double seconds, start, per_s, step_at_s, step, warm_s, warm, saw, saw_s, noise; /* MiB */
+};
+
+static struct fake_run *begin(void)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             w0 = fake_thread(f, PP_LANE_WORKER, "worker-0"), w1 = fake_thread(f, PP_LANE_WORKER, "worker-1");
+    f->thread[w0].pid = 71;
+    f->thread[w1].pid = 72;
+    for (uint32_t b = 0; b < 40; b++)
+        for (int k = 0; k < 2; k++) {
+            struct pp_span *s = fake_span(f, trainer, k ? PP_PHASE_STEP : PP_PHASE_DATA_WAIT,
+                                          FAKE_T0 + (2 * b + (uint64_t)k) * 50 * FAKE_MS, 50 * FAKE_MS);
+            s->batch = b;
+        }
+    fake_num(f, "environment", "memory_available", "10737418240", "bytes");
+    return f;
+}
+
+static void add(struct fake_run *f, const char *name, const struct shape *s)
+{
+    struct pp_rng r = pp_rng_key(3, 1, 4, 1);
+    for (double t = 0; t <= s->seconds; t += 1) {
+        double v = s->start + s->per_s * t + (t >= s->step_at_s ? s->step : 0) +
+                   (s->warm_s > 0 ? s->warm * fmin(t / s->warm_s, 1) : 0) +
+                   (s->saw_s > 0 ? s->saw * fmod(t, s->saw_s) / s->saw_s : 0) + s->noise * pp_rng_unit(&r);
+        fake_counter(f, name, FAKE_T0 + (uint64_t)(t * 1e9), v * MIB);
+    }
+}
+
+static const struct pp_report_finding *find(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (strcmp(r->findings[i].kind, "memory-growth") == 0)
+            return &r->findings[i];
+    fail_msg("there is no finding of memory");
+    return NULL;
+}
+
+static double number(const struct pp_report_finding *f, const char *name)
+{
+    for (size_t i = 0; i < f->numbers; i++)
+        if (strcmp(f->number[i].name, name) == 0)
+            return f->number[i].value;
+    fail_msg("no %s", name);
+    return NAN;
+}
+
+static struct pp_report *build(struct fake_run *f)
+{
+    struct pp_source source = fake_source(f);
+    struct pp_report *r = NULL;
+    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
+    return r;
+}
+
+static void expect(const struct shape *s, const char *state)
+{
+    struct fake_run *f = begin();
+    add(f, "process_anon_bytes.72", s);
+    struct pp_report *r = build(f);
+    if (strcmp(find(r)->state_name, state) != 0)
+        fail_msg("%s: %s", find(r)->state_name, find(r)->sentence);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_growth_is_found_with_its_rate(void **state)
+{
+    struct fake_run *f = begin();
+    add(f, "process_anon_bytes.71", &(struct shape){.seconds = 60, .start = 300, .noise = 2});
+    add(f, "process_anon_bytes.72", &(struct shape){.seconds = 60, .start = 300, .per_s = 12, .noise = 2});
+    struct pp_report *r = build(f);
+    const struct pp_report_finding *g = find(r);
+    assert_string_equal(g->state_name, "found");
+    assert_non_null(strstr(g->sentence, "worker-1 (process 72) grows 1"));
+    assert_non_null(strstr(g->sentence, "at this rate the 9."));
+    double rate = number(g, "bytes_per_s"), low = number(g, "low_bytes_per_s"),
+           high = number(g, "high_bytes_per_s");
+    assert_true(low < 12 * MIB && 12 * MIB < high && high - low < 1.5 * MIB);
+    assert_true(fabs(number(g, "full_in_s") / ((10240 * MIB - 60 * rate) / rate) - 1) < 0.02);
+    assert_true(number(g, "processes") == 1);
+    pp_report_free(r);
+    add(f, "process_anon_bytes.71",
+        &(struct shape){.seconds = 0, .start = 300}); /* an older reading changes little */
+    add(f, "process_anon_bytes.73", &(struct shape){.seconds = 60, .start = 100, .per_s = 5});
+    r = build(f);
+    assert_non_null(strstr(find(r)->sentence, "2 processes together 17"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_other_shapes_are_no_growth(void **state)
+{
+    expect(&(struct shape){.seconds = 60, .start = 300, .noise = 40}, "not-found");
+    expect(&(struct shape){.seconds = 60, .start = 300, .step_at_s = 40, .step = 500, .noise = 1},
+           "not-found");
+    expect(&(struct shape){.seconds = 60, .start = 300, .warm_s = 18, .warm = 900, .noise = 1}, "not-found");
+    expect(&(struct shape){.seconds = 120, .start = 300, .saw_s = 15, .saw = 200, .noise = 1}, "not-found");
+    expect(&(struct shape){.seconds = 60, .start = 300, .per_s = 0.01}, "not-found"); /* next to nothing */
+    expect(&(struct shape){.seconds = 60, .start = 900, .per_s = -8}, "not-found");
+    expect(&(struct shape){.seconds = 9, .start = 300, .per_s = 50}, "not-measured");
+}
+
+static void test_damaged_counters_do_no_harm(void **state)
+{
+    struct fake_run *f = begin();
+    static char name[4000][40];
+    for (int i = 0; i < 4000; i++) { /* more processes than are looked at */
+        snprintf(name[i], sizeof(name[i]), "process_anon_bytes.%d", i + 1);
+        fake_counter(f, name[i], FAKE_T0 + (uint64_t)i, i % 3 ? NAN : 1e300);
+    }
+    fake_counter(f, "process_anon_bytes.", FAKE_T0, 1);
+    fake_counter(f, "process_anon_bytes.-9223372036854775808", FAKE_T0, 1);
+    fake_counter(f, "process_anon_bytes.99999999999999999999999", UINT64_MAX, -INFINITY);
+    struct pp_report *r = build(f);
+    assert_string_equal(find(r)->state_name, "not-measured");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static void test_what_was_not_recorded_is_not_measured(void **state)
+{
+    struct fake_run *f = begin();
+    struct pp_report *r = build(f);
+    assert_string_equal(find(r)->sentence, "the memory of the processes was not recorded");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_growth_is_found_with_its_rate),
+        cmocka_unit_test(test_other_shapes_are_no_growth),
+        cmocka_unit_test(test_damaged_counters_do_no_harm),
+        cmocka_unit_test(test_what_was_not_recorded_is_not_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
