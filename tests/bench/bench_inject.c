@@ -1,7 +1,7 @@
 /* bench_inject [ROUNDS]: what a range costs a program under `pipeprobe exec`: nanoseconds per push and pop,
  * by kind of text. One thread, medians over the rounds; the ring is emptied between rounds, outside the
  * timing. Prints kind<TAB>ns. */
-#include "collectors/attach/inject/process_file.h"
+#include "collectors/attach/process_file.h"
 #include "probe/base/clock.h"
 #include "tests/tools/ring_peek.h"
 #include "tests/tools/tiny_nvtx.h"

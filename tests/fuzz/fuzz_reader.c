@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (pp_report_build(scratch_input(data, size), &report, &err) == PP_OK) {
         pp_render_text(report, nowhere, 0, 80);
+        pp_render_short(report, nowhere, 0, 80);
         pp_render_json(report, nowhere);
     } else if (!err.text[0]) {
         abort(); /* a refusal is a sentence */

@@ -6,6 +6,7 @@
 #include "report/build/build.h"
 #include "tui/cli/cli.h"
 #include "tests/lab/plan.h"
+#include "tests/lab/reliability.h"
 #include "tests/lab/truth.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 struct options {
     const char *scenarios, *only, *keep, *again;
-    int full, truth, half, severity;
+    int full, truth, half, severity, fit;
     int64_t seeds, first_seed, truth_rounds;
     double seconds, budget_min;
 };
@@ -68,6 +69,8 @@ static const struct pp_opt opts[] = {
      .help = "directory for the recordings"},
     {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR",
      .help = "run nothing: judge the recordings of an earlier --keep"},
+    {.name = "fit", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(fit),
+     .help = "also print the table of confidence that these runs give"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -323,6 +326,8 @@ int main(int argc, char **argv)
         if (t->results.n_runs || scenario_interrupted()) {
             printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
             lab_tables(&t->results, stdout);
+            if (o.fit)
+                lab_put_fit(&t->results, stdout);
         } else {
             st = pp_fail(&err, PP_E_SYSTEM, "not one run could be made, for the reasons above");
         }

@@ -78,7 +78,7 @@ static void explain(struct lab_run *row, const struct scenario *s, const struct 
     if (v->reason)
         snprintf(row->why, sizeof(row->why), "%s", v->reason);
     else if (!row->l0_right)
-        snprintf(row->why, sizeof(row->why), "exposed wait is %s, the line is at %s",
+        snprintf(row->why, sizeof(row->why), "the stall is %s, the line is at %s",
                  pp_text_percent(share, sizeof(share), row->wait),
                  pp_text_percent(least, sizeof(least), pp_level_moderate->at_least));
     else
@@ -104,6 +104,8 @@ void lab_judge(struct lab_run *row, const struct scenario *s, const struct pp_re
     row->l0_right = strcmp(v->l0, s->l0) == 0;
     row->l1_right = row->l0_right && (control || scenario_lists(s->l1, v->l1));
     row->l2_right = row->l1_right && !control && scenario_lists(s->l2, v->l2);
+    row->confidence = v->confidence;
+    row->score = v->confidence_score;
     row->wait = r->data_wait_share + (isnan(r->collective_share) ? 0 : r->collective_share);
     snprintf(row->first_fix, sizeof(row->first_fix), "%s", lab_first_fix(v));
     for (int i = 0; i < LAB_OTHER_TOOLS && other_tool(i, r, &row->tool[i]); i++)

@@ -1,5 +1,6 @@
 /* The tables of the lab: shares with their intervals, the confusion matrix, other tools' rules, labels,
  * predictions, and why each miss was one. */
+#include "tests/lab/reliability.h"
 #include "tests/lab/results.h"
 
 #include <math.h>
@@ -310,6 +311,7 @@ void lab_tables(const struct lab_results *r, FILE *out)
         put_shares(r, out);
         put_truths(r, out);
         put_confusion(r, out);
+        lab_put_reliability(r, out);
         put_other_tools(r, out);
         put_scenarios(r, out);
     }

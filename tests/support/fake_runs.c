@@ -20,6 +20,7 @@ static void fake_run(struct pp_run *r, const char *path, double slow, double noi
     snprintf(r->l0, sizeof(r->l0), "input-bound");
     snprintf(r->l1, sizeof(r->l1), "transform");
     r->metric[PP_CMP_SAMPLES_PER_S] = 32 / t;
+    r->why[PP_CMP_BATCHES_PER_S] = PP_WHY_COUNTS_SAMPLES;
     r->metric[PP_CMP_DATA_WAIT_SHARE] = (t - step) / t;
     r->metric[PP_CMP_DATA_WAIT_P99_S] = 3 * (t - step) * (1 + noise * fake_normal(rng));
     r->metric[PP_CMP_FIRST_BATCH_S] = 0.4 * (1 + noise * fake_normal(rng));

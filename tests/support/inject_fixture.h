@@ -3,7 +3,7 @@
 #ifndef PP_TESTS_SUPPORT_INJECT_FIXTURE_H
 #define PP_TESTS_SUPPORT_INJECT_FIXTURE_H
 
-#include "collectors/attach/inject/process_file.h"
+#include "collectors/attach/process_file.h"
 #include "collectors/attach/namemap.h"
 #include "probe/base/err.h"
 #include "probe/trace/drain_side.h"

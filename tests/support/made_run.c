@@ -149,10 +149,29 @@ struct made_run *made_begin(void)
     return r;
 }
 
+/* What the machine's collectors say: 86 % of 4 CPUs, and a disk that reads what the run does. */
+static void made_meters(struct made_run *r, int second)
+{
+    static const struct {
+        const char *name;
+        double per_s;
+    } rows[] = {
+        {"machine_cpu_user_ns_total", 3.2e9},      {"machine_cpu_nice_ns_total", 0},
+        {"machine_cpu_system_ns_total", 0.24e9},   {"machine_cpu_idle_ns_total", 0.56e9},
+        {"machine_cpu_iowait_ns_total", 0},        {"machine_cpu_steal_ns_total", 0},
+        {"machine_disk_read_bytes_total", 15.8e6}, {"machine_disk_write_bytes_total", 0.4e6},
+        {"machine_net_rx_bytes_total", 0.12e6},    {"machine_net_tx_bytes_total", 0.03e6},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        pp_store_counter(r->store, MADE_T0 + (uint64_t)second * MADE_S + 500 * MADE_MS, rows[i].name,
+                         1e12 + rows[i].per_s * second);
+}
+
 void made_seconds(struct made_run *r, int from, int to)
 {
     for (int s = from; s < to; s++) {
         uint64_t until = MADE_T0 + (uint64_t)(s + 1) * MADE_S;
+        made_meters(r, s);
         made_trainer(r, until);
         for (int w = 0; w < MADE_WORKERS; w++)
             made_worker(r, w, until);

@@ -34,6 +34,8 @@ struct fake_run *report_full_run(int workers)
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_text(f, "config", "transform", "rrc:224,hflip,normalize=imagenet");
     fake_text(f, "config", "step", "sleep");
+    fake_text(f, "config", "dataset", "imagenet/train");
+    fake_text(f, "config", "format", "image-folder");
     fake_text(f, "environment", "kernel", "6.1.0-18-amd64");
     fake_text(f, "environment", "cpu_model", "Example CPU @ 3.00GHz");
     fake_num(f, "environment", "usable_cpus", workers > 2 ? "64" : "2",
@@ -93,5 +95,174 @@ struct fake_run *report_full_run(int workers)
                                         .ballast_cpus = 0.61,
                                         .recording = "run-proof-free-input-1.sqlite"};
     f->n_proofs = 2;
+    return f;
+}
+
+/* Shapes of a worker's cycle, and of the trainer's, that make a class; `job`: of a program that says nothing
+ * of its loader. */
+static const struct {
+    const char *name;
+    int workers, batches, job;
+    uint64_t wait_ns, step_ns, sync_ns, h2d_ns;
+    struct fake_stage stage[4];
+    const char *cpus, *step, *outcome, *pageable;
+} classes[REPORT_CLASSES] = {
+    {"storage",
+     2,
+     70,
+     0,
+     30 * FAKE_MS,
+     20 * FAKE_MS,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
+      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
+     "8",
+     "sleep",
+     "finished",
+     "false"},
+    {"too-few-workers",
+     1,
+     90,
+     0,
+     30 * FAKE_MS,
+     10 * FAKE_MS,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 100000, 0.5, 0.01},
+      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
+     "16",
+     "sleep",
+     "finished",
+     "false"},
+    {"cpu-saturated",
+     2,
+     90,
+     0,
+     30 * FAKE_MS,
+     10 * FAKE_MS,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 100000, 0.5, 0.01},
+      {PP_PHASE_DECODE, 9400000, 0.97, 0.01},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
+     "2",
+     "sleep",
+     "finished",
+     "false"},
+    {"interrupted",
+     2,
+     70,
+     0,
+     30 * FAKE_MS,
+     20 * FAKE_MS,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
+      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
+     "8",
+     "sleep",
+     "interrupted",
+     "false"},
+    {"keeps-up",
+     4,
+     90,
+     0,
+     FAKE_MS / 2,
+     40 * FAKE_MS,
+     0,
+     FAKE_MS / 4,
+     {{PP_PHASE_READ, 100000, 0.5, 0.01},
+      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01},
+      {PP_PHASE_SLOT_WAIT, 15250000, 0.01, 0}},
+     "8",
+     "sleep",
+     "finished",
+     "false"},
+    {"ceiling",
+     2,
+     90,
+     0,
+     30 * FAKE_MS,
+     0,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 100000, 0.5, 0.01},
+      {PP_PHASE_DECODE, 6900000, 0.97, 0.01},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
+     "8",
+     "none",
+     "finished",
+     "false"},
+    {"sync",
+     4,
+     90,
+     0,
+     FAKE_MS,
+     20 * FAKE_MS,
+     15 * FAKE_MS,
+     FAKE_MS / 2,
+     {{PP_PHASE_READ, 100000, 0.5, 0.01},
+      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01},
+      {PP_PHASE_SLOT_WAIT, 13000000, 0.01, 0}},
+     "8",
+     "sleep",
+     "finished",
+     "true"},
+    {"job",
+     2,
+     70,
+     1,
+     30 * FAKE_MS,
+     20 * FAKE_MS,
+     0,
+     FAKE_MS,
+     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
+      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
+      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
+     "8",
+     NULL,
+     "finished",
+     NULL},
+};
+
+const char *report_class_name(int i)
+{
+    return classes[i].name;
+}
+
+struct fake_run *report_of_class(int i)
+{
+    struct fake_pipeline p = {.workers = classes[i].workers,
+                              .batches = classes[i].batches,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .batches_per_epoch = 30,
+                              .wait_ns = classes[i].wait_ns,
+                              .step_ns = classes[i].step_ns,
+                              .sync_ns = classes[i].sync_ns,
+                              .h2d_ns = classes[i].h2d_ns};
+    static char workers[REPORT_CLASSES][8];
+    memcpy(p.stage, classes[i].stage, sizeof(classes[i].stage));
+    struct fake_run *f = fake_pipeline(&p);
+    snprintf(workers[i], sizeof(workers[i]), "%d", classes[i].workers);
+    fake_text(f, "run", "outcome", classes[i].outcome);
+    fake_num(f, "environment", "usable_cpus", classes[i].cpus, NULL);
+    if (classes[i].job) {
+        fake_text(f, "run", "command_line", "pipeprobe exec -- python3 train.py --epochs 2");
+        return f;
+    }
+    fake_text(f, "config", "dataset", "imagenet/train");
+    fake_text(f, "config", "format", "image-folder");
+    fake_num(f, "config", "workers", workers[i], NULL);
+    fake_num(f, "config", "prefetch", "4", NULL);
+    fake_num(f, "config", "batch_size", "8", NULL);
+    fake_text(f, "config", "step", classes[i].step);
+    fake_text(f, "config", "pageable", classes[i].pageable);
     return f;
 }

@@ -21,4 +21,9 @@ struct pp_report *report_built(struct fake_run *f);
 /* Has a bit of everything a report can show. */
 struct fake_run *report_full_run(int workers);
 
+/* Runs of pipeprobe's loader and of a recorded job, one of each class of verdict that they can make. */
+enum { REPORT_CLASSES = 8 };
+const char *report_class_name(int i);
+struct fake_run *report_of_class(int i);
+
 #endif

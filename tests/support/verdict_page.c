@@ -18,7 +18,12 @@ static const struct {
 
     {"storage", "latency",
      "Each read takes long, whatever its size, and more reads at a time would be answered as quickly."},
-    {"storage", "bandwidth", "All reads share one link, and the link is full."},
+    {"storage", "bandwidth",
+     "All reads share one link, and the link is full; or a limit of bytes per second is reached."},
+    {"storage", "iops-limit",
+     "Storage answers so many reads a second and no more, whatever their size: a volume's IOPS, a limit of the control group."},
+    {"storage", "page-cache",
+     "The memory limit of the control group leaves no room to keep the data in the page cache: every epoch reads it again."},
     {"storage", "metadata", "Files are so small that opening one costs more than its bytes."},
     {"storage", "cold-cache",
      "Reads miss the page cache because the data is read for the first time; all of it fits into memory."},
@@ -130,7 +135,7 @@ static void put_levels(FILE *out)
 {
     fputs(
         "## Level 0: does the trainer wait?\n\n"
-        "Decided by the exposed wait: the trainer's waits for data, for the device and for other ranks, and the part of its steps that is\n"
+        "Decided by the stall: the trainer's waits for data, for the device and for other ranks, and the part of its steps that is\n"
         "stretched by waiting for a CPU or spent without a kernel, as a share of the steady state.\n\n"
         "| code | level | meaning | evidence |\n|---|---|---|---|\n",
         out);
@@ -151,7 +156,7 @@ static void put_levels(FILE *out)
         fprintf(out, "| %s | %s %s | %s | %s | %s |\n", pp_metric_infos[g->metric].text,
                 g->at_least ? ">=" : "<=",
                 pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit)), g->source,
-                g->if_known ? "passes" : "fails", g->remedy);
+                g->if_known ? "passes" : "fails", pp_remedies[g->remedy].sentence);
     }
     fputs("\n## Level 1: which part of the pipeline?\n\n| code | meaning |\n|---|---|\n", out);
     for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)

@@ -8,13 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A path that begins with ~ arrived as it is typed. */
+static int names_a_home(const char *text)
+{
+    const char *at = strstr(text, "~/");
+    return at && (at == text || strchr(" '=:", at[-1]));
+}
+
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
 {
     const char *text = err->text[0] ? err->text : pp_status_text(err->code);
     char *plain = pp_text_plain(text); /* it names files, which others named */
-    fprintf(stderr, "pipeprobe %s: %s\n", cmd->name, plain ? plain : pp_status_text(err->code));
+    fprintf(stderr, "pipeprobe %s: %s%s\n", cmd->name, plain ? plain : pp_status_text(err->code),
+            err->code == PP_E_NOT_FOUND && names_a_home(text)
+                ? "; the shell does not replace ~ within quotes: write $HOME"
+                : "");
     free(plain);
     return pp_status_exit_code(err->code);
+}
+
+void pp_cli_note(const char *label, const char *text)
+{
+    char *plain = pp_text_plain(text);
+    fprintf(stderr, "%-10s %s\n", label, plain ? plain : "");
+    free(plain);
 }
 
 enum asked { NO_HELP, SHORT_HELP, FULL_HELP };
@@ -51,8 +68,9 @@ enum { PREFIX_BYTES = sizeof(PREFIX) - 1, VARIABLE_BYTES = 96 };
 /* What is read, or set for programs that are started, beside the options. */
 static const struct {
     const char *name, *only; /* only: the one value that it is read for, NULL: any */
-} variables[] = {{"CLOCK", "monotonic"},   {"COLLECTOR", NULL}, {"INJECT_LIB", NULL}, {"MAPS", NULL},
-                 {"NEXT_INJECTION", NULL}, {"SESSION", NULL},   {"SIMD", "portable"}};
+} variables[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL}, {"INJECT_LIB", NULL},     {"LIB", NULL},
+                 {"PYTHON_DIR", NULL},   {"MAPS", NULL},      {"NEXT_INJECTION", NULL}, {"SESSION", NULL},
+                 {"SIMD", "portable"}};
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
 int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out)

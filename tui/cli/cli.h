@@ -52,6 +52,8 @@ PP_COMMANDS(PP_COMMAND_DECLARE)
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
+/* Prints "LABEL      text" to stderr, with what could deceive a terminal escaped: it names files. */
+void pp_cli_note(const char *label, const char *text);
 /* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the
  * exit code. operands: at least argc + 1 entries. */
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
@@ -79,6 +81,9 @@ struct pp_progress {
 };
 void pp_progress_begin(struct pp_progress *p, int quiet);
 void pp_progress_line(struct pp_progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The parts in order of importance, two blanks apart; one that does not fit into the line is left out whole,
+ * and so is an empty one. */
+void pp_progress_parts(struct pp_progress *p, const char *const *part, size_t n);
 void pp_progress_clear(struct pp_progress *p); /* before any other output to stderr */
 
 #endif

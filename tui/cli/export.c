@@ -53,7 +53,6 @@ static void catch_signals(void)
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error to report, not an end */
 }
 
 static int on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -177,7 +176,7 @@ static pp_status export_file(const char *input, const struct pp_exporter *to, co
                                 .force = o->force,
                                 .progress = on_progress,
                                 .progress_ctx = &progress};
-    pp_status st = pp_source_open(input, &source, err);
+    pp_status st = pp_source_open_threads(input, &source, err);
     if (st != PP_OK)
         goto out;
     pp_progress_begin(&progress, o->quiet);

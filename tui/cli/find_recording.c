@@ -1,5 +1,6 @@
 #include "tui/cli/find_recording.h"
 
+#include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
@@ -51,6 +52,7 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
     struct found written = {.n = 0};
     char name[PATH_MAX];
     int64_t now = (int64_t)pp_clock_of(CLOCK_REALTIME), newest = -1;
+    int foreign = 0;
     struct dirent *e;
     DIR *d = opendir(dir);
     if (!d)
@@ -59,6 +61,10 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
         if (!ends_with(e->d_name, ".sqlite") ||
             (size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name))
             continue;
+        if (!pp_reader_is_recording(name)) { /* an export lies beside its run, and has the same ending */
+            foreign += modified_ns(name, "") >= 0;
+            continue;
+        }
         int64_t log = modified_ns(name, "-wal"), file = modified_ns(name, ""), at = log > file ? log : file;
         if (log >= 0 && now - at < FRESH_NS)
             add_name(&written, name);
@@ -68,6 +74,11 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
         }
     }
     closedir(d);
+    if (newest < 0 && foreign)
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "no recording in %s: of its %d .sqlite file%s none was written by 'pipeprobe run'; give the FILE that it writes",
+            dir, foreign, foreign == 1 ? "" : "s");
     if (newest < 0)
         return pp_fail(err, PP_E_NOT_FOUND,
                        "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);

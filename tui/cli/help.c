@@ -16,14 +16,15 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
           out);
     for (; *commands; commands++)
         fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
-    fputs("  help      this list, or 'pipeprobe help COMMAND'\n\n"
+    fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n"
           "Options:\n  --help     this list; after a command, its options\n  --version  the version\n\n"
           "Exit codes:\n"
           "  0    success\n"
           "  1    a regression, or a finding above the given threshold\n"
-          "  2    usage: an option, argument or path is not valid\n"
+          "  2    what was typed cannot be: an option, a value, a path that does not exist\n"
+          "       or is of the wrong kind\n"
           "  3    inconclusive, or not comparable\n"
-          "  4    could not measure\n"
+          "  4    it could be, but was not measured: contents, access, device, I/O\n"
           "  130  interrupted\n\n"
           "Options also come from PIPEPROBE_NAME variables and from [command] sections of\n"
           "~/.config/pipeprobe/config; the command line wins.\n",

@@ -4,6 +4,7 @@
 
 #include "collectors/store/recover.h"
 #include "probe/base/heap.h"
+#include "probe/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +14,11 @@
 #define PP_COMMAND_ROW(name) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
-/* "help" has no options, so a configuration file has no section of its name: sections begin behind it. */
+/* "version" and "help" have no options, so a configuration file has no section of their names: sections begin
+ * behind them. */
 #define PP_COMMAND_NAME(name) #name,
-static const char *const names[] = {"help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
-static const char *const *const config_sections = names + 1;
+static const char *const names[] = {"version", "help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
+static const char *const *const config_sections = names + 2;
 
 static const struct pp_command *find(const char *name)
 {
@@ -37,7 +39,7 @@ static int unknown(const char *name)
     return pp_status_exit_code(PP_E_USAGE);
 }
 
-static int help(const char *name)
+static int help(const char *name, int all)
 {
     const struct pp_command *c = name ? find(name) : NULL;
     if (name && strcmp(name, "help") == 0)
@@ -45,10 +47,24 @@ static int help(const char *name)
     if (name && !c)
         return unknown(name);
     if (c)
-        pp_help_command(c, stdout, 0);
+        pp_help_command(c, stdout, all);
     else
         pp_help_all(commands, stdout);
     return 0;
+}
+
+/* help, help COMMAND, help COMMAND --all, in any order. */
+static int help_words(int n, char **words)
+{
+    const char *name = NULL;
+    int all = 0;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(words[i], "--all") == 0 || strcmp(words[i], "--help-all") == 0)
+            all = 1;
+        else if (strcmp(words[i], "--help") != 0 && strcmp(words[i], "-h") != 0 && !name)
+            name = words[i];
+    }
+    return help(name, all);
 }
 
 /* A closed standard stream would give its number to the next file that is opened, and a report would be
@@ -69,10 +85,10 @@ static int dispatch(int argc, char **argv)
     if (c)
         return c->run(argc - 1, argv + 1);
     if (strcmp(name, "help") == 0)
-        return help(argc > 2 ? argv[2] : NULL);
+        return help_words(argc - 2, argv + 2);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return help(NULL);
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        return help(NULL, 0);
+    if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         pp_help_version(stdout);
         return 0;
     }
@@ -82,6 +98,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    pp_io_ignore_file_size_signal(); /* a limit is an error to report, not an end */
     pp_heap_keep();
     pp_reader_set_before(pp_recording_recover); /* whatever command opens it first */
     pp_opts_sections(config_sections);

@@ -126,7 +126,7 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
     if (st != PP_OK)
         return st;
     for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
-        fprintf(stderr, "warning    %s\n", warning);
+        pp_cli_note("warning", warning);
     p->n = pp_dataset_len(p->dataset);
     return PP_OK;
 }
@@ -187,10 +187,13 @@ static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
     *--end = p->dataset ? '\t' : '\n';
     begin = put_decimal(end, index);
     fwrite_unlocked(begin, 1, (size_t)(end + 1 - begin), stdout);
-    if (p->dataset) {
-        fputs_unlocked(pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)), stdout);
-        putc_unlocked('\n', stdout);
-    }
+    if (!p->dataset)
+        return;
+    const char *path = pp_dataset_path(p->dataset, index, p->path, sizeof(p->path));
+    char *plain = pp_text_is_plain(path) ? NULL : pp_text_plain(path);
+    fputs_unlocked(plain ? plain : path, stdout);
+    putc_unlocked('\n', stdout);
+    free(plain);
 }
 
 static void print_item(struct plan *p, struct pp_json *json, uint64_t index)
@@ -298,7 +301,8 @@ const struct pp_command pp_cmd_plan = {
     .usage = "plan DATASET [options]   or   plan --n N [options]",
     .opts = plan_opt_table,
     .notes = "One line per position: the sample's index, a tab and its path (the index alone\n"
-             "with --n). `pipeprobe run` with the same options delivers this order, with any\n"
+             "with --n). Control characters of a path are shown as \\n, \\x1b; --json has the\n"
+             "exact name. `pipeprobe run` with the same options delivers this order, with any\n"
              "number of workers.",
     .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --rank 2 --world-size 8",
                  "pipeprobe plan --n 1281167 --sampler torch --limit 10"},

@@ -37,11 +37,16 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
         default_name(path, size);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
-    if (output && !force && access(path, F_OK) == 0)
+    int empty = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+                st.st_size == 0; /* of a start that was killed */
+    if (output && !force && !empty && access(path, F_OK) == 0)
         return pp_fail(err, PP_E_EXISTS, "%s already exists; give another --output, or --force to replace it",
                        path);
     snprintf(copy, sizeof(copy), "%s", path);
     const char *dir = dirname(copy);
+    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+        return pp_fail(err, PP_E_USAGE, "the recording %s cannot be written: %s is not a directory", path,
+                       dir);
     if (access(dir, W_OK | X_OK) != 0)
         return pp_fail_errno(err, errno, "the recording %s cannot be written: directory %s", path, dir);
     return PP_OK;

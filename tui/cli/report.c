@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct options {
-    int format, color, json, force;
+    int format, color, json, full, force;
     const char *output;
 };
 enum { AUTO, TEXT, MD, HTML, JSON, CSV };
@@ -33,7 +34,9 @@ static const struct pp_opt_choice colors[] = {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT",
-     .dflt = "auto", .group = "Options", .help = "all formats have the same content"},
+     .dflt = "auto", .group = "Options", .help = "text is the answer on one screen; the others have everything"},
+    {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full),
+     .help = "text: everything that is known, not only the answer"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "write to FILE instead of standard output"},
@@ -55,8 +58,40 @@ static pp_status read_operand(const char *const *operands, int n, struct pp_err 
     return PP_OK;
 }
 
+static const struct {
+    const char *end;
+    int format;
+} suffixes[] = {{".md", MD},   {".html", HTML}, {".htm", HTML},  {".json", JSON},
+                {".csv", CSV}, {".txt", TEXT},  {".text", TEXT}, {".log", TEXT}};
+enum { SUFFIXES = sizeof(suffixes) / sizeof(*suffixes) };
+
+/* Of the last part of the path; NULL: it has none. */
+static const char *suffix_of(const char *output)
+{
+    const char *base = strrchr(output, '/'), *dot = strrchr(base ? base : output, '.');
+    return dot && dot != (base ? base + 1 : output) ? dot : NULL;
+}
+
+/* A suffix that is no format is a wish that cannot be met, not text under another name. */
+static pp_status check_suffix(const struct options *o, struct pp_err *err)
+{
+    const char *dot = o->output && strncmp(o->output, "/dev/", 5) != 0 ? suffix_of(o->output) : NULL;
+    if (!dot || o->json || o->format != AUTO)
+        return PP_OK;
+    for (size_t i = 0; i < SUFFIXES; i++)
+        if (strcasecmp(dot, suffixes[i].end) == 0)
+            return PP_OK;
+    return pp_fail(
+        err, PP_E_USAGE,
+        "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
+        "--format",
+        o->output, dot);
+}
+
 static pp_status check_output(const struct options *o, const char *input, struct pp_err *err)
 {
+    if (check_suffix(o, err) != PP_OK)
+        return err->code;
     if (o->output && strcmp(o->output, input) == 0)
         return pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
     return pp_output_check(o->output, o->force, err);
@@ -64,16 +99,12 @@ static pp_status check_output(const struct options *o, const char *input, struct
 
 static int format_of(const struct options *o)
 {
-    static const struct {
-        const char *end;
-        int format;
-    } ends[] = {{".md", MD}, {".html", HTML}, {".htm", HTML}, {".json", JSON}, {".csv", CSV}};
-    const char *dot = o->output ? strrchr(o->output, '.') : NULL;
+    const char *dot = o->output ? suffix_of(o->output) : NULL;
     if (o->json)
         return JSON;
-    for (size_t i = 0; o->format == AUTO && dot && i < sizeof(ends) / sizeof(*ends); i++)
-        if (strcmp(dot, ends[i].end) == 0)
-            return ends[i].format;
+    for (size_t i = 0; o->format == AUTO && dot && i < SUFFIXES; i++)
+        if (strcasecmp(dot, suffixes[i].end) == 0)
+            return suffixes[i].format;
     return o->format == AUTO ? TEXT : o->format;
 }
 
@@ -88,7 +119,7 @@ static int render(const struct options *o, const struct pp_report *r, FILE *out)
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
     int file = !pp_output_is_stdout(o->output),
         color = file ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
-    return pp_render_text(r, out, color, file ? 80 : pp_cli_columns(out));
+    return (o->full ? pp_render_text : pp_render_short)(r, out, color, file ? 80 : pp_cli_columns(out));
 }
 
 static pp_status write_file(const struct options *o, const struct pp_report *r, struct pp_err *err)

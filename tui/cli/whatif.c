@@ -15,6 +15,7 @@ struct options {
     const char *sweep;
     int json;
     double estimate_ms;
+    int64_t workers, batch_size; /* 0: not stated */
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -28,6 +29,10 @@ static const struct pp_opt opts[] = {
      .arg = "MS", .help = "requirements of a step of MS: samples/s, bytes/s, cores, workers"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json),
      .help = "one document of schema pipeprobe.whatif/1"},
+    {.name = "workers", .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024, .arg = "N",
+     .group = "Facts that the recording lacks", .help = "workers that the recorded program had (num_workers)"},
+    {.name = "batch-size", .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1000000, .arg = "N",
+     .help = "samples per batch that it had"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -60,10 +65,34 @@ static int list_knobs(void)
     return 0;
 }
 
+/* A fact that the recording holds is not the user's to state: to try another value is a knob. */
+static pp_status state_facts(const char *path, const struct options *o, struct pp_source *s,
+                             struct pp_err *err)
+{
+    const struct {
+        const char *option, *key;
+        int64_t stated;
+        double *to;
+    } facts[] = {{"--workers", "workers", o->workers, &s->stated.workers},
+                 {"--batch-size", "batch_size", o->batch_size, &s->stated.batch_size}};
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+        double recorded = pp_source_number(s, "config", facts[i].key, 0);
+        if (facts[i].stated && recorded > 0 && recorded != (double)facts[i].stated)
+            return pp_fail(err, PP_E_USAGE,
+                           "%s %lld: %s was recorded with %.0f; to predict another value use --set %s=%lld",
+                           facts[i].option, (long long)facts[i].stated, path, recorded, facts[i].option + 2,
+                           (long long)facts[i].stated);
+        *facts[i].to = (double)facts[i].stated;
+    }
+    return PP_OK;
+}
+
 static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 {
     struct pp_source source;
     pp_status st = pp_source_open(path, &source, err);
+    if (st == PP_OK)
+        st = state_facts(path, a->o, &source, err);
     if (st == PP_OK)
         st = pp_timeline_build(&source, &a->timeline, err);
     if (st == PP_OK)
@@ -84,7 +113,7 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     char rate[32], low[32], high[32], wait[32];
     a->most_waiting = fmax(a->most_waiting, p->reads_waiting);
     if (!a->o->json) {
-        printf("  %-28s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
+        printf("  %-30s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
                pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low,
                100 * p->gain_high, pp_text_percent(wait, sizeof(wait), p->data_wait_share),
@@ -148,6 +177,9 @@ static void put_measured(struct asked *a, const char *path)
            c->cpus, c->cpus == 1 ? "" : "s");
     if (c->others + c->groups < 0.05)
         printf(", almost no background load\n");
+    else if (c->wanted_by_others < c->online_cpus)
+        printf(", background load: other processes take %.2g CPU%s\n", c->wanted_by_others,
+               c->wanted_by_others == 1 ? "" : "s");
     else
         printf(", background load: %.1f %s of other processes\n", c->others + c->groups,
                c->fair_to_groups ? "groups" : "threads");
@@ -287,8 +319,17 @@ static pp_status predict_sweep(struct asked *a, struct pp_err *err)
     return st;
 }
 
+static int by_gain(const void *a, const void *b)
+{
+    const struct pp_fix *x = a, *y = b;
+    return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
+}
+
+/* By gain, as the help says; the report's order, in which an option goes before new hardware of about the
+ * same gain, is for who wants to know what to do first. */
 static void show_fixes(struct asked *a)
 {
+    qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), by_gain);
     for (int i = 0; i < a->signals.fixes; i++) {
         char what[80];
         snprintf(what, sizeof(what), "%s -> %s", a->signals.fix[i].knob, a->signals.fix[i].to);
@@ -340,6 +381,16 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     return st;
 }
 
+/* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
+static pp_status check_typed(struct asked *a, struct pp_err *err)
+{
+    struct asked trial = {.o = a->o};
+    pp_status st = read_sets(&trial, err);
+    if (st == PP_OK)
+        st = read_sweep(&trial, err);
+    return st == PP_E_USAGE ? st : PP_OK;
+}
+
 static int run(int argc, char **argv)
 {
     struct options o = {0};
@@ -361,6 +412,8 @@ static int run(int argc, char **argv)
                        : "no recording given: name the FILE that 'pipeprobe run' wrote",
                      n);
     if (st == PP_OK)
+        st = check_typed(&a, &err);
+    if (st == PP_OK)
         st = read_run(operands[0], &a, &err);
     if (st == PP_OK)
         st = answer(&a, operands[0], &err);
@@ -377,9 +430,9 @@ const struct pp_command pp_cmd_whatif = {
     .summary = "predict a recorded run's throughput with other knobs, by replay",
     .usage = "whatif FILE [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
     .opts = opts,
-    .notes = "Without --set and --sweep: all remedies that can be replayed, best first.\n"
-             "Intervals are 80 %. Exit code: 2 for a knob that does not exist, 3 when too\n"
-             "little was recorded, 4 for one that the replay cannot predict.",
+    .notes = "Without --set and --sweep: all remedies that can be replayed,\n"
+             "largest gain first. Intervals are 80 %. Exit code: 2 for a knob that does not\n"
+             "exist, 3 when too little was recorded, 4 for one that the replay cannot predict.",
     .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm",
                  "pipeprobe whatif run.sqlite --sweep workers=1..32"},
     .run = run,

@@ -10,6 +10,7 @@ static const struct {
 } panels[PP_PANEL_COUNT] = {
     [PP_PANEL_VERDICT] = {pp_panel_verdict, pp_want_verdict},
     [PP_PANEL_STATUS] = {pp_panel_status, NULL},
+    [PP_PANEL_METERS] = {pp_panel_meters, pp_want_meters},
     [PP_PANEL_PIPELINE] = {pp_panel_pipeline, pp_want_pipeline},
     [PP_PANEL_WORKERS] = {pp_panel_workers, pp_want_workers, 2},
     [PP_PANEL_HISTORY] = {pp_panel_history, NULL},

@@ -7,7 +7,7 @@ enum pp_glyph_set { PP_GLYPHS_ASCII, PP_GLYPHS_BLOCK, PP_GLYPHS_BRAILLE, PP_GLYP
 /* Cells of a bar: parts of time differ by mark, not by colour alone. spark[0] is nothing, spark[8] full; not
  * used by braille, which packs two values of four levels into a cell. */
 struct pp_glyphs {
-    const char *cpu, *queued, *blocked, *empty, *fill, *spark[9], *rule;
+    const char *cpu, *queued, *blocked, *starved, *empty, *fill, *spark[9], *rule;
     int braille;
 };
 extern const struct pp_glyphs pp_glyph_sets[PP_GLYPH_SETS];

@@ -19,6 +19,8 @@ const struct pp_style_info pp_styles[PP_STYLE_COUNT] = {
     [PP_STYLE_BLOCKED] = {166, 3, 3, 0},
     [PP_STYLE_FILL] = {29, 2, 2, 0},
     [PP_STYLE_WAITING] = {166, 3, 3, 0},
+    [PP_STYLE_COMPUTING] = {29, 2, 2, 0},
+    [PP_STYLE_STARVED] = {160, 1, 1, 0},
 };
 
 int pp_grid_resize(struct pp_grid *g, int rows, int cols)

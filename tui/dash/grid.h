@@ -23,6 +23,8 @@ enum pp_style {
     PP_STYLE_BLOCKED,
     PP_STYLE_FILL,
     PP_STYLE_WAITING,
+    PP_STYLE_COMPUTING, /* the trainer in its step */
+    PP_STYLE_STARVED,   /* the trainer waiting */
     PP_STYLE_COUNT
 };
 

@@ -28,6 +28,7 @@ static struct pp_value phase_text(pp_phase phase)
 
 #define ROW struct pp_report
 static const struct pp_field verdict_fields[] = {
+    F(subject, NONE, "whose pipeline was recorded"),
     FK("l0", verdict.l0, NONE, "whether the input holds the training up"),
     FK("l1", verdict.l1, NONE, "what holds it up"),
     FK("l2", verdict.l2, NONE, "the cause within l1"),
@@ -156,6 +157,17 @@ static struct pp_value looked_at(const void *row, const void *root)
     return s->last_s >= s->first_s ? since_start_s(root, (double)(s->at_s + 1)) : pp_value_number(0);
 }
 
+static struct pp_value hung_worker(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return pp_value_text(s->hung_worker >= 0 ? s->workers[s->hung_worker].name : NULL);
+}
+static struct pp_value hung_phase(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return s->hung_worker >= 0 ? phase_text(s->hung_phase) : pp_value_text(NULL);
+}
+
 static const struct pp_field total_fields[] = {
     MADE("state", TEXT, run_state, "of the run"),
     MADE("quiet_s", NUMBER, quiet, "since the file of a running run last changed"),
@@ -164,11 +176,22 @@ static const struct pp_field total_fields[] = {
     F(samples_per_s, RATE, "finished by the workers"),
     F(batches_per_s, RATE, "taken by the trainer"),
     FK("data_wait_share", wait_share, SHARE, "of step time"),
+    FK("accelerator_utilization_share", accelerator_utilization, SHARE,
+       "the steps' share of the window (AU)"),
     FK("step_mean_ns", step_ns, NS, "mean step"),
     F(read_bytes_per_s, BYTES_PER_S, "read"),
     F(errors, COUNT, "since the start"),
     FK("dropped_spans", dropped, COUNT, "since the start"),
     F(stalled_ns, NS, "how long the trainer had been in one wait"),
+    F(buffered_batches, RATE, "prefetched batches"),
+    F(buffer_drain_per_s, NUMBER, "by how many batches per second they became fewer, over the last 1 to 5 s"),
+    F(buffer_lasts_s, S, "at that rate, until the trainer stalls; null: they do not become fewer"),
+    FK("machine_cpu_share", cpu_busy, SHARE, "of the machine's CPUs in use"),
+    FK("machine_disk_bytes_per_s", disk_bytes_per_s, BYTES_PER_S, "read and written by the machine's disks"),
+    FK("machine_net_bytes_per_s", net_bytes_per_s, BYTES_PER_S, "received and sent by the machine"),
+    MADE("hung_worker", TEXT, hung_worker, "the worker that has been in one piece of work for too long"),
+    MADE("hung_phase", TEXT, hung_phase, "what it is in"),
+    F(hung_ns, NS, "for how long; 0: no worker hangs"),
 #define GPU_FIELD(sym, key) FK(key, gpu[PP_LIVE_GPU_##sym], NUMBER, "NVML's newest reading"),
     PP_LIVE_GPU_MAP(GPU_FIELD)
 #undef GPU_FIELD

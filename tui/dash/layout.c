@@ -19,6 +19,7 @@ struct place {
 static const struct place places[] = {
     {PP_VIEW_OVERVIEW, PP_PANEL_VERDICT, 2, 0, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_STATUS, 1, 0, 0},
+    {PP_VIEW_OVERVIEW, PP_PANEL_METERS, 1, 4, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_PIPELINE, 4, 0, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_WORKERS, 4, 1, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_HISTORY, 3, 2, 0},
@@ -131,7 +132,7 @@ size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want
         return 1;
     }
     for (int i = 0; i < PLACES; i++) {
-        if (places[i].view == shown) {
+        if (places[i].view == shown && (places[i].panel != PP_PANEL_METERS || want[PP_PANEL_METERS] > 0)) {
             int least = places[i].least, wish = want[places[i].panel];
             p.rows[p.n] = wish > 0 && wish < least && !places[i].grows ? wish : least;
             p.place[p.n++] = &places[i];

@@ -4,7 +4,8 @@
  * From 40x10 on there is a view; below, one panel says how much is needed. Panels lie one above the other
  * over the whole width; on wide screens the events stand beside the history. When rows are short, panels are
  * dropped in the order of their `drop` number, then the rest get their least, and what is left goes to them
- * in order of the table up to what they would like; the last of it to the one that grows. */
+ * in order of the table up to what they would like; the last of it to the one that grows. The meters are left
+ * out when they want no row. */
 #ifndef PP_DASH_LAYOUT_H
 #define PP_DASH_LAYOUT_H
 
@@ -14,6 +15,7 @@
 enum pp_panel {
     PP_PANEL_VERDICT,
     PP_PANEL_STATUS,
+    PP_PANEL_METERS,
     PP_PANEL_PIPELINE,
     PP_PANEL_WORKERS,
     PP_PANEL_HISTORY,

@@ -1,6 +1,6 @@
-/* The first lines of every view: what holds the run up at the time that is looked at, in words with its
- * number and the next step, all on the first line; then how that is known, the next step in words, and the
- * same of the whole run, cut to a line. While everything hangs, that is said, and on what. */
+/* The first two lines of every view: what holds the run up at the time that is looked at, with its numbers,
+ * and the next step. A trainer that stalls, a worker that hangs, and prefetched batches that run out are said
+ * instead, as soon as they are seen. The reasons are in `pipeprobe report`. */
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
@@ -12,10 +12,12 @@
 
 #define STALLED_NS 2e9 /* a wait of this length, with no end yet, is told before any share */
 
-enum { SENTENCE_ROWS = 3, NEXT_ROWS = 2, TEXT = 900 };
+enum { LINES = 2, NARROW = 60, TEXT = 900 };
 
 struct lines {
-    char head[TEXT], first[TEXT], next[TEXT], whole[TEXT]; /* "": none; first goes on where head ends */
+    char head[TEXT],
+        brief[TEXT]; /* "": none; brief: head without what a screen of 80 columns has no room for */
+    char first[TEXT], next[TEXT]; /* first goes on where head ends */
     enum pp_style tone;
 };
 
@@ -81,6 +83,37 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
         "Next: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
+static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf);
+
+/* The trainer has batches still: what hangs will hold it up. */
+static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
+{
+    const struct pp_live_worker *w = &s->workers[s->hung_worker];
+    char age[PP_CELL], since[PP_CELL];
+    clock_of(s, s->hung_since_ns, since);
+    out->tone = PP_STYLE_BAD;
+    snprintf(out->first, TEXT, "HANG: %s hangs in %s since %s (%s)%s%s", w->name,
+             pp_phase_info(s->hung_phase)->name, since, pp_short_time(age, sizeof(age), s->hung_ns),
+             w->path ? ", with " : "", w->path ? w->path : "");
+    snprintf(
+        out->next, TEXT,
+        "Next: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
+}
+
+/* Before it happens. */
+static void say_debt(const struct pp_live_snapshot *s, struct lines *out)
+{
+    char lasts[PP_CELL];
+    out->tone = PP_STYLE_WARN;
+    snprintf(
+        out->first, TEXT,
+        "SOON: at this rate the %.0f prefetched batches last %s, then the trainer stalls (%.1f batches/s fewer)",
+        s->buffered_batches, pp_short_time(lasts, sizeof(lasts), s->buffer_lasts_s * 1e9),
+        s->buffer_drain_per_s);
+    snprintf(out->next, TEXT,
+             "Next: see what became slower in the pipeline below; [ and ] step through the seconds.");
+}
+
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
 {
     pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
@@ -106,11 +139,14 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
     }
     snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline,
              pp_short_share(share, sizeof(share), v->exposed_share));
+    snprintf(out->brief, TEXT, "%s", out->head);
     if (!isnan(v->confidence))
         add(out->head, ", confidence ", pp_short_share(share, sizeof(share), v->confidence), "");
     if (fix) {
         add(out->head, "; ", fix->knob, " -> ");
         add(out->head, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
+        add(out->brief, "; ", fix->knob, " -> ");
+        add(out->brief, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
     }
     snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)rest[2]), rest + 3);
 }
@@ -136,18 +172,18 @@ static const char *lead_of_whole(const struct pp_dash_state *s, const struct pp_
 
 static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
 {
-    int whole = m->report && m->report->verdict.sentence;
     *out = (struct lines){.tone = tone_of(m->report)};
     if (m->snap->stalled_ns >= STALLED_NS)
         say_stalled(m->snap, out);
+    else if (m->snap->hung_worker >= 0)
+        say_hung(m->snap, out);
+    else if (!isnan(m->snap->buffer_lasts_s))
+        say_debt(m->snap, out);
     else if (is_conclusive(m->moment))
         say_moment(m, out);
-    if (out->first[0]) {
-        if (whole)
-            snprintf(out->whole, TEXT, "%s%s", lead_of_whole(s, m), m->report->verdict.sentence);
+    if (out->first[0])
         return;
-    }
-    if (whole)
+    if (m->report && m->report->verdict.sentence)
         put_verdict_lines(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW
                               ? ""
                               : lead_of_whole(s, m),
@@ -170,29 +206,33 @@ static int rows_of(const char *text, int cols, int most)
     return n < most ? n : most;
 }
 
+/* The first line; narrow screens give it both. */
+static const char *headline_of(const struct lines *l, int cols, int *most)
+{
+    int narrow = cols < NARROW;
+    *most = narrow || !l->head[0] ? LINES : 1;
+    return !l->head[0] ? l->first : rows_of(l->head, cols, LINES) > *most ? l->brief : l->head;
+}
+
+/* Two lines: what holds the run up, and what to do next. */
 int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
     struct lines l;
+    int most;
     compose(s, m, &l);
-    int moment = (l.head[0] != 0) + rows_of(l.first, cols, SENTENCE_ROWS) + rows_of(l.next, cols, NEXT_ROWS);
-    return moment +
-           (l.whole[0] && moment < SENTENCE_ROWS + NEXT_ROWS); /* a screen this narrow has few rows */
+    int n = rows_of(headline_of(&l, cols, &most), cols, LINES);
+    n = n < most ? n : most;
+    return n + (n < LINES && l.next[0] != 0);
 }
 
-/* The first line, then a row at least for the next step; of what is left the sentence, and the last row for
- * the whole run. */
 void pp_panel_verdict(const struct pp_canvas *c)
 {
     struct lines l;
+    int most, rows = c->box.rows < LINES ? c->box.rows : LINES;
     compose(c->s, c->m, &l);
-    int rows = c->box.rows, cols = c->box.cols, head = l.head[0] != 0, next = l.next[0] && rows > 1,
-        whole = l.whole[0] && rows > head + next + 1;
-    int first = rows_of(l.first, cols, rows - head - whole - next), left = rows - head - first - whole;
-    if (head)
-        pp_wrap(c, 0, 1, cols, l.tone, l.head);
-    pp_wrap(c, head, first, cols, head ? PP_STYLE_PLAIN : l.tone, l.first);
-    if (next)
-        pp_wrap(c, head + first, left, cols, PP_STYLE_PLAIN, l.next);
-    if (whole)
-        pp_wrap(c, rows - 1, 1, cols, PP_STYLE_PLAIN, l.whole);
+    const char *first = headline_of(&l, c->box.cols, &most);
+    int n = rows_of(first, c->box.cols, rows < most ? rows : most);
+    pp_wrap(c, 0, n, c->box.cols, l.tone, first);
+    if (n < rows)
+        pp_wrap(c, n, rows - n, c->box.cols, PP_STYLE_PLAIN, l.next);
 }

@@ -107,7 +107,16 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
     pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
     int known = !isnan(g->cpu), cpu = known ? (int)(g->cpu * n + 0.5) : 0,
         queued = known ? (int)((g->cpu + g->run_queue) * n + 0.5) - cpu : 0;
-    pp_bar(c, row, k.bar, cpu, PP_STYLE_CPU, c->glyphs->cpu);
+    if (g->lane == PP_LANE_TRAINER &&
+        g->phase == PP_PHASE_STEP) { /* good, whether or not the device has the CPU wait */
+        cpu = n - queued;
+        pp_bar(c, row, k.bar, cpu, PP_STYLE_COMPUTING, c->glyphs->cpu);
+    } else if (g->lane == PP_LANE_TRAINER && waits) {
+        cpu = n, queued = 0;
+        pp_bar(c, row, k.bar, cpu, PP_STYLE_STARVED, c->glyphs->starved);
+    } else {
+        pp_bar(c, row, k.bar, cpu, PP_STYLE_CPU, c->glyphs->cpu);
+    }
     pp_bar(c, row, k.bar + cpu, queued, PP_STYLE_QUEUED, c->glyphs->queued);
     pp_bar(c, row, k.bar + cpu + queued, n - cpu - queued, waits ? PP_STYLE_WAITING : PP_STYLE_BLOCKED,
            c->glyphs->blocked);
@@ -133,11 +142,11 @@ void pp_panel_pipeline(const struct pp_canvas *c)
     struct line line[LINES];
     int n = keep_the_most_telling(line, lines_of(c->m->snap, line), c->box.rows - 1);
     if (c->box.cols >= 70)
-        pp_heading(c, "Pipeline: share of a lane's time as %s cpu %s run queue %s blocked", c->glyphs->cpu,
-                   c->glyphs->queued, c->glyphs->blocked);
+        pp_heading(c, "Pipeline: share of time as %s cpu, step %s run queue %s blocked %s trainer waits",
+                   c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked, c->glyphs->starved);
     else
-        pp_heading(c, "Pipeline %scpu %squeued %sblocked", c->glyphs->cpu, c->glyphs->queued,
-                   c->glyphs->blocked);
+        pp_heading(c, "Pipeline %scpu %squeue %sblocked %swait", c->glyphs->cpu, c->glyphs->queued,
+                   c->glyphs->blocked, c->glyphs->starved);
     for (int i = 0; i < n; i++)
         if (line[i].stage)
             draw_stage(c, i + 1, line[i].stage);
@@ -227,7 +236,14 @@ void pp_panel_stages(const struct pp_canvas *c)
 
 /* ---- history ---- */
 
-enum { LABEL = 20 };
+enum { LABEL = 20, WIDEST_SECOND = 6 };
+
+/* Columns of a second, so that a young run fills the panel: braille has two seconds in a column at most. */
+static int columns_of_second(const struct pp_canvas *c)
+{
+    int n = (int)c->m->snap->n_series, cols = c->box.cols - LABEL, fit = n > 10 ? cols / n : cols / 10;
+    return fit < 1 ? 1 : fit > WIDEST_SECOND ? WIDEST_SECOND : fit;
+}
 
 /* Level of a value in one row of a curve that is `rows` high, row 0 being the lowest, in `levels` steps. */
 static int level(double v, int row, int rows, int levels)
@@ -244,11 +260,13 @@ static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style st
                   double full)
 {
     size_t n = c->m->snap->n_series;
-    int per_cell = c->glyphs->braille ? 2 : 1, cols = c->box.cols - LABEL;
+    int wide = columns_of_second(c), per_cell = c->glyphs->braille && wide == 1 ? 2 : 1,
+        cols = c->box.cols - LABEL;
     for (int col = 0; col < cols; col++)
         for (int r = 0; r < rows; r++) {
             char cell[4];
-            long right = (long)n - 1 - (long)(cols - 1 - col) * per_cell, left = right - per_cell + 1;
+            long right = (long)n - 1 - (long)((cols - 1 - col) / wide) * per_cell,
+                 left = right - per_cell + 1;
             double a = left >= 0 ? v[left] / full : 0, b = right >= 0 ? v[right] / full : 0;
             const char *mark = c->glyphs->braille
                                    ? pp_glyph_braille(level(a, r, rows, 4), level(b, r, rows, 4), cell)
@@ -266,13 +284,17 @@ void pp_panel_history(const struct pp_canvas *c)
     for (size_t i = 0; i < s->n_series; i++)
         if (s->rate_series[i] > most)
             most = s->rate_series[i];
-    pp_heading(c, "History, a second per %s", c->glyphs->braille ? "dot" : "column");
+    int wide = columns_of_second(c);
+    if (wide > 1)
+        pp_heading(c, "History, a second per %d columns", wide);
+    else
+        pp_heading(c, "History, a second per %s", c->glyphs->braille ? "dot" : "column");
     double wait = s->n_series ? s->wait_series[s->n_series - 1] : NAN,
            rate = s->n_series ? s->rate_series[s->n_series - 1] : NAN;
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "data wait %s", pp_short_share(now, sizeof(now), wait));
     if (rows > 1)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "  full: 100 %%");
-    curve(c, 1, rows, PP_STYLE_WAITING, s->wait_series, 1);
+    curve(c, 1, rows, PP_STYLE_STARVED, s->wait_series, 1);
     pp_put(c, 1 + rows, 0, PP_STYLE_PLAIN, "samples/s %s", pp_text_rate(now, sizeof(now), rate));
     if (rows > 1)
         pp_put(c, 2 + rows, 0, PP_STYLE_PLAIN, "  full: %s", pp_text_rate(t, sizeof(t), most));

@@ -43,7 +43,7 @@ static double elapsed_s(const struct pp_live_snapshot *snap)
     return snap->last_s >= snap->first_s ? (double)(snap->at_s + 1) - (double)snap->origin_ns / 1e9 : 0;
 }
 
-enum { PARTS = 8 };
+enum { PARTS = 9 };
 
 /* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells. */
 static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
@@ -81,12 +81,16 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
              pp_clock_text(a, sizeof(a), elapsed_s(snap)));
     snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
+    if (!isnan(snap->accelerator_utilization) && !brief)
+        snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
     snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
     if (has_gpu(snap))
         put_gpu(snap, part[n++], 96);
     if (snap->dropped)
         snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));
+    if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN)
+        snprintf(part[n++], 96, "%.90s", m->report->subject);
     snprintf(part[n++], 96, "%.80s", base && base[1] ? base + 1 : m->path);
     return n;
 }
@@ -101,6 +105,54 @@ void pp_panel_status(const struct pp_canvas *c)
             col = pp_put(c, 0, col, PP_STYLE_BAR, "%s", part[i]) + (brief ? 2 : 3);
     }
     pp_grid_style(c->grid, &c->box, 0, PP_STYLE_BAR);
+}
+
+/* ---- meters ---- */
+
+static int has_meters(const struct pp_live_snapshot *s)
+{
+    return !isnan(s->cpu_busy) || !isnan(s->disk_bytes_per_s) || !isnan(s->net_bytes_per_s);
+}
+
+int pp_want_meters(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
+{
+    return has_meters(m->snap);
+}
+
+/* What the whole machine does. A rate's bar is of the largest that the run has seen. */
+void pp_panel_meters(const struct pp_canvas *c)
+{
+    const struct pp_live_snapshot *s = c->m->snap;
+    char text[4][PP_CELL + 8], t[PP_CELL];
+    const struct {
+        const char *name;
+        double share;
+    } meters[] = {{"CPU", s->cpu_busy},
+                  {"disk", s->disk_bytes_per_s / s->disk_most_bytes_per_s},
+                  {"net", s->net_bytes_per_s / s->net_most_bytes_per_s},
+                  {"GPU", s->gpu[PP_LIVE_GPU_UTILIZATION] / 100}};
+    snprintf(text[0], sizeof(text[0]), "%s", pp_short_share(t, sizeof(t), s->cpu_busy));
+    snprintf(text[1], sizeof(text[1]), "%s/s", pp_text_bytes(t, sizeof(t), s->disk_bytes_per_s));
+    snprintf(text[2], sizeof(text[2]), "%s/s", pp_text_bytes(t, sizeof(t), s->net_bytes_per_s));
+    snprintf(text[3], sizeof(text[3]), "%s", pp_short_share(t, sizeof(t), meters[3].share));
+    const int known[] = {!isnan(s->cpu_busy), !isnan(s->disk_bytes_per_s), !isnan(s->net_bytes_per_s),
+                         !isnan(meters[3].share)};
+    int n = known[0] + known[1] + known[2] + known[3], width = n ? c->box.cols / n : c->box.cols, at = 0;
+    for (int i = 0; i < 4; i++) {
+        if (!known[i])
+            continue;
+        int name = (int)strlen(meters[i].name) + 1, number = width > 24 ? 11 : 10,
+            bar = width - name - number - 2 < 30 ? width - name - number - 2 : 30;
+        double share = meters[i].share >= 0 ? meters[i].share : 0;
+        int full = bar > 2 ? (int)(share * bar + 0.5) : 0;
+        pp_put(c, 0, at, PP_STYLE_STRONG, "%s", meters[i].name);
+        if (bar > 2) {
+            pp_bar(c, 0, at + name, bar, PP_STYLE_PLAIN, c->glyphs->empty);
+            pp_bar(c, 0, at + name, full > bar ? bar : full, PP_STYLE_CPU, c->glyphs->fill);
+        }
+        pp_put(c, 0, at + name + (bar > 2 ? bar + 1 : 0), PP_STYLE_PLAIN, "%s", text[i]);
+        at += width;
+    }
 }
 
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
@@ -147,10 +199,16 @@ void pp_panel_footer(const struct pp_canvas *c)
 
 void pp_panel_help(const struct pp_canvas *c)
 {
-    enum { KEY = 14, GAP = 2 };
+    enum { GAP = 2 };
+    int key = 0;
     int columns = c->box.cols >= 160 ? 2 : 1, width = c->box.cols / columns, rows = c->box.rows - 1;
     int per_column = ((int)pp_keys_n + columns - 1) / columns;
     int top = pp_list_top(c->s->help_row, per_column, rows);
+    for (size_t i = 0; i < pp_keys_n; i++) {
+        const struct pp_key *k = &pp_keys[i];
+        int n = (int)strlen(k->name) + (k->alias_name ? 2 + (int)strlen(k->alias_name) : 0);
+        key = n + GAP > key ? n + GAP : key;
+    }
     pp_heading(c, per_column > rows ? "Keys (j and k move)" : "Keys");
     for (size_t i = 0; i < pp_keys_n; i++) {
         const struct pp_key *k = &pp_keys[i];
@@ -162,7 +220,7 @@ void pp_panel_help(const struct pp_canvas *c)
             continue;
         pp_put(&half, row + 1, 0, PP_STYLE_STRONG, "%s%s%s", k->name, k->alias_name ? ", " : "",
                k->alias_name ? k->alias_name : "");
-        pp_put(&half, row + 1, KEY, PP_STYLE_PLAIN, "%s", k->help);
+        pp_put(&half, row + 1, key, PP_STYLE_PLAIN, "%s", k->help);
     }
 }
 

@@ -1,8 +1,13 @@
 /* Lists of text: events, errors, facts about the run. */
 #include "tui/dash/panel.h"
 
+#include "probe/base/text.h"
+
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static enum pp_style style_of(enum pp_live_event_kind k)
 {
@@ -45,10 +50,42 @@ void pp_panel_events(const struct pp_canvas *c)
         pp_put(c, 1, 0, PP_STYLE_PLAIN, s.filter[0] ? "none matches the filter" : "none yet");
 }
 
+/* A number with its unit as people read it: times and sizes in their own units, counts with separators, "1
+ * thread". */
+static const char *fact_text(const struct pp_live_fact *f, char *buf, size_t size)
+{
+    double v = f->numeric ? atof(f->value) : NAN;
+    size_t n = strlen(f->key), unit = strlen(f->unit);
+    char count[PP_CELL];
+    if (isnan(v)) {
+        snprintf(buf, size, "%s%s%s", f->value, f->unit[0] ? " " : "", f->unit);
+        return buf;
+    }
+    if (n > 7 && strcmp(f->key + n - 7, "_utc_ns") == 0 && v > 0 && v < 1e19) {
+        time_t at = (time_t)(v / 1e9);
+        struct tm tm;
+        if (gmtime_r(&at, &tm) && strftime(buf, size, "%Y-%m-%d %H:%M:%S UTC", &tm))
+            return buf;
+    }
+    if (strcmp(f->unit, "ns") == 0)
+        return pp_text_duration(buf, size, v);
+    if (strcmp(f->unit, "bytes") == 0)
+        return pp_text_bytes(buf, size, v);
+    if (fabs(v - round(v)) < 1e-9 && fabs(v) < 1e15)
+        pp_text_count(count, sizeof(count), v);
+    else
+        snprintf(count, sizeof(count), "%.4g", v);
+    int one = fabs(v - 1) < 1e-9 && unit > 2 && f->unit[unit - 1] == 's',
+        es = one && unit > 4 && strcmp(f->unit + unit - 4, "ches") == 0;
+    snprintf(buf, size, "%s%s%.*s", count, unit ? " " : "", (int)unit - (es ? 2 : one), f->unit);
+    return buf;
+}
+
 void pp_panel_environment(const struct pp_canvas *c)
 {
     enum { SECTION = 12, KEY = 24 };
     struct pp_rows rows;
+    char text[200];
     pp_rows_of(c->s, c->m, &rows);
     int room = c->box.rows - 1, selected = c->s->selected[c->s->view],
         top = pp_list_top(selected, rows.n, room);
@@ -59,7 +96,7 @@ void pp_panel_environment(const struct pp_canvas *c)
         if (key)
             pp_put(c, i + 1, 0, PP_STYLE_PLAIN, "%s", f->section);
         pp_put(c, i + 1, key, PP_STYLE_STRONG, "%.*s", KEY - 1, f->key);
-        pp_put(c, i + 1, key + KEY, PP_STYLE_PLAIN, "%s%s%s", f->value, f->unit[0] ? " " : "", f->unit);
+        pp_put(c, i + 1, key + KEY, PP_STYLE_PLAIN, "%s", fact_text(f, text, sizeof(text)));
         if (top + i == selected)
             pp_grid_style(c->grid, &c->box, i + 1, PP_STYLE_SELECTED);
     }

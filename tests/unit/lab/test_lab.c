@@ -1,10 +1,13 @@
 /* The lab's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is
  * printed is what the rows say. */
 #include "tests/lab/plan.h"
+#include "tests/lab/reliability.h"
 #include "tests/lab/results.h"
+#include "report/verdict/confidence.h"
 
 #include "probe/base/err.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -219,7 +222,7 @@ static void test_the_tables_count_the_rows(void **state)
         "NO  4 slow-reads             mild     0  said transform/cpu-saturated  wait 25.0 %  others 0.0: latency: replay: weight of storage is 10.0 %, not >= 40.0 %");
     has(text, "l2  4 slow-reads");
     has(text,
-        "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: exposed wait is 25.0 %, the line is at 5.0 %");
+        "NO  1 idle                   mild     0  said storage/latency  wait 25.0 %  others 0.0: the stall is 25.0 %, the line is at 5.0 %");
     free(text);
     lab_results_free(&r);
 }
@@ -273,6 +276,48 @@ static void test_predictions_and_labels_are_counted(void **state)
     lab_results_free(&r);
 }
 
+/* 100 verdicts of every score: those of a low score are right half of the time, the others always. */
+static void test_confidence_is_fitted_and_checked(void **state)
+{
+    struct lab_results r = {0};
+    struct lab_fit_row row[400];
+    for (int i = 0; i < 400; i++) {
+        add_run(&r, &slow, "input-bound", i < 100 && i % 2 ? "transform" : "storage", "latency");
+        r.runs[i].score = i < 100 ? 0.3 + i * 0.001 : 0.7 + (i % 3) * 0.1;
+        r.runs[i].confidence = i < 100 ? 0.75 : 0.92;
+    }
+    size_t n = lab_fit(&r, row), all = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(row[i].n >= LAB_FIT_LEAST);
+        assert_true(i == 0 || (row[i].score > row[i - 1].score &&
+                               row[i].right * row[i - 1].n >= row[i - 1].right * row[i].n));
+        all += row[i].n;
+    }
+    assert_int_equal(all, 400);
+    assert_true(n >= 2 && row[0].n == 100 && row[0].right == 50 && row[n - 1].right == row[n - 1].n);
+    char *text = printed(&r);
+    has(text, "confidence of the class (400 verdicts");
+    has(text, " 100   75.0 %     50   50.0 %  (40.4 to 59.6)");
+    has(text, " 300   92.0 %    300  100.0 %  (98.7 to 100.0)");
+    free(text);
+    r.runs[0].score = r.runs[0].confidence = NAN; /* without a confidence a verdict is not counted */
+    assert_int_equal(lab_fit(&r, row), n);
+    lab_results_free(&r);
+}
+
+/* A higher score is never less likely to be right, and no verdict is certain. */
+static void test_the_table_of_confidence_is_monotone(void **state)
+{
+    for (size_t i = 0; i < pp_confidence_rows_n; i++) {
+        assert_true(pp_confidence_rows[i].right > 0 && pp_confidence_rows[i].right < 1);
+        assert_true(!i || (pp_confidence_rows[i].score > pp_confidence_rows[i - 1].score &&
+                           pp_confidence_rows[i].right >= pp_confidence_rows[i - 1].right));
+    }
+    assert_true(pp_confidence_rows[0].score == 0 && isnan(pp_confidence_of(NAN)));
+    assert_true(pp_confidence_of(0) == pp_confidence_rows[0].right);
+    assert_true(pp_confidence_of(1) == pp_confidence_rows[pp_confidence_rows_n - 1].right);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_the_first_fix),
         cmocka_unit_test(test_the_tables_count_the_rows),
         cmocka_unit_test(test_predictions_and_labels_are_counted),
+        cmocka_unit_test(test_confidence_is_fitted_and_checked),
+        cmocka_unit_test(test_the_table_of_confidence_is_monotone),
     };
     return cmocka_run_group_tests_name("lab", tests, NULL, NULL);
 }

@@ -84,12 +84,15 @@ static int run(int argc, char **argv)
 const struct pp_command pp_cmd_ci = {
     .name = "ci",
     .summary = "make repeated runs and fail when they are worse than a baseline",
-    .usage = "ci run [options] -- RUN OPTIONS   or   ci baseline save|update RUNS...|show",
+    .usage = "ci run [options] -- RUN OPTIONS | exec -- PROGRAM   or   ci baseline save|update RUNS...|show",
     .opts = opts,
-    .notes = "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
+    .notes = "After --: operands and options of 'pipeprobe run', or 'exec' with its options\n"
+             "and program. BASE_CMD gets -o FILE --quiet --force at its end, or where it says\n"
+             "\"$@\". --keep DIR has the recordings, and what they printed in DIR/logs.\n"
+             "Exit codes: 0 not regressed, 1 regressed, 2 usage, 3 inconclusive or not\n"
              "comparable (--strict: 1), 4 a run failed. Failed and unfinished runs are not\n"
              "compared.",
     .examples = {"pipeprobe ci run --junit gate.xml -- ~/imagenet/val --step-ms 45 --epochs 2",
-                 "pipeprobe ci baseline save runs/ --label v1.2"},
+                 "pipeprobe ci run -- exec -- python train.py --steps 200"},
     .run = run,
 };

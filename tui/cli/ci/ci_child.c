@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { EXEC_NOT_BEGUN = 125 }; /* docs/reference/exit-codes.md */
 
 /* ---- signals ---- */
 
@@ -38,12 +41,18 @@ void ci_catch_signals(void)
 
 /* ---- words of the child ---- */
 
-/* "run" WORDS... "-o" PATH "--quiet" "--force", or the shell with the same at the end of its command. Free
- * the array only. */
+/* The words name their command when they begin with it; a data set of that name is ./exec. */
+static int begins_with(const struct ci_command *cmd, const char *name)
+{
+    return !cmd->shell && cmd->argc > 0 && strcmp(cmd->argv[0], name) == 0;
+}
+
+/* "run" WORDS... "-o" PATH "--quiet" "--force"; "exec" with the same before its words, for behind "--" they
+ * would be the program's; or the shell with the same as its parameters. Free the array only. */
 static char **words_of(const struct ci_command *cmd, const char *self, const char *path, const char *script)
 {
     char **w = calloc((size_t)cmd->argc + 16, sizeof(*w));
-    int n = 0;
+    int n = 0, exec = begins_with(cmd, "exec");
     if (!w)
         return NULL;
     if (cmd->shell) {
@@ -53,14 +62,16 @@ static char **words_of(const struct ci_command *cmd, const char *self, const cha
         w[n++] = (char *)"sh";
     } else {
         w[n++] = (char *)self;
-        w[n++] = (char *)"run";
-        for (int i = 0; i < cmd->argc; i++)
-            w[n++] = cmd->argv[i];
+        w[n++] = (char *)(exec ? "exec" : "run");
     }
+    for (int i = begins_with(cmd, "run"); !cmd->shell && !exec && i < cmd->argc; i++)
+        w[n++] = cmd->argv[i];
     w[n++] = (char *)"-o";
     w[n++] = (char *)path;
     w[n++] = (char *)"--quiet";
     w[n++] = (char *)"--force";
+    for (int i = 1; exec && i < cmd->argc; i++)
+        w[n++] = cmd->argv[i];
     return w;
 }
 
@@ -84,10 +95,19 @@ static int redirect(posix_spawn_file_actions_t *a, const char *log)
 static pp_status spawn_and_wait(char **words, const char *log, int *status, struct pp_err *err)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t defaults; /* what it starts in turn is not to inherit what we ignore */
     pid_t pid;
     int e = posix_spawn_file_actions_init(&actions);
+    sigemptyset(&defaults);
+    if (pp_io_ignores_file_size_signal())
+        sigaddset(&defaults, SIGXFSZ);
     if (e == 0) {
-        e = redirect(&actions, log) ? ENOMEM : posix_spawn(&pid, words[0], &actions, NULL, words, environ);
+        posix_spawnattr_init(&attr);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+        posix_spawnattr_setsigdefault(&attr, &defaults);
+        e = redirect(&actions, log) ? ENOMEM : posix_spawn(&pid, words[0], &actions, &attr, words, environ);
+        posix_spawnattr_destroy(&attr);
         posix_spawn_file_actions_destroy(&actions);
     }
     if (e != 0)
@@ -122,15 +142,20 @@ static void last_words(const char *log, char *buf, size_t size)
         fclose(in);
 }
 
-static pp_status check_status(int status, const char *log, struct pp_err *err)
+static pp_status check_status(const struct ci_command *cmd, int status, const char *log, struct pp_err *err)
 {
     char said[320];
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (stopped)
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
-    if (code == 0 || code == pp_status_exit_code(PP_E_INCONCLUSIVE))
+    int exec = begins_with(cmd, "exec"); /* whose exit code is the program's own */
+    if (code == 0 || (!exec && code == pp_status_exit_code(PP_E_INCONCLUSIVE)))
         return PP_OK; /* a run whose own verdict is inconclusive was measured all the same */
     last_words(log, said, sizeof(said));
+    if (exec && code > 0)
+        return pp_fail(err, code == EXEC_NOT_BEGUN ? PP_E_USAGE : PP_E_SYSTEM,
+                       "a run ended with exit code %d and is not compared: %s (its output: %s)", code, said,
+                       log);
     if (code == pp_status_exit_code(PP_E_INTERRUPTED))
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
     if (WIFSIGNALED(status))
@@ -149,6 +174,29 @@ static pp_status check_finished(const char *path, struct pp_runs *into, struct p
     return pp_fail(err, PP_E_SYSTEM, "%s", why.text); /* exit code 4: this was to be a measurement */
 }
 
+int ci_log_path(const char *path, char *log, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int dir = slash ? (int)(slash - path) : 1,
+        n = snprintf(log, size, "%.*s/logs/%s.log", dir, slash ? path : ".", slash ? slash + 1 : path);
+    return n > 0 && (size_t)n < size ? 0 : -1;
+}
+
+static int takes_words(const char *shell)
+{
+    return strstr(shell, "$@") != NULL || strstr(shell, "${@}") != NULL;
+}
+
+pp_status ci_check_shell(const char *shell, struct pp_err *err)
+{
+    if (!takes_words(shell) && strstr(shell, " exec ") && strstr(shell, " -- "))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--ab: what follows -- belongs to the program; write \"$@\" where exec's own options go: 'pipeprobe exec "
+            "\"$@\" -- python train.py'");
+    return PP_OK;
+}
+
 pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into,
                       struct pp_err *err)
 {
@@ -159,15 +207,18 @@ pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_
     pp_status st = own_path(self, sizeof(self), err);
     if (st != PP_OK)
         return st;
-    if (snprintf(log, sizeof(log), "%s.log", path) >= (int)sizeof(log))
+    if (ci_log_path(path, log, sizeof(log)) != 0)
         return pp_fail(err, PP_E_USAGE, "the path %s is too long", path);
-    if (cmd->shell && asprintf(&script, "%s \"$@\"", cmd->shell) < 0)
+    *strrchr(log, '/') = '\0';
+    mkdir(log, 0777); /* where it cannot be, opening the log says why */
+    log[strlen(log)] = '/';
+    if (cmd->shell && asprintf(&script, "%s%s", cmd->shell, takes_words(cmd->shell) ? "" : " \"$@\"") < 0)
         script = NULL;
     words = !cmd->shell || script ? words_of(cmd, self, path, script) : NULL;
     st = words ? spawn_and_wait(words, log, &status, err)
                : pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
     if (st == PP_OK)
-        st = check_status(status, log, err);
+        st = check_status(cmd, status, log, err);
     if (st == PP_OK)
         st = pp_runs_load(&operand, 1, into, err);
     if (st == PP_OK)

@@ -57,11 +57,15 @@ static void remove_dir(struct job *j)
     glob_t g;
     if (!j->dir[0] || j->o->keep)
         return;
-    snprintf(pattern, sizeof(pattern), "%s/*.sqlite*", j->dir);
-    if (glob(pattern, 0, NULL, &g) == 0)
-        for (size_t i = 0; i < g.gl_pathc; i++)
-            unlink(g.gl_pathv[i]);
-    globfree(&g);
+    for (int logs = 0; logs < 2; logs++) {
+        snprintf(pattern, sizeof(pattern), "%s/%s", j->dir, logs ? "logs/*.log" : "*.sqlite*");
+        if (glob(pattern, 0, NULL, &g) == 0)
+            for (size_t i = 0; i < g.gl_pathc; i++)
+                unlink(g.gl_pathv[i]);
+        globfree(&g);
+    }
+    snprintf(pattern, sizeof(pattern), "%s/logs", j->dir);
+    rmdir(pattern);
     rmdir(j->dir);
 }
 
@@ -81,7 +85,7 @@ static pp_status make_one(struct job *j, enum pp_ci_side side, const char *name,
 static pp_status warm_up(struct job *j, struct pp_err *err)
 {
     struct pp_runs ignored = {0};
-    char path[PATH_MAX];
+    char path[PATH_MAX], log[PATH_MAX];
     pp_status st = PP_OK;
     for (int64_t i = 0; i < j->o->warmup_runs && st == PP_OK; i++) {
         pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1,
@@ -89,8 +93,9 @@ static pp_status warm_up(struct job *j, struct pp_err *err)
         snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
         st = ci_make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
         unlink(path);
-        strcat(path, ".log");
-        unlink(path);
+        if (st == PP_OK &&
+            ci_log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
+            unlink(log);
     }
     pp_runs_free(&ignored);
     return st;
@@ -130,8 +135,9 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
 {
     const struct ci_opts *o = j->o;
     if (run_argc == 0)
-        return pp_fail(err, PP_E_USAGE,
-                       "no run given: write the operands and options of 'pipeprobe run' after --");
+        return pp_fail(
+            err, PP_E_USAGE,
+            "no run given: write the operands and options of 'pipeprobe run' after --, or exec and a command line: exec -- python train.py");
     if (o->ab && o->aa)
         return pp_fail(err, PP_E_USAGE, "--ab and --aa both define BASE; give one");
     if (o->update && (o->ab || o->aa))
@@ -143,6 +149,8 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
                        (long long)o->runs);
     j->command[PP_CI_HEAD] = (struct ci_command){.argv = run_argv, .argc = run_argc};
     j->command[PP_CI_BASE] = j->command[PP_CI_HEAD];
+    if (o->ab && ci_check_shell(o->ab, err) != PP_OK)
+        return err->code;
     if (o->ab)
         j->command[PP_CI_BASE] = (struct ci_command){.shell = o->ab};
     j->two_sided = o->ab || o->aa;

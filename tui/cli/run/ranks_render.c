@@ -39,7 +39,11 @@ void ranks_text(const struct rank_result *ranks, int n)
     double last = number_of(late, "last_rank"), all = 0;
     for (int r = 0; r < n; r++)
         all += ranks[r].report ? ranks[r].report->samples_per_s : 0;
-    printf("%d ranks: %s samples/s in all\n\n", n, pp_text_rate(rate, sizeof(rate), all));
+    const char *subject = NULL;
+    for (int r = 0; r < n && !subject; r++)
+        subject = ranks[r].report ? ranks[r].report->subject : NULL;
+    printf("%d ranks%s%s: %s samples/s in all\n\n", n, subject ? " of " : "", subject ? subject : "",
+           pp_text_rate(rate, sizeof(rate), all));
     printf("%4s %11s %11s %12s  %s\n", "rank", "samples/s", "data wait", "other ranks", "verdict");
     for (int r = 0; r < n; r++) {
         const struct pp_report *p = ranks[r].report;
@@ -83,6 +87,7 @@ void ranks_json(const struct rank_result *ranks, int n)
         pp_json_key(&j, "samples_per_s"), pp_json_num(&j, p ? p->samples_per_s : NAN);
         pp_json_key(&j, "data_wait_share"), pp_json_num(&j, p ? p->data_wait_share : NAN);
         pp_json_key(&j, "collective_share"), pp_json_num(&j, p ? p->collective_share : NAN);
+        pp_json_key(&j, "subject"), pp_json_str(&j, p ? p->subject : NULL);
         pp_json_key(&j, "l0"), pp_json_str(&j, p ? p->verdict.l0 : NULL);
         pp_json_key(&j, "l1"), pp_json_str(&j, p ? p->verdict.l1 : NULL);
         pp_json_key(&j, "l2"), pp_json_str(&j, p ? p->verdict.l2 : NULL);

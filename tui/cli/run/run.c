@@ -2,12 +2,14 @@
 #include "tui/cli/cli.h"
 #include "report/build/build.h"
 #include "tui/cli/run/prove.h"
+#include "tui/cli/run/run_beside.h"
 #include "tui/cli/run/run_events.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_ranks.h"
 #include "tui/cli/run/run_record.h"
 #include "tui/cli/run/run_setup.h"
 #include "tui/cli/run/run_top.h"
+#include "tui/cli/run/run_torch.h"
 
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
@@ -19,9 +21,11 @@
 #include "report/render/render.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,12 +53,14 @@ static void on_signal(int sig)
     if (interrupts++) {
         ssize_t n = write(STDERR_FILENO, again, sizeof(again) - 1);
         (void)n;
+        run_torch_stop(1);
         _exit(130);
     }
     first_interrupt_ns = now_ns;
     struct pp_loader *l = atomic_load_explicit(&running, memory_order_acquire);
     if (l)
         pp_loader_stop(l);
+    run_torch_stop(0);
 }
 
 static int interrupted(void)
@@ -74,7 +80,6 @@ static void catch_signals(void)
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error to report, not an end */
 }
 
 /* ---- notes on stderr ---- */
@@ -87,7 +92,8 @@ static void note_choice(char *buf, size_t size, const char *what, uint64_t value
         snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
 }
 
-static void note_choices(const struct run_opts *o, const struct run_parts *p, const struct run_record *rec)
+static void note_choices(const struct run_opts *o, const struct run_parts *p, const struct run_record *rec,
+                         const struct run_torch *torch)
 {
     const struct pp_loader_opts *l = &p->loader;
     char text[256], t[32], a[160], b[160], c[160];
@@ -99,14 +105,18 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
     fprintf(stderr, "dataset    %s (opened in %s)\n", text,
             pp_text_duration(t, sizeof(t), (double)p->open_ns));
     for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
-        fprintf(stderr, "warning    %s\n", warning);
+        pp_cli_note("warning", warning);
     note_choice(a, sizeof(a), "workers", (uint64_t)l->workers, p->chosen[0]);
     note_choice(b, sizeof(b), "batch size", l->batch_size, p->chosen[1]);
     note_choice(c, sizeof(c), "prefetch", (uint64_t)l->prefetch, p->chosen[2]);
-    fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
-            pp_text_bytes(t, sizeof(t),
-                          ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
-                              (double)p->row_bytes));
+    if (torch->pid)
+        fprintf(stderr, "loader     PyTorch DataLoader, %s, %s, %s, persistent workers (%s, %s)\n", a, b, c,
+                torch->versions, torch->python);
+    else
+        fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
+                pp_text_bytes(t, sizeof(t),
+                              ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
+                                  (double)p->row_bytes));
     if (p->transform)
         fprintf(stderr, "transform  %s, %s%s\n",
                 pp_transform_text(p->delivered ? p->delivered : p->transform),
@@ -128,15 +138,24 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
                 "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
                 (unsigned long long)l->batch_size,
                 pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
+    fputs(
+        "judges     pipeprobe's own loader, about 3 times as fast as PyTorch's with PIL; for a job: pipeprobe exec\n",
+        stderr);
     pp_device_info(p->device, &dev);
-    fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
-    if (dev.passed_over)
+    if (!torch->pid)
+        fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
+    if (!torch->pid && strcmp(dev.kind, "host") == 0)
+        fprintf(
+            stderr,
+            "           no GPU takes part: copying a batch takes the time that such a link would (--link-gbps)\n");
+    if (dev.passed_over && run_gpu_expected())
         fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
     const char *activity = rec ? pp_recording_describe(rec->recording, &pp_collector_cupti) : NULL;
     if (activity)
         fprintf(stderr, "GPU        activity %s\n", activity);
     if (l->step == PP_STEP_NONE)
-        fprintf(stderr, "step       none: measures the ceiling. Give --step-ms to judge your own job\n");
+        fprintf(stderr,
+                "step       none: measures the ceiling. Give --step-ms to compare it with your step\n");
     else
         fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step),
                 pp_text_duration(t, sizeof(t), (double)l->step_ns));
@@ -199,9 +218,12 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
     if (st == PP_OK) {
         *exit_code = pp_report_exit_code(report);
         errno = 0;
-        int rc = o->json ? pp_render_json(report, stdout)
-                         : pp_render_text(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout),
-                                          pp_cli_columns(stdout));
+        int rc = o->json && o->loader == RUN_LOADER_PYTORCH
+                     ? 0 /* one document, of both loaders: run_beside.h */
+                 : o->json
+                     ? pp_render_json(report, stdout)
+                     : pp_render_short(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout),
+                                       pp_cli_columns(stdout));
         if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
             st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
                          path);
@@ -296,7 +318,9 @@ struct run {
     struct run_record rec;
     struct run_events events;
     struct pp_loader_result result;
-    pid_t top; /* of the dashboard; 0: none */
+    struct run_torch torch; /* --loader pytorch */
+    pid_t top;              /* of the dashboard; 0: none */
+    int second;             /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
 };
 
 /* -1 to go on, else the exit code: help, a usage error, or what needs no run of this process. */
@@ -318,8 +342,11 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
         return code;
     if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list"))
         return list_faults();
-    if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK)
+    if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK ||
+        run_torch_check(o, &asked->set, &err) != PP_OK)
         return pp_cli_fail(&pp_cmd_run, &err);
+    if (o->loader == RUN_LOADER_PYTORCH)
+        o->device = RUN_DEVICE_HOST; /* of both loaders: the step is a simulated one */
     return o->ranks > 1 ? run_ranks(&pp_cmd_run, asked) : -1;
 }
 
@@ -327,19 +354,27 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
 static pp_status prepare(struct run *r, struct pp_err *err)
 {
     const struct run_opts *o = &r->asked.o;
+    char own[PATH_MAX];
     pp_status st = PP_OK;
     catch_signals();
     pp_progress_begin(&r->events.progress, o->quiet);
     if (o->record)
         st = run_record_name(&r->rec, o, err);
+    if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && !o->against)
+        st = run_beside_name(r->rec.path, o->force, own, sizeof(own), err);
     if (st == PP_OK)
         st = run_parts_make(&r->parts, &r->asked, &r->events.progress, interrupted, err);
+    if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH) {
+        r->rec.opened_ns = pp_now_ns();
+        st = run_torch_start(&r->torch, o, r->parts.dataset, interrupted, err);
+    }
     if (st == PP_OK && o->record)
         st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
     if (st != PP_OK)
         return st;
     pp_nvtx_start(); /* before the threads that record */
-    note_choices(o, &r->parts, o->record ? &r->rec : NULL);
+    if (!r->second)
+        note_choices(o, &r->parts, o->record ? &r->rec : NULL, &r->torch);
     if (o->top)
         st = run_top_start(r->rec.path, &r->top, err);
     if (o->top)
@@ -355,8 +390,11 @@ static void connect(struct run *r)
     if (o->record) {
         ev->store = pp_recording_store(r->rec.recording);
         r->parts.loader.session = pp_recording_session(r->rec.recording);
+        ev->session = r->parts.loader.session;
+        ev->path = r->rec.path;
     }
     ev->collective = o->collective;
+    ev->top = &r->top;
     ev->quiet = o->quiet;
     ev->max_ns = l->max_ns;
     ev->max_steps = l->max_steps;
@@ -375,10 +413,14 @@ static int measure(struct run *r)
     pp_status ended = PP_OK;
     pp_err_clear(&err);
     connect(r);
-    pp_status st = run_loader(&r->parts, &r->rec, &r->result, &err);
+    pp_status st = r->torch.pid ? run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, interrupted,
+                                                    &r->result, &err)
+                                : run_loader(&r->parts, &r->rec, &r->result, &err);
     const char *outcome = st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished";
     pp_progress_clear(&r->events.progress);
-    if (r->asked.o.record)
+    if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH)
+        run_record_abandon(&r->rec);
+    else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
     run_top_wait(r->top);
     if (st != PP_OK)
@@ -386,6 +428,74 @@ static int measure(struct run *r)
     if (ended != PP_OK)
         could_not_measure(&end_err);
     return st != PP_OK || ended != PP_OK ? COULD_NOT_MEASURE : 0;
+}
+
+/* ---- --loader pytorch: pipeprobe's own loader beside it ---- */
+
+static uint64_t storage_read(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_inblock * 512 : UINT64_MAX;
+}
+
+/* The same settings through our own loader, into path. The exit code of the run, after a message. */
+static int run_own(const struct run *torch, const char *path)
+{
+    struct run *r = calloc(1, sizeof(*r));
+    struct pp_err err;
+    int code;
+    pp_err_clear(&err);
+    if (!r) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory for another run");
+        return could_not_measure(&err);
+    }
+    r->second = 1;
+    r->asked = torch->asked;
+    r->asked.started_ns = pp_now_ns();
+    r->asked.set.fields = &r->asked.o;
+    struct run_opts *o = &r->asked.o;
+    o->loader = RUN_LOADER_PIPEPROBE;
+    o->python = o->against = o->list_delivered = NULL;
+    o->output = path;
+    o->force = 1; /* whether it may be replaced was asked at the beginning */
+    o->workers = torch->parts.loader.workers;
+    o->batch_size = (int64_t)torch->parts.loader.batch_size;
+    o->prefetch = torch->parts.loader.prefetch;
+    if (!o->quiet)
+        fprintf(stderr, "\nbeside it  pipeprobe's own loader with the same settings, into %s\n", path);
+    code = prepare(r, &err) == PP_OK ? measure(r) : pp_cli_fail(&pp_cmd_run, &err);
+    run_record_free(&r->rec);
+    run_parts_free(&r->parts);
+    run_events_free(&r->events);
+    free(r);
+    return code;
+}
+
+/* After PyTorch's run, whose exit code so far is code. */
+static int stand_beside(const struct run *r, int code)
+{
+    const struct run_opts *o = &r->asked.o;
+    struct run_beside b = {.torch_path = r->rec.path,
+                           .versions = r->torch.versions,
+                           .torch_storage_bytes = r->torch.storage_bytes,
+                           .own_storage_bytes = UINT64_MAX};
+    char own[PATH_MAX];
+    struct pp_err err;
+    pp_err_clear(&err);
+    if (o->against) {
+        b.own_path = strcmp(o->against, "none") != 0 ? o->against : NULL;
+    } else if (!interrupted() && (code == 0 || code == 3)) {
+        uint64_t before = storage_read();
+        int own_code = run_beside_name(r->rec.path, 1, own, sizeof(own), &err) == PP_OK ? run_own(r, own) : 4;
+        b.own_storage_bytes = storage_read() - before;
+        b.own_path = own_code == 0 && !interrupted() ? own : NULL;
+        code = own_code ? own_code : code;
+    }
+    if (!o->json)
+        putchar('\n');
+    if (run_beside_print(&b, o->json, stdout, &err) != PP_OK)
+        code = could_not_measure(&err);
+    return interrupted() ? 130 : code;
 }
 
 /* What the user is shown. code: of the run so far; a verdict that cannot be given only counts when all else
@@ -404,10 +514,14 @@ static int report(struct run *r, int code)
         st = print_unrecorded(o, &r->parts, &r->result) == 0
                  ? PP_OK
                  : pp_fail(&err, PP_E_IO, "writing to stdout failed");
-    else if (!run_record_lost(&r->rec)) /* else there is nothing to report on, as was said */
+    else if (r->rec.recording &&
+             !run_record_lost(&r->rec)) /* else there is nothing to report on, as was said */
         st = print_report(o, r->rec.path, &verdict, &err);
     if (code == 0)
         code = verdict;
+    if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && code != COULD_NOT_MEASURE &&
+        !run_record_lost(&r->rec))
+        return stand_beside(r, code);
     if (interrupted())
         code = 130;
     if (st == PP_OK)
@@ -424,8 +538,11 @@ static int run_main(int argc, char **argv)
     if (code >= 0)
         goto out;
     code = prepare(&r, &err) == PP_OK ? measure(&r) : -1;
+    if (code < 0)
+        run_record_abandon(&r.rec);
     code = code < 0 ? pp_cli_fail(&pp_cmd_run, &err) : report(&r, code);
 out:
+    run_torch_free(&r.torch);
     run_record_free(&r.rec);
     run_parts_free(&r.parts);
     run_events_free(&r.events);
@@ -439,7 +556,9 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader on your data and name its bottleneck",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "DATASET is a directory of images (class = directory), tar shards\n"
+    .notes = "Judges pipeprobe's own loader on the data, about 3 times as fast as PyTorch's\n"
+             "with PIL; the report says what a PyTorch DataLoader is expected to do.\n"
+             "DATASET is a directory of images (class = directory), tar shards\n"
              "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
              ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured,\n"
              "4 could not measure, 130 interrupted.",

@@ -1,6 +1,8 @@
 #include "tui/cli/run/run_events.h"
 
 #include "probe/base/clock.h"
+#include "probe/trace/drain_side.h"
+#include "tui/cli/run/run_top.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
@@ -10,6 +12,20 @@
 #include <xxhash.h>
 
 #define LINE_EVERY_NS 200000000u
+#define HANG_NS UINT64_C(5000000000) /* in one piece of work */
+
+/* A reason that begins with the file's own name says it twice in a list of files: "zero.jpg has 0 bytes" is
+ * "has 0 bytes". */
+static const char *without_name(const char *reason, const char *path)
+{
+    size_t n = path && reason ? strlen(path) : 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t left = n - i;
+        if ((i == 0 || path[i - 1] == '/') && strncmp(reason, path + i, left) == 0 && reason[left] == ' ')
+            return reason + left + 1;
+    }
+    return reason;
+}
 
 static void on_error(void *ctx, const struct pp_loader_error *e)
 {
@@ -23,7 +39,7 @@ static void on_error(void *ctx, const struct pp_loader_error *e)
                                                            .path = e->path,
                                                            .kind = e->kind,
                                                            .action = e->action,
-                                                           .reason = e->reason});
+                                                           .reason = without_name(e->reason, e->path)});
 }
 
 /* What changes how the run goes on is among the errors of the file too, as what opening the data set met is.
@@ -33,7 +49,7 @@ static void on_note(void *ctx, const char *text)
     struct run_events *ev = ctx;
     pp_progress_clear(&ev->progress);
     if (!ev->quiet)
-        fprintf(stderr, "note       %s\n", text);
+        pp_cli_note("note", text);
     if (ev->store)
         pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(),
                                                            .batch = PP_NO_BATCH,
@@ -44,7 +60,7 @@ static void on_note(void *ctx, const char *text)
                                                            .reason = text});
 }
 
-/* XProf's words for the exposed wait so far. */
+/* XProf's words for the stall so far. */
 static const char *so_far(double share)
 {
     return share >= 0.20   ? "highly input-bound so far"
@@ -52,13 +68,47 @@ static const char *so_far(double share)
                            : "not input-bound so far";
 }
 
+/* "  HANG: pp-worker-1 in read for 12.0 s": the worker that has been longest in one piece of work; "": none.
+ */
+static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, size_t size)
+{
+    uint32_t threads = ev->session ? pp_session_threads(ev->session) : 0;
+    uint64_t longest = HANG_NS;
+    char t[32];
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < threads; i++) {
+        struct pp_span open;
+        struct pp_ring_info info;
+        if (!pp_ring_open_now(ev->session, i, now_ns, &open) || open.phase < PP_PHASE_READ ||
+            open.phase > PP_PHASE_COLLATE || open.dur_ns < longest)
+            continue;
+        longest = open.dur_ns;
+        pp_session_ring_info(ev->session, i, &info);
+        snprintf(buf, size, "HANG: %s in %s for %s", info.name, pp_phase_info(open.phase)->name,
+                 pp_text_duration(t, sizeof(t), (double)open.dur_ns));
+    }
+}
+
+/* The dashboard was left while the run goes on: its terminal is ours again. */
+static void take_terminal_back(struct run_events *ev)
+{
+    if (!ev->top || !*ev->top || !run_top_has_gone(ev->top))
+        return;
+    pp_progress_begin(&ev->progress, ev->quiet);
+    if (!ev->quiet)
+        fprintf(stderr,
+                "note       the dashboard was left, the run goes on; pipeprobe top %s shows it again\n",
+                ev->path);
+}
+
 static int on_tick(void *ctx, const struct pp_loader_progress *p)
 {
     struct run_events *ev = ctx;
+    take_terminal_back(ev);
     if (!ev->progress.on || p->elapsed_ns < ev->next_line_ns)
         return 0;
     ev->next_line_ns = p->elapsed_ns + LINE_EVERY_NS;
-    char rate[32], wait[96] = "", eta[32] = "?", errors[48] = "";
+    char rate[48], wait[96] = "", left_text[48] = "", errors[48] = "", epoch[48], batch[48], hang[96], t[32];
     double elapsed = (double)p->elapsed_ns, share = elapsed > 0 ? (double)p->wait_ns / elapsed : 0;
     uint64_t n_errors = atomic_load_explicit(&ev->errors, memory_order_relaxed);
     double left = ev->max_ns ? (double)ev->max_ns - elapsed : -1;
@@ -67,14 +117,21 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
         left = left < 0 || by_steps < left ? by_steps : left;
     }
     if (left >= 0)
-        pp_text_duration(eta, sizeof(eta), left);
+        snprintf(left_text, sizeof(left_text), "%s left", pp_text_duration(t, sizeof(t), left));
     if (ev->has_step)
-        snprintf(wait, sizeof(wait), "  data wait %.0f %%, %s", share * 100, so_far(share));
+        snprintf(wait, sizeof(wait), "data wait %.0f %%", share * 100);
     if (n_errors)
-        snprintf(errors, sizeof(errors), "  %llu errors", (unsigned long long)n_errors);
-    pp_text_rate(rate, sizeof(rate), (double)p->samples / elapsed * 1e9);
-    pp_progress_line(&ev->progress, "%s samples/s  epoch %llu  batch %llu%s%s  ETA %s", rate,
-                     (unsigned long long)p->epoch, (unsigned long long)p->batches, wait, errors, eta);
+        snprintf(errors, sizeof(errors), "%llu error%s", (unsigned long long)n_errors,
+                 n_errors == 1 ? "" : "s");
+    snprintf(rate, sizeof(rate), "%s samples/s",
+             pp_text_rate(t, sizeof(t), (double)p->samples / elapsed * 1e9));
+    snprintf(epoch, sizeof(epoch), "epoch %llu", (unsigned long long)p->epoch);
+    snprintf(batch, sizeof(batch), "batch %llu", (unsigned long long)p->batches);
+    put_hang(ev, pp_now_ns(), hang, sizeof(hang));
+    pp_progress_parts(&ev->progress,
+                      (const char *const[]){rate, left_text, hang, wait, errors,
+                                            ev->has_step ? so_far(share) : "", epoch, batch},
+                      8);
     return 0;
 }
 

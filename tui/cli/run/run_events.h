@@ -8,11 +8,15 @@
 #include "tui/cli/cli.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 struct run_events {
     struct pp_progress progress;
-    struct pp_store *store; /* NULL: not recorded */
-    const char *collective; /* the ranks' file, for notes on them; NULL: none */
+    struct pp_store *store;     /* NULL: not recorded */
+    const char *collective;     /* the ranks' file, for notes on them; NULL: none */
+    struct pp_session *session; /* whose threads' open work is looked at; NULL: not recorded */
+    const char *path;           /* of the recording; NULL: not recorded */
+    pid_t *top;                 /* of the dashboard, 0 when it has gone; NULL: there was none */
     int quiet;
     uint64_t max_ns, max_steps, next_line_ns;
     int has_step;

@@ -19,6 +19,11 @@ static const struct pp_opt_choice sampler_choices[] = {
     {"weighted", "with replacement, by --weights"},
     {NULL, NULL},
 };
+static const struct pp_opt_choice loader_choices[] = {
+    {"pipeprobe", "pipeprobe's own"},
+    {"pytorch", "PyTorch's DataLoader, then pipeprobe's own beside it"},
+    {NULL, NULL},
+};
 static const struct pp_opt_choice dtype_choices[] = {
     {"f32", "float32 NCHW"},
     {"f16", "float16 NCHW"},
@@ -79,9 +84,15 @@ static const struct pp_opt own_rows[] = {
     {.name = "exif-rotate", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(exif_rotate), .dflt = "0",
      .help = "apply EXIF orientation (PIL and torchvision do not)"},
 
+    {.name = "loader", .type = PP_OPT_CHOICE, .offset = AT(loader), .choices = loader_choices, .arg = "KIND",
+     .dflt = "pipeprobe", .group = "Loader", .help = "pipeprobe, or pytorch: PyTorch's DataLoader beside it"},
+    {.name = "python", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(python), .arg = "PATH",
+     .help = "--loader pytorch: interpreter (default $VIRTUAL_ENV, python3)"},
+    {.name = "against", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(against), .arg = "FILE",
+     .help = "--loader pytorch: compare with FILE, or none; run nothing else"},
     {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
      .arg = "N", .dflt = "auto", .has_auto = 1,
-     .group = "Loader", .help = "decoding threads (auto: usable CPUs)"},
+     .help = "decoding threads (auto: usable CPUs)"},
     {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
      .arg = "N", .dflt = "auto", .has_auto = 1,
      .help = "samples per batch (auto: 64, fewer for small data sets)"},
@@ -120,6 +131,8 @@ static const struct pp_opt own_rows[] = {
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
      .group = "End of the run",
      .help = "30s (the default without --steps or --epochs), 2m, 1h"},
+    {.name = "quick", .type = PP_OPT_FLAG, .offset = AT(quick), .dflt = "0",
+     .help = "a first answer: --duration 5s (a verdict needs 1 s and 10 batches after warm-up)"},
     {.name = "steps", .type = PP_OPT_INT, .offset = AT(steps), .min = 1, .max = MANY, .arg = "N",
      .help = "stop after N batches"},
     {.name = "epochs", .type = PP_OPT_INT, .offset = AT(epochs), .min = 1, .max = 65535, .arg = "N",
@@ -156,7 +169,7 @@ static const struct pp_opt own_rows[] = {
      .help = "CUDA: record GPU activity with CUPTI"},
 
     {.name = "cached-batches", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(cached_batches), .dflt = "0",
-     .help = "repeat finished batches: measures with free input"},
+     .help = "repeat finished batches: an infinitely fast loader"},
     {.name = "cpu-ballast", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(cpu_ballast), .min = 0,
      .max = 1024, .arg = "CPUS", .dflt = "0", .help = "use as much CPU meanwhile as the input pipeline would"},
 
@@ -172,6 +185,10 @@ static const struct pp_opt own_rows[] = {
     {.name = "retry-backoff-ms", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(retry_backoff_ms),
      .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "wait before the first retry; doubles with each retry"},
 
+    {.name = "max-sample-memory", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_sample_memory),
+     .arg = "SIZE", .dflt = "512MiB",
+     .help = "memory of one sample: file and decode; one that needs more is unusable"},
+
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .group = "Output",
      .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
@@ -186,7 +203,7 @@ static const struct pp_opt own_rows[] = {
     {.name = "max-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "N",
      .help = "size limit of FILE, at least 1MiB; details are dropped first"},
     {.name = "prove", .type = PP_OPT_FLAG, .offset = AT(prove), .dflt = "0",
-     .help = "also run the best change, and a run with free input"},
+     .help = "also run the best change, and an infinitely fast loader"},
     {.name = "prove-rounds", .advanced = 1, .type = PP_OPT_INT, .offset = AT(prove_rounds), .min = 1,
      .max = 100, .arg = "N", .dflt = "1", .help = "rounds of --prove; 2 or more give an interval"},
     {.name = "keep-proof", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(keep_proof), .dflt = "0",
@@ -337,6 +354,9 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
     if ((o->sampler == 3) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->max_sample_memory < 1 << 20)
+        return pp_fail(err, PP_E_USAGE,
+                       "--max-sample-memory: 1 MiB at least; leave it out for 512 MiB per sample");
     if (o->max_bytes && o->max_bytes < 1 << 20)
         return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
     if (!o->record && o->prove)
@@ -352,7 +372,7 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     if (o->prove && (o->cached_batches || o->cpu_ballast > 0))
         return pp_fail(
             err, PP_E_USAGE,
-            "--prove makes the run with free input itself: leave out --cached-batches and --cpu-ballast");
+            "--prove runs the infinitely fast loader itself: leave out --cached-batches and --cpu-ballast");
     if (!o->record && (o->output || o->force))
         return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
     if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
@@ -364,6 +384,11 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
     if (run_opt_given(set, "duration") && o->duration_ns == 0)
         return pp_fail(err, PP_E_USAGE,
                        "--duration 0 is too short; leave it out, or give a time such as 30s");
+    if (o->quick && (o->duration_ns || o->steps || o->epochs))
+        return pp_fail(err, PP_E_USAGE, "--quick is --duration 5s: leave out --%s, or --quick",
+                       o->duration_ns ? "duration"
+                       : o->steps     ? "steps"
+                                      : "epochs");
     st = check_pairs(set, err);
     if (st == PP_OK)
         st = check_destination("save-state", o->save_state, err);

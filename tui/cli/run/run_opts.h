@@ -8,6 +8,7 @@
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
 enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
+enum { RUN_LOADER_PIPEPROBE, RUN_LOADER_PYTORCH };
 enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
 
 struct run_opts {
@@ -15,6 +16,8 @@ struct run_opts {
     struct pp_dataset_options formats;
     int exif_rotate;
     /* loader */
+    int loader;
+    const char *python, *against;          /* of --loader pytorch; NULL: not given */
     int64_t workers, batch_size, prefetch; /* -1: choose */
     int out_of_order, drop_last, dtype, wire;
     const char *transform;
@@ -26,6 +29,7 @@ struct run_opts {
     uint64_t collective_limit_ns;
     /* end */
     uint64_t duration_ns;
+    int quick; /* 1: 5 s */
     int64_t steps, epochs, warmup;
     const char *save_state, *resume;
     int resume_cursor;
@@ -46,7 +50,7 @@ struct run_opts {
     /* output */
     const char *output, *list_delivered;
     int force, record, prove, keep_proof, json, top, quiet, color, digest;
-    uint64_t ring_spans, max_rows, max_bytes;
+    uint64_t ring_spans, max_rows, max_bytes, max_sample_memory;
     int64_t prove_rounds;
     int detail; /* enum pp_detail */
 };

@@ -32,7 +32,7 @@ struct crew {
     struct rank rank[RANKS_MAX];
     struct rank_result result[RANKS_MAX];
     int n;
-    char meeting[PATH_MAX], workers[16];
+    char private_dir[PATH_MAX - 8], meeting[PATH_MAX], workers[16];
 };
 
 /* ---- signals ---- */
@@ -119,10 +119,19 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
     const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm"
                       : getenv("TMPDIR")                   ? getenv("TMPDIR")
                                                            : "/tmp";
-    if (k->o->collective)
+    if (st != PP_OK)
+        return st;
+    if (k->o->collective) {
         snprintf(k->meeting, sizeof(k->meeting), "%s", k->o->collective);
-    else
-        snprintf(k->meeting, sizeof(k->meeting), "%s/pipeprobe-ranks-%ld", dir, (long)getpid());
+        return PP_OK;
+    }
+    /* A directory that no one else can enter or foretell: in /dev/shm and /tmp all users make names. */
+    snprintf(k->private_dir, sizeof(k->private_dir), "%s/pipeprobe-ranks-XXXXXX", dir);
+    if (!mkdtemp(k->private_dir)) {
+        st = pp_fail_errno(err, errno, "--ranks: making a directory in %s failed; set TMPDIR", dir);
+        k->private_dir[0] = '\0';
+    }
+    snprintf(k->meeting, sizeof(k->meeting), "%s/ranks", k->private_dir);
     return st;
 }
 
@@ -256,8 +265,6 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
         if (k->result[r].code >= 0)
             wait_for(k, r);
     n_pids = 0;
-    if (!o->collective)
-        unlink(k->meeting); /* of ranks that were all killed */
     if (st != PP_OK) {
         code = pp_cli_fail(cmd, &err);
         goto out;
@@ -272,6 +279,10 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
         (o->json ? ranks_json : ranks_text)(k->result, k->n);
     code = sum_of_codes(k);
 out:
+    if (k && k->private_dir[0]) {
+        unlink(k->meeting); /* of ranks that were all killed */
+        rmdir(k->private_dir);
+    }
     for (int r = 0; k && r < k->n; r++) {
         pp_report_free(k->result[r].report);
         if (k->rank[r].words)

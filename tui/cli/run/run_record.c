@@ -7,13 +7,21 @@
 
 #include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define RING_SPANS \
     16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain \
              looks every 100 ms */
+
+int run_gpu_expected(void)
+{
+    return getenv("CUDA_VISIBLE_DEVICES") || access("/dev/nvidia0", F_OK) == 0 ||
+           access("/dev/dxg", F_OK) == 0;
+}
 
 pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
 {
@@ -87,7 +95,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_text(s, "config", "device", dev.kind);
     pp_store_meta_text(s, "config", "device_kind", dev.kind);
     pp_store_meta_text(s, "config", "device_name", dev.name);
-    if (dev.passed_over) {
+    if (dev.passed_over && run_gpu_expected()) {
         snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
         pp_store_meta_text(s, "chosen", "device", text);
     }
@@ -111,11 +119,11 @@ static void store_warnings(struct pp_store *s, const struct run_parts *p, const 
 }
 
 /* What went by before there was a ring. */
-static void put_startup(struct pp_session *session, uint64_t started_ns)
+static void put_startup(struct pp_session *session, uint64_t started_ns, uint64_t opened_ns)
 {
     struct pp_thread *main_thread = pp_thread_register(session, PP_LANE_MAIN, "pp-main");
     pp_span_put(main_thread, &(struct pp_span){.start_ns = started_ns,
-                                               .dur_ns = pp_now_ns() - started_ns,
+                                               .dur_ns = (opened_ns ? opened_ns : pp_now_ns()) - started_ns,
                                                .phase = PP_PHASE_STARTUP,
                                                .sample = PP_NO_SAMPLE,
                                                .batch = PP_NO_BATCH});
@@ -125,6 +133,12 @@ static void put_startup(struct pp_session *session, uint64_t started_ns)
 static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
 {
     struct run_record *r = ctx;
+    if (r->dataset) {
+        if (sample >= pp_dataset_len(r->dataset))
+            return 0;
+        pp_dataset_path(r->dataset, sample, buf, size);
+        return 1;
+    }
     pthread_mutex_lock(&r->naming);
     int known = r->loader && pp_loader_sample_path(r->loader, sample, buf, size);
     pthread_mutex_unlock(&r->naming);
@@ -161,6 +175,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
         .gpu_activity = o->gpu_activity,
     };
     pthread_mutex_init(&r->naming, NULL);
+    r->dataset = o->loader == RUN_LOADER_PYTORCH ? parts->dataset : NULL;
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
         st = pp_recording_create_named(o->output, &opts, r->path, sizeof(r->path), &r->recording, err);
@@ -171,38 +186,54 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     store_config(store, &asked->set, parts, data_path);
     store_warnings(store, parts, data_path);
     pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
-    put_startup(session, asked->started_ns);
+    put_startup(session, asked->started_ns, r->opened_ns);
     st = pp_recording_start(r->recording, asked->command_line, err);
     return st;
 }
 
-static void store_result(struct pp_store *s, const struct pp_loader_result *res)
+struct result_row {
+    const char *key, *unit;
+    double value;
+};
+
+static void store_rows(struct pp_store *s, const struct result_row *rows, size_t n)
 {
-    const struct {
-        const char *key, *unit;
-        double value;
-    } rows[] = {
+    for (size_t i = 0; i < n; i++)
+        pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
+}
+
+/* What any loader's trainer knows. */
+static void store_trainer(struct pp_store *s, const struct pp_loader_result *res)
+{
+    const struct result_row rows[] = {
         {"batches", "batches", (double)res->batches},
         {"samples", "samples", (double)res->samples},
         {"errors", "errors", (double)res->errors},
+        {"trainer_start_mono_ns", "ns", (double)res->start_ns},
+        {"trainer_end_mono_ns", "ns", (double)res->end_ns},
+        {"first_batch_ns", "ns", res->first_batch_ns ? (double)(res->first_batch_ns - res->start_ns) : 0},
+        {"samples_per_s", "samples/s", pp_loader_rate(res)},
+        {"epoch", "epochs", (double)res->epoch},
+    };
+    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    pp_store_meta_text(s, "result", "ended_by", res->ended_by);
+}
+
+static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
+{
+    const struct result_row rows[] = {
         {"retries", "reads", (double)res->retries},
         {"skipped", "samples", (double)res->skipped},
         {"substituted", "samples", (double)res->substituted},
         {"opens", "files", (double)res->opens},
         {"reads", "reads", (double)res->reads},
-        {"trainer_start_mono_ns", "ns", (double)res->start_ns},
-        {"trainer_end_mono_ns", "ns", (double)res->end_ns},
-        {"first_batch_ns", "ns", res->first_batch_ns ? (double)(res->first_batch_ns - res->start_ns) : 0},
-        {"samples_per_s", "samples/s", pp_loader_rate(res)},
         {"allocations_warm", "allocations", (double)res->allocations_warm},
         {"slots", "slots", (double)res->slots},
         {"slot_bytes", "bytes", (double)res->slot_bytes},
         {"footprint_bytes", "bytes", (double)res->footprint_bytes},
-        {"epoch", "epochs", (double)res->epoch},
         {"position", "samples", (double)res->position},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
+    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
     if (res->meetings)
         pp_store_meta_num(s, "result", "meetings", (double)res->meetings, "steps");
     for (size_t i = 0; i < res->queues; i++) {
@@ -217,20 +248,27 @@ static void store_result(struct pp_store *s, const struct pp_loader_result *res)
                                                    .share_empty = q->share_empty,
                                                    .share_full = q->share_full});
     }
-    pp_store_meta_text(s, "result", "ended_by", res->ended_by);
 }
 
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
                          struct pp_err *err)
 {
     pp_recording_stop(r->recording);
-    store_result(pp_recording_store(r->recording), result);
+    store_trainer(pp_recording_store(r->recording), result);
+    if (!r->dataset)
+        store_loader(pp_recording_store(r->recording), result);
     return pp_recording_finish(r->recording, outcome, 0, err);
 }
 
 int run_record_lost(const struct run_record *r)
 {
     return pp_recording_lost(r->recording);
+}
+
+void run_record_abandon(struct run_record *r)
+{
+    pp_recording_abandon(r->recording);
+    r->recording = NULL;
 }
 
 void run_record_free(struct run_record *r)

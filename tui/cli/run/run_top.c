@@ -18,6 +18,15 @@ pp_status run_top_start(const char *path, pid_t *pid, struct pp_err *err)
     return pp_fail_errno(err, e, "cannot start the dashboard");
 }
 
+int run_top_has_gone(pid_t *pid)
+{
+    int status;
+    if (!*pid || waitpid(*pid, &status, WNOHANG) != *pid)
+        return !*pid;
+    *pid = 0;
+    return 1;
+}
+
 void run_top_wait(pid_t pid)
 {
     int status;

@@ -179,6 +179,43 @@ static void test_color(void **state)
     fclose(file);
 }
 
+/* The time left is in every line of 30 columns and more, whatever else is. */
+static void parts_that_do_not_fit_are_left_out(void **state)
+{
+    static const char *const part[] = {
+        "1,310 samples/s", "25.0 s left", "data wait 12 %", "9 errors", "moderately input-bound so far", "",
+        "epoch 5",         "batch 86123"};
+    static const struct {
+        int width;
+        const char *want;
+    } rows[] = {
+        {7, "\r\033[K"},
+        {17, "\r1,310 samples/s\033[K"},
+        {30, "\r1,310 samples/s  25.0 s left\033[K"},
+        {40, "\r1,310 samples/s  25.0 s left  9 errors\033[K"},
+        {60, "\r1,310 samples/s  25.0 s left  data wait 12 %  9 errors\033[K"},
+        {80, "\r1,310 samples/s  25.0 s left  data wait 12 %  9 errors  epoch 5  batch 86123\033[K"},
+        {200,
+         "\r1,310 samples/s  25.0 s left  data wait 12 %  9 errors  moderately input-bound so far  epoch 5  "
+         "batch 86123\033[K"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_progress p = {.on = 1, .width = rows[i].width};
+        char text[256] = "";
+        int err = dup(STDERR_FILENO);
+        FILE *file = tmpfile();
+        fflush(stderr);
+        dup2(fileno(file), STDERR_FILENO);
+        pp_progress_parts(&p, part, sizeof(part) / sizeof(*part));
+        fflush(stderr);
+        dup2(err, STDERR_FILENO);
+        close(err);
+        assert_true(pread(fileno(file), text, sizeof(text) - 1, 0) > 0);
+        fclose(file);
+        assert_string_equal(text, rows[i].want);
+    }
+}
+
 /* Without a terminal not a byte is written; with one, the line is cut to its width. */
 static void test_progress(void **state)
 {
@@ -214,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_help_all),
         cmocka_unit_test(test_color),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(parts_that_do_not_fit_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@ static void test_glance_is_the_verdict(void **state)
     assert_int_equal(pp_verdict_of_all(dash_run->path, &glance, NULL), PP_OK);
     assert_string_equal(glance->verdict.sentence, whole->verdict.sentence);
     assert_string_equal(glance->verdict.next_step, whole->verdict.next_step);
-    assert_true(glance->verdict.confidence == whole->verdict.confidence);
+    assert_true(glance->verdict.confidence == whole->verdict.confidence &&
+                isfinite(whole->verdict.confidence));
     assert_true(whole->verdict.n_fixes > 0);
     assert_int_equal(glance->verdict.n_fixes, whole->verdict.n_fixes);
     for (size_t i = 0; i < whole->verdict.n_fixes; i++) {

@@ -1,0 +1,13 @@
+/* The guide docs/guide/fixing-a-stall.md, made from the rules and remedies of report/verdict: for each
+ * verdict what one sees, and the fix in each program. tests/unit/report/verdict/test_verdict_page.c holds the
+ * page against it; make golden rewrites the page. */
+#ifndef PP_TESTS_SUPPORT_FIXING_PAGE_H
+#define PP_TESTS_SUPPORT_FIXING_PAGE_H
+
+/* The whole page; the caller frees it. NULL: no memory. */
+char *fixing_page(void);
+/* What one sees of a cause before pipeprobe is asked; NULL: the page lacks it, which is a mistake of the
+ * page. */
+const char *fixing_page_symptom(const char *l1, const char *l2);
+
+#endif

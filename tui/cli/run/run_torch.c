@@ -1,0 +1,485 @@
+#include "tui/cli/run/run_torch.h"
+
+#include "collectors/attach/launch.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/json.h"
+#include "probe/dataset/dataset_shards.h"
+#include "tui/cli/shipped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { ANSWER_MAX = 4 << 20, ANSWER_POLL_MS = 200, END_MS = 10000 };
+
+static atomic_int measuring; /* the process that a signal is passed on to; 0: none */
+
+void run_torch_stop(int now)
+{
+    int saved_errno = errno;
+    pid_t pid = atomic_load_explicit(&measuring, memory_order_relaxed);
+    if (pid > 0)
+        kill(pid, now ? SIGKILL : SIGINT);
+    errno = saved_errno;
+}
+
+/* ---- options ---- */
+
+pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
+{
+    static const char *const ours[] = {
+        "synthetic",
+        "stream",
+        "shuffle-shards",
+        "shuffle-buffer",
+        "exif-rotate",
+        "wire",
+        "out-of-order",
+        "ranks",
+        "collective",
+        "collective-limit",
+        "save-state",
+        "resume",
+        "resume-cursor",
+        "link-gbps",
+        "pageable",
+        "h2d",
+        "copy-buffers",
+        "sync-every-step",
+        "gpu-activity",
+        "cached-batches",
+        "cpu-ballast",
+        "inject",
+        "retries",
+        "retry-backoff-ms",
+        "prove",
+        "prove-rounds",
+        "keep-proof",
+        "digest",
+        "top",
+    };
+    static const char *const its[] = {"python", "against"};
+    if (o->loader != RUN_LOADER_PYTORCH) {
+        for (size_t i = 0; i < sizeof(its) / sizeof(*its); i++)
+            if (run_opt_source(set, its[i]) == PP_OPT_GIVEN)
+                return pp_fail(err, PP_E_USAGE, "--%s goes with --loader pytorch; give both, or leave it out",
+                               its[i]);
+        return PP_OK;
+    }
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (run_opt_source(set, ours[i]) == PP_OPT_GIVEN)
+            return pp_fail(err, PP_E_USAGE,
+                           "--%s is for pipeprobe's own loader, not for --loader pytorch; leave it out",
+                           ours[i]);
+    if (!o->record)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--no-record is not for --loader pytorch, which is measured by its recording; leave it out");
+    if (o->device == RUN_DEVICE_CUDA || o->step == RUN_STEP_CUDA)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--loader pytorch steps on the CPU's clock: give the GPU's time per batch as --step-ms, without --%s cuda",
+            o->step == RUN_STEP_CUDA ? "step" : "device");
+    if (o->world_size > 1 && o->sampler == PP_SAMPLER_WEIGHTED)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--loader pytorch: PyTorch's weighted sampler knows no ranks; leave out --world-size, or use another --sampler");
+    if (o->against && strcmp(o->against, "none") != 0 && access(o->against, R_OK) != 0)
+        return pp_fail_errno(err, errno, "--against %s", o->against);
+    return PP_OK;
+}
+
+/* ---- the process ---- */
+
+/* --python, the active virtual environment's, or the first python3 in PATH. */
+static void choose_python(const struct run_opts *o, char *path, size_t size)
+{
+    const char *environment = getenv("VIRTUAL_ENV");
+    if (o->python) {
+        snprintf(path, size, "%s", o->python);
+        return;
+    }
+    if (environment && *environment && (size_t)snprintf(path, size, "%s/bin/python3", environment) < size &&
+        access(path, X_OK) == 0)
+        return;
+    snprintf(path, size, "python3");
+}
+
+static pp_status spawn(struct run_torch *t, const char *python, const char *script, struct pp_err *err)
+{
+    char *argv[] = {(char *)python, (char *)script, NULL};
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, e = 0;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t defaults;
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) {
+        e = errno;
+        goto out;
+    }
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGXFSZ);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    e = posix_spawnp(&t->pid, python, &actions, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    if (e)
+        t->pid = 0;
+    t->to = in[1], in[1] = -1;
+    t->from = out[0], out[0] = -1;
+out:
+    for (int i = 0; i < 2; i++) {
+        if (in[i] >= 0)
+            close(in[i]);
+        if (out[i] >= 0)
+            close(out[i]);
+    }
+    return e ? pp_fail_errno(err, e, "cannot start %s", python) : PP_OK;
+}
+
+/* 1: it has ended, with its wait status. */
+static int ended(struct run_torch *t, int *status)
+{
+    if (!t->pid || waitpid(t->pid, status, WNOHANG) != t->pid)
+        return 0;
+    atomic_store_explicit(&measuring, 0, memory_order_relaxed);
+    t->pid = 0;
+    return 1;
+}
+
+static pp_status fail_ended(const struct run_torch *t, int status, struct pp_err *err)
+{
+    if (WIFSIGNALED(status))
+        return pp_fail(err, PP_E_SYSTEM, "the PyTorch DataLoader in %s was ended by signal %d (%s)%s",
+                       t->python, WTERMSIG(status), strsignal(WTERMSIG(status)),
+                       WTERMSIG(status) == SIGKILL ? ": out of memory, perhaps; try fewer --workers" : "");
+    return pp_fail(
+        err, PP_E_SYSTEM,
+        "the PyTorch DataLoader in %s ended with exit status %d before it was done; its words are above",
+        t->python, WEXITSTATUS(status));
+}
+
+/* A line of its answers into t->answer, without the newline. PP_E_INTERRUPTED when interrupted() said so. */
+static pp_status read_line(struct run_torch *t, int (*interrupted)(void), struct pp_err *err)
+{
+    int status = 0, gone = 0;
+    t->answer_n = 0;
+    for (;;) {
+        struct pollfd p = {.fd = t->from, .events = POLLIN};
+        if (interrupted && interrupted())
+            return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+        int n = poll(&p, 1, ANSWER_POLL_MS);
+        if (n <= 0) { /* its workers may hold the pipe open for a while when it has gone */
+            if (gone)
+                return fail_ended(t, status, err);
+            gone = ended(t, &status);
+            continue;
+        }
+        if (t->answer_n + 4096 + 1 > t->answer_room) {
+            char *grown = t->answer_room >= ANSWER_MAX ? NULL : realloc(t->answer, 2 * t->answer_room + 8192);
+            if (!grown)
+                return pp_fail(err, PP_E_NO_MEMORY, "no memory for the answer of %s", t->python);
+            t->answer = grown;
+            t->answer_room = 2 * t->answer_room + 8192;
+        }
+        ssize_t got = pp_io_read(t->from, t->answer + t->answer_n, 4096);
+        if (got <= 0) {
+            while (!gone && waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+            atomic_store_explicit(&measuring, 0, memory_order_relaxed);
+            t->pid = 0;
+            return fail_ended(t, status, err);
+        }
+        t->answer_n += (size_t)got;
+        t->answer[t->answer_n] = '\0';
+        char *end = strchr(t->answer, '\n');
+        if (end) {
+            *end = '\0';
+            return PP_OK;
+        }
+    }
+}
+
+/* The next answer as JSON; one that holds an error becomes that. *out is the caller's to release. */
+static pp_status read_answer(struct run_torch *t, int (*interrupted)(void), json_t **out, struct pp_err *err)
+{
+    *out = NULL;
+    pp_status st = read_line(t, interrupted, err);
+    if (st != PP_OK)
+        return st;
+    *out = json_loads(t->answer, 0, NULL);
+    if (!json_is_object(*out))
+        return pp_fail(err, PP_E_SYSTEM, "%s answered something that is no answer: %.80s", t->python,
+                       t->answer);
+    const char *sentence = json_string_value(json_object_get(*out, "error"));
+    return sentence ? pp_fail(err, PP_E_UNSUPPORTED, "%s", sentence) : PP_OK;
+}
+
+pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const struct pp_dataset *dataset,
+                          int (*interrupted)(void), struct pp_err *err)
+{
+    static const char *const formats[] = {"image-folder", "webdataset", "tokens"};
+    int known = 0;
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        known |= strcmp(pp_dataset_format_name(dataset), formats[i]) == 0;
+    if (!known)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "--loader pytorch reads image folders, tar shards and token files, and this is of kind %s; leave it out",
+            pp_dataset_format_name(dataset));
+    char script[PATH_MAX], library[PATH_MAX];
+    json_t *hello = NULL;
+    *t = (struct run_torch){.to = -1, .from = -1};
+    choose_python(o, t->python, sizeof(t->python));
+    pp_status st = pp_shipped_find("the script of --loader pytorch", "PIPEPROBE_PYTHON_DIR",
+                                   &pp_shipped_python, "torch_loader.py", script, err);
+    if (st == PP_OK)
+        st = pp_shipped_find("libpipeprobe", "PIPEPROBE_LIB", &pp_shipped_libraries, "libpipeprobe.so.0",
+                             library, err);
+    if (st == PP_OK && pp_launch_find(t->python, err))
+        st = err->code;
+    if (st != PP_OK)
+        return st;
+    setenv("PIPEPROBE_LIB", library, 1);
+    unsetenv("PIPEPROBE_SESSION"); /* of an exec around us */
+    st = spawn(t, t->python, script, err);
+    if (st == PP_OK)
+        st = read_answer(t, interrupted, &hello, err);
+    if (st == PP_OK) {
+        const char *vision = json_string_value(json_object_get(hello, "torchvision")),
+                   *pil = json_string_value(json_object_get(hello, "pil")),
+                   *torch = json_string_value(json_object_get(hello, "torch")),
+                   *python = json_string_value(json_object_get(hello, "python"));
+        snprintf(t->versions, sizeof(t->versions), "torch %s%s%s%s%s", torch ? torch : "?",
+                 vision && *vision ? ", torchvision " : "", vision ? vision : "",
+                 pil && *pil ? ", Pillow " : "", pil ? pil : "");
+        if (python)
+            snprintf(t->python, sizeof(t->python), "%s", python);
+    }
+    json_decref(hello);
+    return st;
+}
+
+/* It has answered, or is not to go on. */
+static void wait_end(struct run_torch *t)
+{
+    int status;
+    if (t->to >= 0)
+        close(t->to); /* one that waits for its job ends now */
+    if (t->from >= 0)
+        close(t->from);
+    t->to = t->from = -1;
+    for (uint64_t until = pp_now_ns() + END_MS * UINT64_C(1000000); t->pid > 0 && !ended(t, &status);) {
+        if (pp_now_ns() >= until)
+            kill(t->pid, SIGKILL);
+        pp_sleep_until_ns(pp_now_ns() + 10000000);
+    }
+}
+
+void run_torch_free(struct run_torch *t)
+{
+    if (t->pid > 0)
+        wait_end(t);
+    free(t->answer);
+    t->answer = NULL;
+}
+
+/* ---- the job ---- */
+
+static void put_source(struct pp_json *j, const struct run_parts *p, const char *path, size_t paths_bytes)
+{
+    const char *format = pp_dataset_format_name(p->dataset);
+    char name[PATH_MAX];
+    pp_json_key(j, "format"), pp_json_str(j, format);
+    pp_json_key(j, "path"), pp_json_str(j, path);
+    pp_json_key(j, "samples"), pp_json_uint(j, pp_dataset_len(p->dataset));
+    if (strcmp(format, "webdataset") == 0) {
+        pp_json_key(j, "shards"), pp_json_array(j);
+        for (uint64_t i = 0; i < pp_shards_count(p->dataset); i++)
+            pp_json_str(j, pp_shards_path(p->dataset, i));
+        pp_json_array_end(j);
+    } else if (strcmp(format, "tokens") == 0) {
+        /* "file@offset" of the first two: windows overlap by one token */
+        uint64_t at[2] = {0, 0};
+        for (uint64_t i = 0; i < 2 && i < pp_dataset_len(p->dataset); i++) {
+            const char *offset = strrchr(pp_dataset_path(p->dataset, i, name, sizeof(name)), '@');
+            at[i] = offset ? strtoull(offset + 1, NULL, 10) : 0;
+        }
+        uint64_t stride = at[1] > at[0] ? at[1] - at[0] : p->row_bytes,
+                 token = p->row_bytes > stride ? p->row_bytes - stride : p->row_bytes;
+        pp_json_key(j, "offset"), pp_json_uint(j, at[0]);
+        pp_json_key(j, "stride_bytes"), pp_json_uint(j, stride);
+        pp_json_key(j, "row_bytes"), pp_json_uint(j, p->row_bytes);
+        pp_json_key(j, "token_bytes"), pp_json_uint(j, token == 4 ? 4 : 2);
+    } else {
+        pp_json_key(j, "paths_bytes"), pp_json_uint(j, paths_bytes);
+    }
+}
+
+static void put_job(struct pp_json *j, const struct run_request *asked, const struct run_parts *p,
+                    const struct run_record *rec, size_t paths_bytes)
+{
+    const struct run_opts *o = &asked->o;
+    const struct pp_loader_opts *l = &p->loader;
+    static const char *const policies[] = {"skip", "substitute", "fail"};
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"workers", (uint64_t)l->workers},
+        {"prefetch", (uint64_t)l->prefetch},
+        {"batch_size", l->batch_size},
+        {"seed", l->seed},
+        {"rank", l->rank},
+        {"world_size", l->world_size},
+        {"max_epochs", l->max_epochs},
+        {"max_steps", l->max_steps},
+        {"max_ns", l->max_ns},
+        {"warmup", l->warmup_steps},
+        {"step_ns", l->step_ns},
+    };
+    pp_json_object(j);
+    put_source(j, p, asked->operands[0], paths_bytes);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        pp_json_key(j, numbers[i].key), pp_json_uint(j, numbers[i].value);
+    pp_json_key(j, "drop_last"), pp_json_bool(j, o->drop_last);
+    pp_json_key(j, "sampler"), pp_json_str(j, pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+    pp_json_key(j, "weights"), pp_json_str(j, o->weights);
+    pp_json_key(j, "transform"), pp_json_str(j, p->transform ? pp_transform_text(p->transform) : NULL);
+    pp_json_key(j, "dtype"), pp_json_str(j, pp_dtype_name((enum pp_dtype)o->dtype));
+    pp_json_key(j, "on_error"), pp_json_str(j, policies[o->on_error]);
+    pp_json_key(j, "step"), pp_json_str(j, pp_step_name(l->step));
+    pp_json_key(j, "recording"), pp_json_str(j, rec->path);
+    pp_json_key(j, "list_delivered"), pp_json_str(j, o->list_delivered);
+    pp_json_key(j, "progress"), pp_json_bool(j, !o->quiet);
+    pp_json_object_end(j);
+}
+
+/* The job's line and, behind it, the paths. A process that ends before it has read all is found out when its
+ * answer is awaited. */
+static pp_status send_job(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
+                          const struct run_record *rec, struct pp_err *err)
+{
+    char *paths = NULL, *job = NULL, name[PATH_MAX];
+    size_t paths_n = 0, job_n = 0;
+    struct pp_json j;
+    FILE *f = open_memstream(&paths, &paths_n);
+    if (f && strcmp(pp_dataset_format_name(p->dataset), "image-folder") == 0)
+        for (uint64_t i = 0; i < pp_dataset_len(p->dataset); i++) {
+            pp_dataset_path(p->dataset, i, name, sizeof(name));
+            fwrite(name, 1, strlen(name) + 1, f);
+        }
+    int failed = !f || fclose(f) != 0;
+    f = failed ? NULL : open_memstream(&job, &job_n);
+    if (f) {
+        pp_json_begin(&j, f, 0);
+        put_job(&j, asked, p, rec, paths_n);
+        failed = pp_json_end(&j) != 0;
+        failed |= fclose(f) != 0;
+    }
+    pp_status st = failed || !job ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the list of samples") : PP_OK;
+    if (st == PP_OK && pp_io_write_full(t->to, job, job_n) == 0)
+        (void)!pp_io_write_full(t->to, paths, paths_n);
+    close(t->to);
+    t->to = -1;
+    free(paths);
+    free(job);
+    return st;
+}
+
+/* ---- the result ---- */
+
+static uint64_t whole(const json_t *object, const char *key)
+{
+    json_int_t v = json_integer_value(json_object_get(object, key));
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+static void take_result(const json_t *answer, struct pp_loader_result *r)
+{
+    static const char *const endings[] = {"duration", "steps", "epochs", "interrupted"};
+    const char *ended_by = json_string_value(json_object_get(answer, "ended_by"));
+    *r = (struct pp_loader_result){
+        .batches = whole(answer, "batches"),
+        .samples = whole(answer, "samples"),
+        .errors = whole(answer, "errors"),
+        .start_ns = whole(answer, "start_ns"),
+        .first_batch_ns = whole(answer, "first_batch_ns"),
+        .end_ns = whole(answer, "end_ns"),
+        .warm_ns = whole(answer, "warm_ns"),
+        .warm_samples = whole(answer, "warm_samples"),
+        .epoch = whole(answer, "epoch"),
+        .ended_by = "error",
+    };
+    for (size_t i = 0; ended_by && i < sizeof(endings) / sizeof(*endings); i++)
+        if (strcmp(ended_by, endings[i]) == 0)
+            r->ended_by = endings[i];
+}
+
+static void store_errors(const json_t *answer, const struct run_opts *o, const struct run_parts *p,
+                         struct pp_store *store)
+{
+    static const char *const actions[] = {"skipped", "substituted", "failed"};
+    const json_t *failed = json_object_get(answer, "failed"), *f;
+    size_t i;
+    char path[PATH_MAX];
+    json_array_foreach(failed, i, f)
+    {
+        uint64_t sample = whole(f, "index");
+        const char *kind = json_string_value(json_object_get(f, "kind")),
+                   *reason = json_string_value(json_object_get(f, "reason"));
+        if (sample < pp_dataset_len(p->dataset))
+            pp_store_error(store, &(struct pp_store_error){
+                                      .t_ns = whole(f, "t_ns"),
+                                      .batch = (uint32_t)whole(f, "batch"),
+                                      .sample = sample,
+                                      .path = pp_dataset_path(p->dataset, sample, path, sizeof(path)),
+                                      .kind = kind ? kind : "corrupt",
+                                      .action = actions[o->on_error],
+                                      .reason = reason ? reason : "",
+                                  });
+    }
+}
+
+pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
+                            struct run_record *rec, int (*interrupted)(void), struct pp_loader_result *result,
+                            struct pp_err *err)
+{
+    json_t *answer = NULL;
+    struct pp_store *store = pp_recording_store(rec->recording);
+    pp_store_meta_text(store, "config", "loader_versions", t->versions);
+    pp_store_meta_text(store, "config", "interpreter", t->python);
+    atomic_store_explicit(&measuring, t->pid, memory_order_relaxed);
+    if (interrupted())
+        run_torch_stop(0); /* the signal came before the handler knew whom to tell */
+    pp_status st = send_job(t, asked, p, rec, err);
+    if (st == PP_OK)
+        st = read_answer(t, NULL, &answer, err);
+    if (st == PP_OK) {
+        take_result(answer, result);
+        t->storage_bytes = whole(answer, "storage_bytes");
+        store_errors(answer, &asked->o, p, store);
+    } else {
+        result->ended_by = "error";
+    }
+    wait_end(t);
+    json_decref(answer);
+    return st;
+}
