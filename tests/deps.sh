@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deps.sh build|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|python|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -22,6 +22,11 @@ libzstd-dev|link|zstd.h|-lzstd
 libjansson-dev|link|jansson.h|-ljansson
 libncurses-dev|link|ncurses.h|-lncursesw
 sqlite3|run|sqlite3|
+ROWS
+        ;;
+    python) # for the extension that records PyTorch jobs; the build does without
+        cat <<'ROWS'
+python3-dev|run|python3-config|
 ROWS
         ;;
     test)

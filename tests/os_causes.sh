@@ -2,10 +2,12 @@
 # reason where this machine cannot make its cause, and nothing where it can. What was set up goes away with cleanup.
 #
 #   quota_group N; throttle_group BYTES_PER_S   make a control group; in_group COMMAND... runs in it; drop_group takes it away
+#   throttle_reads_group N                      likewise, N reads a second
+#   memory_group BYTES                          likewise, with a limit of memory; a throttled disk besides: memory_group BYTES BYTES_PER_S
 #   group_read_bytes                            what the group has read from disks so far; nothing where the kernel does not count it
 #   drop_cache DIR                              what the page cache holds of the files in DIR goes
 #   spin N; stop_spinning                       N processes that want a CPU
-group= spinners=
+group= memory= spinners=
 
 # The v1 hierarchy of a controller, or the unified one with it switched on for children.
 group_root() { # CONTROLLER
@@ -23,8 +25,12 @@ make_group() { # ROOT, FILE=VALUE...: a file that is not there is of the other v
         if [ -e "$group/${pair%%=*}" ]; then echo "${pair#*=}" 2>/dev/null >"$group/${pair%%=*}" || { drop_group; return 1; }; fi
     done
 }
-drop_group() { [ -z "$group" ] || rmdir "$group" 2>/dev/null; group=; }
-in_group() { bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "${group:?no control group was made}" "$@"; }
+drop_group() {
+    [ -z "$group" ] || rmdir "$group" 2>/dev/null
+    [ -z "$memory" ] || [ "$memory" = "$group" ] || rmdir "$memory" 2>/dev/null
+    group= memory=
+}
+in_group() { bash -c 'echo $$ >"$0/cgroup.procs" && echo $$ >"$1/cgroup.procs" && shift && exec "$@"' "${group:?no control group was made}" "${memory:-$group}" "$@"; }
 
 quota_group() { make_group "$(group_root cpu cpu)" cpu.cfs_period_us=100000 "cpu.cfs_quota_us=${1}000" "cpu.max=${1}000 100000"; } # MILLISECONDS of 100
 why_no_quota() {
@@ -43,6 +49,25 @@ disk_of() { # DIR
 throttle_group() { # BYTES_PER_S, for the disk that $T is on
     local device
     device=$(disk_of "$T") && make_group "$(group_root blkio io)" "blkio.throttle.read_bps_device=$device $1" "io.max=$device rbps=$1"
+}
+throttle_reads_group() { # READS_PER_S
+    local device
+    device=$(disk_of "$T") && make_group "$(group_root blkio io)" "blkio.throttle.read_iops_device=$device $1" "io.max=$device riops=$1"
+}
+# In version 1 memory is a hierarchy of its own: a second group, that in_group enters too.
+memory_group() { # BYTES BYTES_PER_S
+    local root
+    root=$(group_root memory memory)
+    [ -n "$root" ] && throttle_group "$2" || return 1
+    memory=$group
+    if [ "$root" != "$(group_root blkio io)" ]; then memory=$root/pipeprobe-test-$$; mkdir "$memory" 2>/dev/null || { drop_group; return 1; }; fi
+    echo "$1" 2>/dev/null >"$memory/$([ -e "$memory/memory.max" ] && echo memory.max || echo memory.limit_in_bytes)" || { drop_group; return 1; }
+}
+why_no_memory() {
+    [ -n "$(group_root memory memory)" ] || { echo "no control group with the memory controller may be made here"; return; }
+    [ -z "$(why_no_throttle)" ] || { why_no_throttle; return; }
+    memory_group 100000000 100000000 || { echo "a memory limit was refused"; return; }
+    drop_group
 }
 # Version 1 has a line per device and kind ("254:0 Read 4096"), version 2 one per device ("254:0 rbytes=4096 ...").
 group_read_bytes() {

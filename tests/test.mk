@@ -20,6 +20,7 @@ THREADED = $$(grep -l pthread_create $(UNIT:$(B)/%=build/release/%) | sed 's|^bu
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
+	$(Q)CC='$(CC)' bash tests/deps.sh python || echo "going on without Python.h: pipeprobe exec will record annotated programs, and no unmodified PyTorch job"
 
 # Checkers (of pages, packages, completion) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
 deps-test: deps
@@ -142,11 +143,12 @@ ifneq ($(DOCS),)
 	install -m 644 build/docs/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -D -m 644 build/docs/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
 	install -D -m 644 build/docs/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
+	install -D -m 644 build/docs/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
 endif
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe-*.1
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
 	rm -rf $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe $(DESTDIR)$(PREFIX)/share/pipeprobe
 
 # build/pipeprobe_VERSION-1_ARCH.deb

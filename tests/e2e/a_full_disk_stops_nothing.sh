@@ -28,7 +28,7 @@ run timeout 60 "$PP" exec --force --ring-spans 1024 -o "$S/run.sqlite" -- "$CLIE
 is "exec, the disk fills: the program's exit code" "$rc" 5
 like "exec, the disk fills: said" "$(cat "$ERR")" "small/run\.sqlite.*full; free some space"
 cp -r "$S" "$T/roomy"
-run "$PP" report "$T/roomy/run.sqlite"
+run "$PP" report "$T/roomy/run.sqlite" --full
 like "exec, the disk fills: elsewhere the rest is recovered" "$(cat "$OUT")" "recovered [0-9,]+ spans"
 is "exec, the disk fills: sound" "$(sql "$T/roomy/run.sqlite" 'PRAGMA integrity_check')" ok
 is "exec, the disk fills: nothing else is left" "$(ls -A "$T/roomy")" run.sqlite

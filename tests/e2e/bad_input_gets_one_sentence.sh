@@ -76,6 +76,7 @@ refuses "a 0-byte .bin" 4 "zero\.bin" "$PP" run "$T/zero.bin" --force -o "$T/out
 for n in 0 -1 100000 many; do
     refuses "--workers $n" 2 "workers.*$n|$n.*workers" "$PP" run "$T/images" --workers=$n --force -o "$T/out.sqlite"
 done
+refuses "a fault's time without a unit" 2 "20 needs a unit: 20ms" "$PP" run "$T/images" --inject read-latency=20 --force -o "$T/out.sqlite"
 refuses "--batch-size 0" 2 "batch-size" "$PP" run "$T/images" --batch-size 0 --force -o "$T/out.sqlite"
 refuses "a rank outside the world" 2 "rank" "$PP" run "$T/images" --rank 3 --world-size 2 --force -o "$T/out.sqlite"
 refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --worker 2 --force -o "$T/out.sqlite"

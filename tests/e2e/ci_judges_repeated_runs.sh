@@ -38,8 +38,8 @@ is "update by runs that are not worse: exit code" "$rc" 0
 is "update: label" "$(json pipeprobe-baseline.json '$.label')" v2
 cp first/head-01.sqlite stopped.sqlite && sqlite3 stopped.sqlite "UPDATE meta SET value = 'interrupted' WHERE section = 'run' AND key = 'outcome'"
 cp pipeprobe-baseline.json before.json
-refuses "update by an unfinished run" 3 "stopped.sqlite cannot be compared" "$PP" ci baseline update stopped.sqlite
-refuses "save of an unfinished run" 3 "stopped.sqlite cannot be compared" "$PP" ci baseline save stopped.sqlite -b x.json
+refuses "update by an unfinished run" 3 "stopped.sqlite cannot be used" "$PP" ci baseline update stopped.sqlite
+refuses "save of an unfinished run" 3 "stopped.sqlite cannot be used" "$PP" ci baseline save stopped.sqlite -b x.json
 check "update by an unfinished run: unchanged" cmp pipeprobe-baseline.json before.json
 refuses "a typo" 2 "did you mean update" "$PP" ci baseline updat
 
@@ -92,15 +92,47 @@ refuses "A/B: pairs without a partner" 2 "equally many runs on each side.*has 7 
 command_of() {
     sed -n '/^ *pipeprobe ci run/,/^ *-- /p' "$1" | tr '\n' ' ' | sed 's/  */ /g'
 }
+# ---- sides, logs, foreign files ----
+is "--keep: what runs printed is out of the way of patterns" "$(ls -d ab/base-0* | grep -vc '[.]sqlite$'), $(ls ab/logs | wc -l)" "0, 14"
+run "$PP" compare 'ab/base*' 'ab/head*' --paired --threshold 900% --ungate verdict
+is "patterns without a suffix find recordings alone" "$rc" 0
+for words in "ci baseline save ab -b both.json" "history add ab/ --db both.sqlite" "compare ab ab/head-01.sqlite"; do
+    # shellcheck disable=SC2086
+    refuses "both sides in one directory: $words" 2 "ab/? holds both sides of a comparison, 7 base-\*.sqlite and 7 head-\*.sqlite: name one of them, such as 'ab/head-" "$PP" $words
+done
+mkdir foreign && cp ab/head-01.sqlite foreign/ && echo hello >foreign/notes.sqlite && cp foreign/notes.sqlite foreign/head-notes
+refuses "a directory with a foreign file" 4 "foreign/notes.sqlite.* it is one of the files of foreign: name recordings only" "$PP" compare ab/base-01.sqlite foreign
+refuses "a pattern with a foreign file" 4 "foreign/head-notes.* it is one of the files of foreign/head\*: name recordings only" "$PP" compare ab/base-01.sqlite 'foreign/head*'
+
+# ---- a gate of a program: exec behind -- ----
+CLIENT=$ROOT/$BUILD/tests/tools/nvtx_client
+gate=(--runs 7 --max-runs 7 --warmup-runs 0 --no-noise-check --threshold 900% --ungate verdict)
+run "$PP" ci run -q --ab "$PP exec --map pytorch \"\$@\" -- $CLIENT train=60" "${gate[@]}" --json --junit exec.xml -- exec --map pytorch -- "$CLIENT" train=60
+is "exec: exit code" "$rc" 0
+is "exec: throughput in batches" "$(json "$OUT" '$.metrics[11].metric'), $(json "$OUT" '$.metrics[11].answer'), $(json "$OUT" '$.metrics[0].answer')" "batches_per_s, not-regressed, not-measured"
+check "exec: the throughput that there is not is no question of JUnit's" bash -c "! grep -q 'name=\"samples_per_s\"' exec.xml"
+refuses "exec: a program that fails" 4 "exit code 7 and is not compared: .*" "$PP" ci run -q --aa --warmup-runs 0 -- exec --map pytorch -- "$CLIENT" train=20 exit=7
+refuses "exec: a program that ends with 3 is not inconclusive" 4 "exit code 3 and is not compared" "$PP" ci run -q --aa --warmup-runs 0 -- exec --map pytorch -- "$CLIENT" train=20 exit=3
+refuses "exec: a program that is not there" 4 "exit code 127 and is not compared: .*program not found" "$PP" ci run -q --aa -- exec -- "$T/no-program"
+refuses "exec: an option that exec refuses" 2 "exit code 125 and is not compared: .*nosuch" "$PP" ci run -q --aa -- exec --nosuch -- "$CLIENT"
+refuses "exec: a BASE whose options would be the program's" 2 'write "\$@" where' "$PP" ci run -q --ab "$PP exec -- $CLIENT train=60" -- exec -- "$CLIENT" train=60
+run "$PP" ci run -q --lenient -b none.json --runs 1 --warmup-runs 0 -- run "${OPTIONS[@]}"
+is "run may be written out behind --" "$rc" 0
+
 mkdir example && cd example || exit 1
 cp -r "$T/images" data-base && cp -r "$T/images" data-head && cp -r "$T/images" data
 mkdir bin && ln -s "$PP" bin/pipeprobe
 export PIPEPROBE_WARMUP=2 PIPEPROBE_BATCH_SIZE=4 # an epoch of this data is short; the commands stay as printed
 github=$(command_of "$ROOT/samples/ci/github.yml") gitlab=$(command_of "$ROOT/samples/ci/gitlab.yml")
+printf '#!/bin/sh\nexec "%s" train=60\n' "$CLIENT" >bin/python && chmod +x bin/python # stands for the training script
+export PIPEPROBE_MAP=pytorch # which names that client's ranges; a PyTorch script needs none
 run env PATH="$PWD/bin:$PATH" GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/summary.md" sh -c "$github"
 check "GitHub's example: an answer" test "$rc" -eq 0 -o "$rc" -eq 1 -o "$rc" -eq 3
 check "GitHub's example: its files" test -s gate.xml -a -s gate.json -a -s summary.md
-is "GitHub's example: counts are those of the same data" "$(json gate.json '$.metrics[5].answer'), $(json gate.json '$.metrics[7].answer')" "not-regressed, not-regressed"
+check "GitHub's example: the training script was measured" test "$(json gate.json '$.metrics[11].head_median')" != null -a -n "$(json gate.json '$.metrics[11].head_median')"
+for sample in github gitlab; do
+    check "$sample's example installs pipeprobe with its dependencies" bash -c "grep -q 'pipeprobe-src deps' '$ROOT/samples/ci/$sample.yml' && grep -q 'pipeprobe-src install' '$ROOT/samples/ci/$sample.yml'"
+done
 rm -f gate.xml
 run env PATH="$PWD/bin:$PATH" sh -c "$(sed -n 's/^# *\(pipeprobe ci run .*\)/\1/p' "$ROOT/samples/ci/gitlab.yml")"
 is "GitLab's example: runs for the baseline" "$rc, $(ls runs/*.sqlite | wc -l)" "0, 7"

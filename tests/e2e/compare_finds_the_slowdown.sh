@@ -104,10 +104,10 @@ refuses "a file that is no recording" 4 "noise.sqlite" "$PP" compare "$T/base" "
 refuses "a recording cut short" 4 "cut.sqlite" "$PP" compare "$T/base" "$T/cut.sqlite"
 refuses "another SQLite file" 4 "other.sqlite" "$PP" compare "$T/base" "$T/other.sqlite"
 refuses "another version of the schema" 4 "newer.sqlite" "$PP" compare "$T/base" "$T/newer.sqlite"
-refuses "an unfinished run" 3 "unfinished.sqlite cannot be compared: the run is unfinished" "$PP" compare "$T/base" "$T/unfinished.sqlite"
-refuses "an unfinished run, strict" 1 "unfinished.sqlite cannot be compared" "$PP" compare "$T/base" "$T/unfinished.sqlite" --strict
+refuses "an unfinished run" 3 "unfinished.sqlite cannot be used: the run is unfinished" "$PP" compare "$T/base" "$T/unfinished.sqlite"
+refuses "an unfinished run, strict" 1 "unfinished.sqlite cannot be used" "$PP" compare "$T/base" "$T/unfinished.sqlite" --strict
 refuses "an interrupted run" 3 "the run is interrupted" "$PP" compare "$T/interrupted.sqlite" "$T/base"
-refuses "zero batches" 3 "nothing.sqlite cannot be compared: no batch" "$PP" compare "$T/base" "$T/nothing.sqlite"
+refuses "zero batches" 3 "nothing.sqlite cannot be used: no batch" "$PP" compare "$T/base" "$T/nothing.sqlite"
 refuses "another machine" 3 "cpu_model is .*Other CPU.*--allow-env cpu_model" "$PP" compare "$T/base" "$T/foreign.sqlite"
 run "$PP" compare "$T/base" "$T/foreign.sqlite" --allow-env cpu_model
 is "another machine, allowed: compared" "$rc" 3
@@ -124,7 +124,7 @@ refuses "history: show before add" 2 "history .* does not exist" "$PP" history s
 for i in 1 2 3; do run "$PP" history add "$T/base" --db "$H" --label "c$i"; done
 is "history: add" "$rc" 0
 refuses "history: the same label twice" 2 "already" "$PP" history add "$T/base" --db "$H" --label c3
-refuses "history: an unfinished run is no point" 3 "cannot be compared" "$PP" history add "$T/unfinished.sqlite" --db "$H"
+refuses "history: an unfinished run is no point" 3 "cannot be used" "$PP" history add "$T/unfinished.sqlite" --db "$H"
 run "$PP" history show --db "$H"
 like "history: too few for changes" "$(cat "$OUT")" '3 points: change detection needs 20'
 # the level drops by a fifth after the 15th of 30

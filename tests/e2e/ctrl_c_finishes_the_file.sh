@@ -21,11 +21,12 @@ echo "run, Ctrl-C after 3 s" >"$T/command"
 finish
 is "Ctrl-C: exit code" "$rc" 130
 like "Ctrl-C: the summary so far" "$(cat "$OUT")" "samples/s"
+like "Ctrl-C: and that it is one, in its first lines" "$(head -n 3 "$OUT")" "^INTERRUPTED after "
 is "Ctrl-C: the file is whole" "$(sql "$T/once.sqlite" 'PRAGMA integrity_check')" ok
 check "Ctrl-C: with its summary" test "$(sql "$T/once.sqlite" 'SELECT count(*) FROM v_phase_summary')" -gt 4
 is "Ctrl-C: one ordinary file" "$(ls "$T"/once.sqlite* | wc -l)" 1
 run "$PP" report "$T/once.sqlite"
-like "Ctrl-C: report says so" "$(cat "$OUT")" "interrupted"
+like "Ctrl-C: report says so at once" "$(head -n 3 "$OUT")" "^INTERRUPTED after "
 
 begin --duration 60 --batch-size 8 --workers 2 --step-ms 4000 -o "$T/twice.sqlite"
 sleep 3
@@ -40,6 +41,21 @@ is "second Ctrl-C: exit code" "$rc" 130
 holds "second Ctrl-C: ends without waiting for the step" "$took_ms < 2500"
 is "second Ctrl-C: the file is whole" "$(sql "$T/twice.sqlite" 'PRAGMA integrity_check')" ok
 check "second Ctrl-C: no crash" bash -c "! grep -qiE 'sanitizer|segmentation|core dumped|abort' '$ERR'"
+
+# An injected wait, or a cost, of 20 s is not waited for.
+for fault in read-latency=20s transform-cost=20s startup-cost=20s; do
+    begin --duration 60 --batch-size 8 --workers 2 --inject $fault -o "$T/$fault.sqlite"
+    sleep 2
+    began=$(date +%s%N)
+    kill -TERM $pid
+    echo "run --inject $fault, SIGTERM after 2 s" >"$T/command"
+    finish
+    took_ms=$((($(date +%s%N) - began) / 1000000))
+    echo "# it ended after $took_ms ms"
+    is "SIGTERM during --inject $fault: exit code" "$rc" 130
+    holds "SIGTERM during --inject $fault: ends without waiting for it" "$took_ms < 2500"
+    is "SIGTERM during --inject $fault: the file is whole" "$(sql "$T/$fault.sqlite" 'PRAGMA integrity_check')" ok
+done
 
 begin --duration 60 --batch-size 8 --workers 2 --step-ms 20 -o "$T/term.sqlite"
 sleep 2

@@ -148,7 +148,17 @@ else
     is "all of them were looked at" "$(grep -c '^    X(cu' "$T/driver.c")" "$(grep -c '^    X(cu' probe/device/cuda_driver.h)"
 fi
 
+# A machine without a GPU is nothing to say; where one was asked for, or is there, it is.
+if [ ! -e /dev/nvidia0 ] && [ ! -e /dev/dxg ]; then
+    fake_run "devices=0" --steps 10 --step-ms 2
+    check "no GPU in the machine: not a word about CUDA" test "$(cat "$ERR" "$OUT" | grep -ci 'cuda\|nvidia')" -eq 0
+    is "nor in the file" "$(meta chosen device)" ""
+else
+    skip "no GPU in the machine: not a word about CUDA" "there is one"
+fi
+export CUDA_VISIBLE_DEVICES=0
 fake_run "devices=0" --steps 10 --step-ms 2
+unset CUDA_VISIBLE_DEVICES
 check "no device: the run goes on with the host" ended_well
 like "and says why" "$(cat "$ERR")" "not CUDA: .*no CUDA device"
 is "the file knows" "$(meta config device), $(meta chosen device)" "host, $(meta chosen device)"
@@ -156,7 +166,7 @@ like "the reason too" "$(meta chosen device)" "no CUDA device"
 refuses "asked for by name, no device is an error" 4 "no CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
 refuses "an empty CUDA_VISIBLE_DEVICES is named" 4 'CUDA_VISIBLE_DEVICES=""' env CUDA_VISIBLE_DEVICES= LD_LIBRARY_PATH="$FAKES" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
 refuses "an old driver is named" 4 "supports CUDA 8.0, and CUDA 9.0 is needed" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="version=8000" "$PP" run --synthetic n=10 --device cuda -o "$T/none.sqlite"
-refuses "--step cuda without a device" 2 "needs a CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --step cuda --step-ms 1 -o "$T/none.sqlite"
+refuses "--step cuda without a device" 4 "needs a CUDA device" env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="devices=0" "$PP" run --synthetic n=10 --step cuda --step-ms 1 -o "$T/none.sqlite"
 refuses "--step cuda on the host" 2 "runs on the GPU" "$PP" run --synthetic n=10 --step cuda --step-ms 1 --device host -o "$T/none.sqlite"
 
 fake_run "host-mib=1" --steps 10 --batch-size 400

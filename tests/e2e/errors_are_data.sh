@@ -35,6 +35,12 @@ done
 odd_run --on-error skip
 like "the summary for people has them" "$(cat "$OUT")" "odd_|corrupt|empty"
 
+odd_run --on-error skip --epochs 3
+files=$(sql "$T/run.sqlite" "SELECT count(DISTINCT path) FROM error WHERE action = 'skipped'")
+like "the report tells visits from files" "$(cat "$OUT")" "^Errors: +$((3 * files)) in $files files"
+is "and so does v_error_file" "$(sql "$T/run.sqlite" "SELECT count(*), max(visits) FROM v_error_file WHERE action = 'skipped'")" "$files|3"
+is "a reason does not repeat the path that it stands beside" "$(sql "$T/run.sqlite" "SELECT reason FROM v_error_file WHERE path LIKE '%odd_empty%'")" "has 0 bytes"
+
 odd_run --on-error fail
 is "fail: exit code" "$rc" 4
 like "fail: the sentence names the file" "$(cat "$ERR")" "odd_[a-z]+\.jpg"
@@ -45,4 +51,11 @@ mkdir -p "$T/all/a" && for i in 1 2 3; do echo "no picture" >"$T/all/a/$i.jpg"; 
 run timeout 60 "$PP" run "$T/all" --epochs 1 --batch-size 2 --force -o "$T/all.sqlite"
 check "nothing but damage ends" test "$rc" -eq 3 -o "$rc" -eq 4
 like "and says why" "$(cat "$OUT" "$ERR")" "error|no sample|could not|inconclusive"
+like "with the most frequent reason and an example" "$(cat "$ERR")" "none of the last 3 samples could be used; most often they are unsupported \(3\), for example .*all/a/[123]\.jpg: neither JPEG nor PNG"
+
+# Descriptors that run out are no property of a sample.
+run timeout 60 bash -c 'ulimit -n 19; exec "$0" "$@"' "$PP" run "$T/images" --epochs 1 --batch-size 8 --workers 8 --force -o "$T/few.sqlite"
+is "too few descriptors: exit code" "$rc" 4
+like "too few descriptors: the limit is named" "$(cat "$ERR")" "too many open files: the limit is 19 \(ulimit -n\); raise it, or use fewer workers"
+is "too few descriptors: no sample is called damaged for it" "$([ -e "$T/few.sqlite" ] && sql "$T/few.sqlite" "SELECT count(*) FROM error WHERE action = 'skipped' AND reason LIKE '%open files%'" || echo 0)" 0
 done_testing

@@ -36,7 +36,7 @@ else
         cp build/release/pipeprobe-portable "$T/root/pipeprobe"
         ldd build/release/pipeprobe-portable | grep -o '/[^ ]*' | sort -u | while read -r lib; do cp --parents -L "$lib" "$T/root"; done
         is "portable: shares no more than that" "$(find "$T/root" -name '*.so*' -printf '%f\n' | grep -Evc '^(libc|libm|libdl|libpthread|ld-linux.*)\.so')" 0
-        run chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --force -o /tmp/run.sqlite
+        run env CUDA_VISIBLE_DEVICES=0 chroot "$T/root" /pipeprobe run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --force -o /tmp/run.sqlite
         check "portable: runs with libc alone" test "$rc" -eq 0 -o "$rc" -eq 3
         like "portable: looked for a driver" "$(cat "$ERR")" "not CUDA: the NVIDIA driver is not installed"
         cp -L "$FAKES/libcuda.so.1" "$FAKES/libcupti.so.13" "$FAKES/libnvidia-ml.so.1" "$T/root/tmp/"

@@ -52,6 +52,21 @@ is "commands are completed" "$(complete_in_bash rep)" "report"
 is "options are completed" "$(complete_in_bash report --form)" "--format"
 is "their values are completed" "$(complete_in_bash report --format ht)" "html"
 is "short options' values are file names" "$(cd "$T" && complete_in_bash report -o page.)" "page.1"
+is "subcommands are completed" "$(complete_in_bash ci ''), $(complete_in_bash history a), $(complete_in_bash ci baseline u)" "run baseline, add, update"
+is "names of faults are completed" "$(complete_in_bash run --inject read-lat)" "read-latency="
+is "names of knobs are completed" "$(complete_in_bash whatif --set work)" "workers="
+is "names of maps are completed" "$(complete_in_bash exec --map py)" "pytorch"
+is "after help there are commands, and --all behind one" "$(complete_in_bash help rep), $(complete_in_bash help --), $(complete_in_bash help report --)" "report, , --all"
+is "version is a word too" "$(complete_in_bash vers), $("$PP" version)" "version, $("$PP" --version)"
+is "help --all is --help-all" "$("$PP" help run --all)" "$("$PP" run --help-all)"
+if command -v fish >/dev/null; then
+    check "fish can read its completion" fish -n "$DOCS/pipeprobe.fish"
+else
+    skip "fish can read its completion" "fish is not installed"
+fi
+is "fish knows every option of report" "$(grep -c 'subcommand_from report. -l' "$DOCS/pipeprobe.fish")" "$("$PP" report --help-all | grep -cE '^ +(-., )?--')"
+is "every summary in pipeprobe(1) is a sentence" "$(sed -n '/^.SH COMMANDS/,/^.SH EXIT/p' "$DOCS/man1/pipeprobe.1" | grep -v '^[.]\|^See ' | grep -vc '^[A-Z].*[.]$')" 0
+is "the two forms of ci stand on lines of their own" "$(sed -n '/^.SH SYNOPSIS/,/^.fi/p' "$DOCS/man1/pipeprobe-ci.1" | grep -c '^.fBpipeprobe')" 2
 cp "$DOCS/_pipeprobe" "$T/_pipeprobe"
 if command -v zsh >/dev/null; then
     check "zsh can read its completion" zsh -n "$T/_pipeprobe"
@@ -63,7 +78,7 @@ is "zsh knows every command" "$(grep -c -E "^        ($(tr '\n' '|' <<<"$command
 # ---- install ----
 run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
 is "make install" "$rc" 0
-for f in bin/pipeprobe share/man/man1/pipeprobe.1 share/man/man1/pipeprobe-report.1 share/bash-completion/completions/pipeprobe share/zsh/site-functions/_pipeprobe; do
+for f in bin/pipeprobe share/man/man1/pipeprobe.1 share/man/man1/pipeprobe-report.1 share/bash-completion/completions/pipeprobe share/zsh/site-functions/_pipeprobe share/fish/vendor_completions.d/pipeprobe.fish; do
     check "$f" test -s "$T/stage/usr/$f"
 done
 run quiet_make uninstall DESTDIR="$T/stage" PREFIX=/usr

@@ -51,7 +51,8 @@ if [ -z "$reason" ]; then
     throttle_group 1000000
     drop_cache "$T/images"
     diagnose in_group "$T/images" "${loader[@]}"
-    is "a dropped page cache, and a throttled disk: storage" "$l1" storage
+    is "a dropped page cache, and a throttled disk: bandwidth" "$l1/$l2" storage/bandwidth
+    like "its sentence names the group's limit" "$(json "$OUT" '$.verdict.sentence')" "may read 977 KiB/s from this disk"
     holds "the reads missed the page cache" "$(json "$OUT" '$.cache_hit_share') < 0.5"
     cat "$T/images"/*/* >/dev/null
     before=$(group_read_bytes)
@@ -63,8 +64,31 @@ if [ -z "$reason" ]; then
     echo "# $from_disk bytes from the disk, $read_bytes read"
     holds "the reads hit the page cache where the disk was not read" "$(json "$OUT" '$.cache_hit_share') > 0.9 - $from_disk / $read_bytes"
     drop_group
+    throttle_reads_group 50
+    drop_cache "$T/images"
+    diagnose in_group "$T/images" "${loader[@]}"
+    drop_group
+    is "a disk with a limit of reads: IOPS" "$l1/$l2" storage/iops-limit
+    # A limit that the recording does not know of, as a volume has it: the times of the reads tell.
+    sql "$T/run.sqlite" "DELETE FROM meta WHERE key LIKE 'disk_limit%'"
+    run "$PP" report "$T/run.sqlite" --format json
+    like "the same, without the group's limit in the recording" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" '^storage/(iops-limit|bandwidth)$'
 else
     skip "a throttled disk" "$reason"
+fi
+
+reason=$(why_no_memory)
+if [ -z "$reason" ]; then
+    "$MAKE_DATASET" "$T/more" --n 400 --size 480x400 >/dev/null
+    sync -f "$T/more"
+    drop_cache "$T/more"
+    memory_group 40000000 15000000
+    diagnose in_group "$T/more" --workers 2 --batch-size 8 --step-ms 5 --duration 10
+    drop_group
+    is "a page cache that the memory limit keeps too small" "$l1/$l2" storage/page-cache
+    like "its sentence names both sizes" "$(json "$OUT" '$.verdict.sentence')" 'limit is 38.1 MiB, the data takes 3[0-9.]+ MiB'
+else
+    skip "a page cache that is too small" "$reason"
 fi
 
 # 224 x 224 crops of 1600 x 1200 pixels: 10 ms of CPU each and more.
@@ -79,6 +103,22 @@ if [ -z "$reason" ]; then
     is "a CPU quota: transform" "$l1/$l2" transform/cgroup-throttled
 else
     skip "a CPU quota" "$reason"
+fi
+
+# A neighbour that begins in mid-run can be told from one that was there all the time only where the CPUs were idle before.
+used() { awk '/^cpu / { print $2 + $3 + $4; exit }' /proc/stat; }
+before=$(used) && sleep 1
+others=$(awk "BEGIN { print ($(used) - $before) / $(getconf CLK_TCK) / $(nproc) }")
+if awk "BEGIN { exit !($others < 0.2) }"; then
+    (sleep 5 && exec timeout 8 bash -c 'for i in $(seq $((2 * $(nproc)))); do while :; do :; done & done; trap "kill 0" TERM; wait') &
+    spinners=$!
+    diagnose "$T/large" --workers "$(nproc)" --batch-size 1 --step-ms 2 --duration 11
+    wait "$spinners" 2>/dev/null
+    spinners=
+    is "a neighbour from the middle on: transform" "$l1/$l2" transform/cpu-contended
+    like "and from when on" "$(json "$OUT" '$.verdict.sentence')" 'began during the run.* from [0-9.]+ % of the run on'
+else
+    skip "a neighbour that begins in mid-run" "others use $others of the CPUs already"
 fi
 
 spin $((2 * $(nproc)))

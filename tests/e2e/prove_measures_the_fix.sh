@@ -9,8 +9,9 @@ file=$T/job.sqlite
 run timeout 120 "$PP" run "${slow[@]}" --prove --prove-rounds 2 -o "$file"
 is "it runs" "$rc" 0
 like "the rounds are told as they go" "$(cat "$ERR")" "proving +free-input, round 2 of 2"
-like "the report shows the proof" "$(cat "$OUT")" "Proved by experiment"
-like "the input is free beside a ballast" "$(cat "$OUT")" "input free, CPU ballast on [0-9.]+ CPUs"
+like "the report shows the proof" "$(cat "$OUT")" "^Proved: +[a-z -]+> [^:]+: predicted [0-9,.]+, measured [0-9,.]+ samples/s, off by"
+like "and that of the infinitely fast loader" "$(cat "$OUT")" "loader infinitely fast: predicted [0-9,.]+, measured [0-9,.]+ samples/s"
+like "the loader is infinitely fast beside load in its place" "$("$PP" report "$file" --full | tr -s '\n ' ' ')" "Proved by experiment.*loader infinitely fast \(cached batches\), [0-9.]+ CPUs kept busy"
 is "one row for the fix, one for the headroom" "$(sql "$file" "SELECT group_concat(kind, ' ') FROM proof")" "fix headroom"
 holds "the fix is proved to gain" "$(sql "$file" "SELECT measured_samples_per_s / base_samples_per_s FROM proof WHERE kind = 'fix'") > 1.15"
 holds "and so is free input" "$(sql "$file" "SELECT measured_samples_per_s / base_samples_per_s FROM proof WHERE kind = 'headroom'") > 1.5"

@@ -11,7 +11,7 @@ run "$PP" run "$T/images" --workers 2 --batch-size 8 --steps 120 --step-ms 5 -o 
 check "a run was recorded" test -s "$T/run.sqlite"
 
 widest() { awk '{ if (length > most) most = length } END { print most }'; }
-holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" | sed '/^$/q' | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" | widest) > 80"
+holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" --full | sed '/^Evidence/q' | sed 1d | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" --full | widest) > 80"
 is "a COLUMNS that is no width is not" "$(COLUMNS=wide "$PP" report "$T/run.sqlite" | widest)" "$("$PP" report "$T/run.sqlite" | widest)"
 holds "--help too, up to 80" "$(COLUMNS=64 "$PP" report --help-all | grep '^   ' | widest) <= 64 && $(COLUMNS=200 "$PP" run --help-all | widest) <= 80"
 mkdir -p "$XDG_CONFIG_HOME/pipeprobe" && printf '[report]\ncolor = never\n\n[reprot]\nformat = md\n' >"$XDG_CONFIG_HOME/pipeprobe/config"
@@ -34,7 +34,12 @@ like "HTML has the document's batches" "$(grep -o 'data-v="[^"]*" data-k="batche
 is "CSV has the document's rate" "$(sed -n 's/^run,"",samples_per_s,\([^\r]*\)\r*$/\1/p' "$T/out.csv")" "$(grep -o '"samples_per_s": [^,]*' "$T/out.json" | head -n 1 | cut -d' ' -f2)"
 holds "the rate is a rate" "$rate > 0"
 sentence=$(json "$T/out.json" '$.verdict.sentence')
-is "text begins with the verdict" "$(tr '\n' ' ' <"$T/out.text" | head -c ${#sentence})" "$sentence"
+flat=$(tr -s '\n ' ' ' <"$T/out.text")
+next=$(json "$T/out.json" '$.verdict.next_step') python=$(json "$T/out.json" '$.verdict.python')
+is "text has what to do, and the line to paste" "$(grep -cF "$next" <<<"$flat")$([ -z "$python" ] || grep -cF "$python" <<<"$flat")" "1${python:+1}"
+holds "on one screen" "$(wc -l <"$T/out.text") <= 20"
+holds "--full has the rest" "$("$PP" report "$T/run.sqlite" --full | grep -cE '^(Evidence|Phases|Where the time goes|Queues|Recording)') == 5"
+is "and begins with the same" "$("$PP" report "$T/run.sqlite" --full | head -n 2)" "$(head -n 2 "$T/out.text")"
 
 is "nothing of a file's name becomes markup" "$(grep -c '<script' "$T/out.html")" 0
 is "nothing is loaded from elsewhere" "$(grep -cE 'https?:|src=|href=|@import' "$T/out.html")" 0
@@ -54,6 +59,7 @@ for format in html md; do
     "$PP" report "$T/run.sqlite" --format $format >"$T/killed.$format"
     check "$format says that the run is unfinished" grep -q 'This run is unfinished' "$T/killed.$format"
 done
+for full in "" --full; do like "text says so in its first lines" "$("$PP" report "$T/run.sqlite" $full | head -n 3)" "UNFINISHED \(killed"; done
 
 echo 'no recording' >"$T/text"
 sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(a)'

@@ -43,6 +43,6 @@ PP_FAKE_CUPTI=enable=39 fake_run "pageable=0.01" --step-ms 2 --pageable
 is "CUPTI held by another: no cause is guessed" "$(json "$OUT" '$.verdict.l0') $(verdict)" "input-bound /"
 like "but said" "$(json "$OUT" '$.verdict.sentence')" "NOT MEASURED: not recorded: another profiler owns CUPTI"
 is "and no number is made up" "$(json "$OUT" '$.gpu.busy_share')$(json "$OUT" '$.gpu.idle.copy_not_overlapped_share')" ""
-run "$PP" report "$T/run.sqlite"
+run "$PP" report "$T/run.sqlite" --full
 like "in the text too" "$(tr -s ' \n' ' ' <"$OUT")" "GPU \(shares of the steady state\) NOT MEASURED: not recorded: another profiler owns CUPTI"
 done_testing

@@ -178,6 +178,12 @@ wait_for "run --top again" 'LIVE 0:0.*left.sqlite'
 keys C-c
 wait_for "Ctrl-C ends the run and its display" '^code 130' 20
 restored "run --top, Ctrl-C"
+shell "clear; $PP run $T/images --top --workers 2 --batch-size 8 --step-ms 20 --duration 12 -o $T/on.sqlite; echo code \$?"
+wait_for "run --top once more" 'LIVE 0:0.*on.sqlite'
+type q
+wait_for "q says that the run goes on, and how to see it again" 'the run goes on; pipeprobe top '
+wait_for "and the progress line follows" 'samples/s  [0-9.]+ m?s left'
+wait_for "then the report" 'code 0' 30
 refuses "run --top without a terminal" 2 "needs a terminal" "$PP" run "$T/images" --top --duration 1 -o "$T/no.sqlite"
 
 # ---- without a terminal ----

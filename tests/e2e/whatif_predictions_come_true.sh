@@ -1,4 +1,5 @@
 #!/bin/bash
+# alone
 # quick
 # whatif: a prediction that a second run confirms, knobs that are refused.
 . "$(dirname "$0")/../lib.sh"
@@ -25,6 +26,21 @@ holds "twice the reads in flight, within 15 %" "${predicted:-0} / ${measured:-1}
 run timeout 60 "$PP" whatif "$T/two.sqlite" --sweep workers=1..4
 is "a sweep has a line for each" "$(grep -c 'workers=' "$OUT")" 4
 like "and draws the curve" "$(cat "$OUT")" "workers=4 .*########################$"
+# A foreign program's recording does not say what it ran with: the user does. What is recorded is not to be stated otherwise.
+cp "$T/two.sqlite" "$T/foreign.sqlite"
+sql "$T/foreign.sqlite" "DELETE FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size')"
+refuses "a recording without its number of workers" 3 "does not say how many workers there were; state .*--workers N, --batch-size N" "$PP" whatif "$T/foreign.sqlite"
+refuses "another number than was recorded" 2 "was recorded with 2; to predict another value use --set workers=3" "$PP" whatif "$T/two.sqlite" --workers 3
+run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=4
+head -n 2 "$OUT" | sed 's/^[^:]*//' >"$T/recorded"
+run timeout 60 "$PP" whatif "$T/foreign.sqlite" --workers 2 --batch-size "$(sql "$T/two.sqlite" "SELECT value FROM meta WHERE section = 'config' AND key = 'batch_size'")" --set workers=4
+check "stated facts predict what recorded ones do" cmp "$T/recorded" <(head -n 2 "$OUT" | sed 's/^[^:]*//')
+
+# The list is by gain, as the help says.
+run timeout 60 "$PP" whatif "$T/two.sqlite" --json
+check "the list is sorted by gain" test "$(sqlite3 :memory: "SELECT group_concat(key) FROM (SELECT key FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.predictions') ORDER BY json_extract(value, '\$.gain') DESC, key)")" = \
+    "$(seq -s, 0 $(($(sqlite3 :memory: "SELECT json_array_length(CAST(readfile('$OUT') AS TEXT), '\$.predictions')") - 1)))"
+
 refuses "a sweep that ends before it begins" 2 "whole numbers from 1 on" "$PP" whatif "$T/two.sqlite" --sweep workers=4..2
 refuses "a sweep with more behind it" 2 "workers=1..32" "$PP" whatif "$T/two.sqlite" --sweep workers=1..4x
 refuses "a sweep of what has no numbers" 2 "in-order" "$PP" whatif "$T/two.sqlite" --sweep order=1..2

@@ -1,0 +1,36 @@
+#!/bin/bash
+# quick
+# Data that pipeprobe cannot read is named as what it is, with what to do; images it cannot decode are said before the run.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+short=(--steps 3 --batch-size 4 --workers 1 --force -o "$T/out.sqlite")
+
+mkdir -p "$T/parquet" "$T/gz" "$T/webp/a"
+printf 'PAR1....' >"$T/parquet/train-0.parquet" && echo '{}' >"$T/parquet/dataset_info.json"
+printf '\037\213\010' >"$T/gz/shard-000000.tar.gz"
+printf 'RIFF....WEBP' | tee "$T/webp/a/1.webp" "$T/webp/a/2.webp" >/dev/null
+refuses "a directory of Parquet" 4 "parquet holds Parquet files .*train-0.parquet.*pipeprobe exec -- python" "$PP" run "$T/parquet" "${short[@]}"
+check "and is not asked for images" bash -c "! grep -q 'no image' '$ERR'"
+refuses "one Parquet file" 4 "train-0.parquet is a Parquet file.*pipeprobe exec" "$PP" run "$T/parquet/train-0.parquet" "${short[@]}"
+refuses "a directory of .tar.gz" 4 "gzip-compressed.*unpack" "$PP" run "$T/gz" "${short[@]}"
+refuses "nothing but WebP" 4 "2 of 2 files are WebP, which pipeprobe cannot decode.*pipeprobe exec" "$PP" run "$T/webp" "${short[@]}"
+check "and nothing was begun" test ! -e "$T/out.sqlite"
+
+"$MAKE_DATASET" "$T/half" --n 20 --size 64x64 --classes 2 >/dev/null
+for i in $(seq 20); do cp "$T/webp/a/1.webp" "$T/half/class_000/w$i.webp"; done
+run timeout 60 "$PP" run "$T/half" "${short[@]}"
+like "half WebP is said before the run" "$(sed -n '1,/^recording/p' "$ERR")" "warning +20 of 40 files are WebP"
+like "in the report" "$(tr -s '\n ' ' ' <"$OUT")" "20 of 40 files are WebP, which pipeprobe cannot decode"
+is "and in the file" "$(sql "$T/out.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND reason LIKE '20 of 40 files are WebP%'")" 1
+run "$PP" plan "$T/half" --limit 1
+is "plan needs no decoder, and keeps torchvision's indexes" "$(cat "$ERR")" ""
+
+mkdir "$T/my images" && cp -r "$T/half/class_001" "$T/my images/"
+run timeout 60 "$PP" run "file://$T/my%20images" "${short[@]}"
+check "a file:// URL is the path" test "$rc" -eq 0 -o "$rc" -eq 3
+refuses "one of another machine" 2 "another machine" "$PP" run file://host/images "${short[@]}"
+for words in "run ~/nowhere" "report ~/nowhere.sqlite" "compare ~/a.sqlite ~/b.sqlite"; do
+    # shellcheck disable=SC2086
+    refuses "a ~ that no shell replaced: $words" 2 'does not replace ~ .*\$HOME' "$PP" $words
+done
+done_testing

@@ -1,0 +1,14 @@
+#!/bin/bash
+# The progress line of a run shows the rate and the time left in terminals of 80, 60 and 40 columns.
+. "$(dirname "$0")/../lib.sh"
+. tests/tmux.sh
+need_pipeprobe
+need_tmux
+"$MAKE_DATASET" "$T/images" --n 64 --size 64x64 --classes 2 >/dev/null
+for columns in 80 60 40; do
+    tm new-session -d -s top -x $columns -y 30 "env TERM=screen $PP run $T/images --step-ms 5 -b 8 --duration 20s --force -o $T/run.sqlite"
+    wait_for "$columns columns: rate and time left" "samples/s  [0-9.]+ m?s left( |\$)"
+    tm kill-server
+    sleep 0.3
+done
+done_testing
