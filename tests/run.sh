@@ -1,7 +1,10 @@
 #!/bin/bash
-# tests/run.sh [-t SECONDS] [-j N] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
+# tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
 #
 # A script with a line "# alone" judges times or has the build directory to itself: it runs after the others, with nothing beside it.
+#
+# -r: a script that failed runs once more after all the others, by itself, and that result counts; where it passes, the first failure is
+# listed under "Passed only in a second run". A binary, or a script with a line "# once", never runs twice: a race that shows once is a race.
 #
 # A test is a line "ok N - name" or "not ok N - name" on standard output; "# SKIP reason" on either makes it a skip (cmocka writes
 # "not ok N # SKIP name"). Several plans "1..N" in one output are fine: cmocka prints one per group. Beside "not ok" these
@@ -11,12 +14,13 @@
 # Failures come with their output, skips with their reasons; the very last line is "N passed, N failed, N skipped".
 set -u
 set -m # a program started beside others still gets SIGINT as a terminal would send it
-usage='usage: tests/run.sh [-t SECONDS] [-j N] PROGRAM...'
-limit=300 jobs=1
-while getopts t:j: option; do
+usage='usage: tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...'
+limit=300 jobs=1 second_run=
+while getopts t:j:r option; do
     case $option in
     t) limit=$OPTARG ;;
     j) jobs=$OPTARG ;;
+    r) second_run=1 ;;
     *) echo "$usage" >&2; exit 2 ;;
     esac
 done
@@ -31,6 +35,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 work=$(mktemp -d) || exit 1
 passed=0 failed=0 skipped=0 started=0
 declare -A path=() began=() output=() # of what runs, by process id
+declare -A first=() # of scripts that run twice: what failed first
 stop() { [ ${#path[@]} -eq 0 ] || { kill "${!path[@]}"; wait; } 2>/dev/null; rm -rf "$work"; } # timeout passes it on
 trap stop EXIT
 trap 'exit 130' INT
@@ -75,24 +80,35 @@ start() { # PROGRAM
     path[$!]=$1 began[$!]=$SECONDS output[$!]=$out
 }
 
+show_failures() { # WORD PROGRAM'S-NAME OUTPUT SECONDS
+    printf '%-7s %s, %d s\n' "$1" "$2" "$4"
+    sed -n 's/^F /        /p' "$work/counted"
+    { echo "--- output of $2"; grep -v '^ok ' "$3.out" | tail -n 60; echo "--- standard error"; tail -n 60 "$3.err"; echo "---"; } | sed 's/^/    /'
+}
+
 # Waits for one of those that run, and counts it.
 finish() {
-    local pid rc name out took p s f
+    local pid rc program name out took p s f
     wait -n -p pid
     rc=$?
-    name=${path[$pid]#./} name=${name#build/} out=${output[$pid]} took=$((SECONDS - began[$pid]))
+    program=${path[$pid]} name=${program#./} name=${name#build/} out=${output[$pid]} took=$((SECONDS - began[$pid]))
     unset "path[$pid]"
     awk -v rc=$rc -v limit="$limit" -v last_line="$(tail -n 1 "$out.out" | tr -d '\\')" "$count" "$out.out" >"$work/counted"
     read -r p s <"$work/counted"
     f=$(grep -c '^F ' "$work/counted")
+    if [ "$f" -gt 0 ] && [ -n "$second_run" ] && [[ $program = *.sh ]] && ! grep -qs '^# once$' "$program"; then
+        show_failures AGAIN "$name" "$out" $took
+        first[$program]=$(sed -n 's/^F //p' "$work/counted" | paste -sd ';')
+        rm -f "$out".*
+        return
+    fi
     passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))
     sed -n "s|^S |  $name: |p" "$work/counted" >>"$work/skips"
     if [ "$f" -eq 0 ]; then
         printf 'ok      %-44s %4d passed%s, %d s\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took
+        [ -z "${first[$program]:-}" ] || echo "  $name: ${first[$program]}" >>"$work/second"
     else
-        printf 'FAILED  %s, %d s\n' "$name" $took
-        sed -n 's/^F /        /p' "$work/counted"
-        { echo "--- output of $name"; grep -v '^ok ' "$out.out" | tail -n 60; echo "--- standard error"; tail -n 60 "$out.err"; echo "---"; } | sed 's/^/    /'
+        show_failures FAILED "$name" "$out" $took
     fi
     rm -f "$out".*
 }
@@ -113,6 +129,12 @@ for program; do
 done
 run_all "$jobs" "${together[@]}"
 run_all 1 "${alone[@]}"
+second_run=
+run_all 1 "${!first[@]}"
+if [ -s "$work/second" ]; then
+    echo "Passed only in a second run:"
+    cat "$work/second"
+fi
 if [ -s "$work/skips" ]; then
     echo "Skipped:"
     cat "$work/skips"

@@ -62,7 +62,7 @@ test: deps-test
 
 # The slowest first, so that none is left to run by itself at the end.
 test-built: all unit helpers bench-bins
-	$(Q)$(RUN_TESTS) $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(UNIT) $(CHECKS)
+	$(Q)$(RUN_TESTS) -r $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(UNIT) $(CHECKS)
 
 demo: deps
 	$(Q)$(MAKE) $(JOBS) SAN= demo-built

@@ -1,4 +1,5 @@
 #!/bin/bash
+# once
 # A recording that came from elsewhere, with whatever lies beside it, in every command that opens recordings: nothing is deleted, written or made
 # beside it, nothing runs on, and what is refused is refused in a sentence. With the release build and under ASan and UBSan.
 . "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# once
 # A short run of every fuzz target under the sanitizers; `make fuzz FUZZ_SECONDS=3600` is the long one.
 . "$(dirname "$0")/../lib.sh"
 

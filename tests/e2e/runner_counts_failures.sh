@@ -43,7 +43,7 @@ run bash "$T/script.sh"
 is "such a script fails by itself too" "$rc $(tail -n 1 "$OUT")" "1 1..3"
 expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
 
-# -j: two that wait for one another can only pass side by side; one that is to be alone must find nobody.
+# -j: two that wait for one another can only pass side by side; one that is to be alone must have nothing beside it.
 meets() { printf 'touch %s/here.%s; for _ in $(seq 150); do [ ! -e %s/here.%s ] || { echo "ok 1 - %s met %s"; exit; }; sleep 0.01; done; echo "not ok 1 - nobody came"\n' "$T" "$1" "$T" "$2" "$1" "$2"; }
 program one.sh "$(meets one two)"
 program two.sh "$(meets two one)"
@@ -57,8 +57,26 @@ run bash tests/run.sh -t 2 -j 1 "$T"/one.sh "$T"/bad
 is "-j 1: one by one" "$(tail -n 1 "$OUT")" "1 passed, 2 failed, 0 skipped"
 run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
 is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
+
+# -r: a script that failed gets a second run by itself; a binary does not, and twice failed is failed.
+program unsteady.sh "[ -e $T/tried ] && echo 'ok 1 - at last' || { touch $T/tried; echo 'not ok 1 - too early'; exit 1; }"
+program twice.sh 'echo "not ok 1 - never"; exit 1'
+run bash tests/run.sh -r "$T"/unsteady.sh "$T"/good
+is "-r: passes in its second run" "$rc $(tail -n 1 "$OUT")" "0 3 passed, 0 failed, 0 skipped"
+like "-r: and what failed first is listed" "$(grep -A 1 '^Passed only in a second run:' "$OUT")" "unsteady.sh: too early"
+run bash tests/run.sh -r "$T"/twice.sh "$T"/bad
+is "-r: a script that fails twice, and a program that fails once" "$rc $(tail -n 1 "$OUT")" "1 1 passed, 2 failed, 0 skipped"
+is "-r: only the script ran again" "$(grep -c '^AGAIN' "$OUT") $(grep -c '^FAILED' "$OUT")" "1 2"
+rm "$T/tried"
+program once.sh "# once
+$(sed 1d "$T/unsteady.sh")"
+run bash tests/run.sh -r "$T"/once.sh
+is "-r: a script marked # once runs once" "$rc $(tail -n 1 "$OUT")" "1 0 passed, 1 failed, 0 skipped"
+rm "$T/tried"
+run bash tests/run.sh "$T"/unsteady.sh
+is "without -r a script runs once" "$rc $(tail -n 1 "$OUT")" "1 0 passed, 1 failed, 0 skipped"
 run bash tests/run.sh -j two "$T"/good
-is "no number of jobs" "$rc $(cat "$ERR")" "2 usage: tests/run.sh [-t SECONDS] [-j N] PROGRAM...; both are whole numbers from 1 on"
+is "no number of jobs" "$rc $(cat "$ERR")" "2 usage: tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...; both are whole numbers from 1 on"
 program waits 'trap "touch '"$T"'/stopped; exit 1" TERM; touch '"$T"'/waiting; while :; do sleep 0.02; done'
 bash tests/run.sh -t 20 "$T/waits" >"$OUT" 2>"$ERR" &
 for _ in $(seq 500); do [ -e "$T/waiting" ] && break; sleep 0.01; done

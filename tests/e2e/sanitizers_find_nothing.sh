@@ -1,4 +1,5 @@
 #!/bin/bash
+# once
 # The whole program under AddressSanitizer + UBSan and under ThreadSanitizer, on every kind of data set, damaged files and a Ctrl-C included.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
