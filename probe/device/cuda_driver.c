@@ -16,7 +16,7 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     memset(d, 0, sizeof(*d));
     void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!lib)
-        return pp_fail(err, PP_E_NOT_FOUND,
+        return pp_fail(err, PP_E_UNSUPPORTED,
                        "the NVIDIA driver is not installed (%s); install it to copy to a GPU", dlerror());
         /* The form POSIX gives for function pointers. */
 #define FIND(name, args) \

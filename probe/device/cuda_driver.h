@@ -85,7 +85,7 @@ struct pp_cuda_driver {
 };
 
 /* Finds the calls in library (normally PP_CUDA_LIBRARY) and asks its version; touches no device.
- * PP_E_NOT_FOUND: there is no such library; PP_E_UNSUPPORTED: the driver is older than what we use. */
+ * PP_E_UNSUPPORTED: there is no such library, or the driver is older than what we use. */
 #define PP_CUDA_LIBRARY "libcuda.so.1"
 pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, struct pp_err *err);
 

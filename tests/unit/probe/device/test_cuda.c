@@ -324,7 +324,7 @@ static void no_driver_is_told_from_no_device(void **state)
 {
     struct pp_cuda_driver cu;
     struct pp_err err;
-    assert_int_equal(pp_cuda_driver_load(&cu, "libpp-no-such-driver.so.1", &err), PP_E_NOT_FOUND);
+    assert_int_equal(pp_cuda_driver_load(&cu, "libpp-no-such-driver.so.1", &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "the NVIDIA driver is not installed"));
     /* a library without the calls, as a driver before them would be */
     assert_int_equal(pp_cuda_driver_load(&cu, "libm.so.6", &err), PP_E_UNSUPPORTED);
