@@ -67,7 +67,7 @@ char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     buf[0] = '\0';
     if (isnan(v->exposed_share)) {
         snprintf(buf, PP_ANSWER_TEXT, "%s", v->sentence);
-        if (!isnan(r->samples_per_s))
+        if (!v->ceiling && !isnan(r->samples_per_s))
             add(buf, " (%s samples/s in that time)", pp_text_rate(a, CELL, r->samples_per_s));
         return buf;
     }
