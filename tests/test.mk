@@ -89,6 +89,12 @@ bench-top: deps
 	$(Q)$(B)/tests/bench/bench_dash
 	$(Q)bash tests/bench/watch.sh
 
+# What recording an unmodified PyTorch job costs (docs/results/performance.md). PYTHON, ROUNDS and BESIDE as the script says.
+.PHONY: bench-attach
+bench-attach: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)B=$(B) bash tests/bench/attach/attach.sh
+
 # Labelled stalls of known cause on this machine: accuracy of the verdicts, error of the predictions (docs/results/accuracy.md). BUDGET=MINUTES, HALF, SEEDS, ONLY and
 # TRUTH as the script says.
 .PHONY: bench-diagnosis

@@ -1,0 +1,23 @@
+#!/bin/bash
+# make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, ROUNDS how often
+# each variant runs (12), BESIDE the other tools in the table (profiler; traceml where PYTHON has it). Idle machine: 15 minutes.
+set -u
+cd "$(dirname "$0")/../../.." || exit 2
+B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} ROUNDS=${ROUNDS:-12}
+here=tests/bench/attach
+[ -e "$B/python/attach/_pipeprobe.abi3.so" ] || { echo "bench-attach: the extension is not built: no Python.h (make deps)" >&2; exit 2; }
+"$PYTHON" -c 'import torch, torchvision' || { echo "bench-attach: $PYTHON has no torch and torchvision; try PYTHON=..." >&2; exit 2; }
+beside=${BESIDE:-profiler$("$PYTHON" -c 'import traceml' 2>/dev/null && echo ,traceml)}
+T=$(mktemp -d) || exit 2
+trap 'rm -rf "$T"' EXIT
+"$B/samples/make_dataset" "$T/images" --n 800 >/dev/null && "$B/samples/make_dataset" --tokens "$T/tokens.bin" --n 40000000 >/dev/null || exit 2
+
+echo "start of a Python process (goal: at most +15 ms)"
+"$PYTHON" $here/costs.py "$B/pipeprobe" start --rounds 100
+echo
+echo "one JPEG sample, by thread CPU time (goal: at most +1 %)"
+"$B/pipeprobe" exec -q --force -o "$T/run.sqlite" -- "$PYTHON" $here/sample_cost.py "$T/images" 2
+echo
+"$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"
+echo
+"$PYTHON" $here/costs.py "$B/pipeprobe" tokens "$T/tokens.bin" --rounds "$ROUNDS" --batches 2000 --beside "$beside"

@@ -1,0 +1,104 @@
+"""A job of which only the loader is timed: images decoded by PIL, or tokens out of a mapped file. Prints one line of
+JSON: samples/s of the steady state, CPU time per sample of all processes, and private memory of trainer and workers.
+
+loader_job.py images ROOT | tokens FILE  [--workers N] [--batches N] [--profiler] [--traceml]"""
+
+import argparse
+import contextlib
+import json
+import resource
+import time
+
+import numpy
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+WARM = 8  # batches before the clock starts
+
+
+def private_kib():
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("RssAnon"))
+
+
+class Tokens(Dataset):
+    def __init__(self, path, length=1024):
+        self.tokens, self.length = numpy.memmap(path, dtype=numpy.uint16, mode="r"), length
+
+    def __len__(self):
+        return len(self.tokens) // self.length - 1
+
+    def __getitem__(self, i):
+        return torch.from_numpy(self.tokens[i * self.length : (i + 1) * self.length + 1].astype(numpy.int64))
+
+
+class WithMemory(Dataset):
+    """Adds what the process holds to every 64th sample; 0 to the others."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, i):
+        return self.data[i], private_kib() if i % 64 == 0 and get_worker_info() else 0
+
+
+def images(root):
+    import torchvision
+    from torchvision import transforms as T
+
+    steps = [T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)]
+    return torchvision.datasets.ImageFolder(root, T.Compose(steps))
+
+
+def cpu_s():
+    return sum(
+        u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("kind", choices=("images", "tokens"))
+    p.add_argument("data")
+    p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--batches", type=int, default=60)
+    p.add_argument("--profiler", action="store_true")
+    p.add_argument("--traceml", action="store_true")
+    a = p.parse_args()
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    data = images(a.data) if a.kind == "images" else Tokens(a.data)
+    batch = 32 if a.kind == "images" else 256
+    loader = DataLoader(WithMemory(data), batch_size=batch, shuffle=True, num_workers=a.workers)
+    around, step = contextlib.nullcontext(), contextlib.nullcontext
+    if a.profiler:
+        around = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    if a.traceml:
+        import traceml
+
+        traceml.init()
+        model = torch.nn.Linear(1, 1)
+        step = lambda: traceml.trace_step(model)
+    taken, start, worker_kib = 0, 0, 0
+    with around:
+        while taken < WARM + a.batches:
+            for (x, *_), kib in loader:
+                with step():
+                    if taken == WARM:
+                        start = time.monotonic()
+                    taken += 1
+                    worker_kib = max(worker_kib, int(kib.max()))
+                if taken >= WARM + a.batches:
+                    break
+        seconds = time.monotonic() - start
+    held = private_kib()
+    del loader
+    samples = (taken - WARM - 1) * batch
+    print(json.dumps({"samples_per_s": samples / seconds, "cpu_us": 1e6 * cpu_s() / (taken * batch), "trainer_kib": held, "worker_kib": worker_kib}))
+
+
+if __name__ == "__main__":
+    main()
