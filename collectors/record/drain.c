@@ -73,9 +73,9 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
 static pp_status put_new_names(struct pp_drain *d)
 {
     pp_status status = PP_OK;
-    const char *name;
+    char name[PP_NAME_BYTES];
     while (!status && d->named + 1 < PP_NAMES_MAX &&
-           (name = pp_session_name(d->opts.session, (uint16_t)(d->named + 1))))
+           pp_session_name(d->opts.session, (uint16_t)(d->named + 1), name))
         status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
     return status;
 }

@@ -257,7 +257,8 @@ static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struc
 static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct pp_clock_reader *c,
                                           uint64_t end_ns, struct pp_span *out)
 {
-    unsigned n = 0, open = r->open < PP_OPEN_SPANS_MAX ? r->open : PP_OPEN_SPANS_MAX;
+    unsigned n = 0, open = __atomic_load_n(&r->open, __ATOMIC_RELAXED); /* once: a stranger's may change */
+    open = open < PP_OPEN_SPANS_MAX ? open : PP_OPEN_SPANS_MAX;
     while (open--) {
         const struct pp_open_span *o = &r->opened[open];
         if (o->ends_at && r->head >= o->ends_at)

@@ -39,21 +39,27 @@ uint64_t pp_session_id(const struct pp_session *s)
     return s->file->session_id;
 }
 
-const char *pp_session_name(const struct pp_session *s, uint16_t name)
+const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[PP_NAME_BYTES])
 {
+    out[0] = '\0';
     if (!s || name >= PP_NAMES_MAX)
         return NULL;
     const struct pp_name_slot *slot = &s->file->name[name];
-    return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == PP_SLOT_READY ? slot->text : NULL;
+    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != PP_SLOT_READY)
+        return NULL;
+    memcpy(out, slot->text, PP_NAME_BYTES);
+    out[PP_NAME_BYTES - 1] = '\0';
+    return out;
 }
 
 /* Another process's file is checked before it is believed. */
 static int believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes, uint32_t thread)
 {
+    const uint64_t capacity = __atomic_load_n(&r->capacity, __ATOMIC_RELAXED); /* once: it may change */
     return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI &&
-           r->session_id == s->file->session_id && r->thread == thread && r->capacity &&
-           (r->capacity & (r->capacity - 1)) == 0 && r->capacity <= PP_RING_SPANS_MAX &&
-           bytes == sizeof(*r) + r->capacity * sizeof(struct pp_span);
+           r->session_id == s->file->session_id && r->thread == thread && capacity &&
+           (capacity & (capacity - 1)) == 0 && capacity <= PP_RING_SPANS_MAX &&
+           bytes == sizeof(*r) + capacity * sizeof(struct pp_span);
 }
 
 static void map_ring(struct pp_session *s, uint32_t thread)
@@ -267,12 +273,12 @@ double pp_session_fill(const struct pp_session *s)
             continue;
         /* head may run ahead between the two loads, tail cannot: the drain is its only writer */
         uint64_t tail = __atomic_load_n(&m->ring->tail, __ATOMIC_RELAXED);
-        double fill = (double)(__atomic_load_n(&m->ring->head, __ATOMIC_RELAXED) - tail) /
-                      (double)m->ring->capacity;
-        if (fill > fullest)
+        uint64_t held = __atomic_load_n(&m->ring->head, __ATOMIC_RELAXED) - tail;
+        double fill = (double)held / (double)capacity_of(m);
+        if (held <= capacity_of(m) && fill > fullest) /* more is damage, and nothing to hurry for */
             fullest = fill;
     }
-    return fullest > 1 ? 1 : fullest;
+    return fullest;
 }
 
 void pp_session_anchor(struct pp_session *s)

@@ -23,8 +23,9 @@ uint32_t pp_session_threads(const struct pp_session *s);
 void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp_ring_info *out);
 /* Spans that could not be recorded because no ring could be made. */
 uint64_t pp_session_unregistered(const struct pp_session *s);
-/* Interned name by id; NULL beyond the table. Valid until the session closes. */
-const char *pp_session_name(const struct pp_session *s, uint16_t name);
+/* Interned name by id, as a text that ends whatever another process has written there; out[0] is '\0' where
+ * there is none. Returns out, or NULL where there is none. */
+const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[PP_NAME_BYTES]);
 
 /* What a ring holds at one moment and has not been read, to be read piece by piece; what is recorded
  * meanwhile is for the next reader. One per ring at a time. */

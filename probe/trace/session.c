@@ -325,14 +325,16 @@ static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane
     char path[PATH_MAX + 32];
     void *p = NULL;
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
-    size_t bytes = sizeof(struct pp_ring_file) + s->file->ring_spans * sizeof(struct pp_span);
-    if (create_mapped(path, bytes, &p) != 0)
+    const uint64_t spans = __atomic_load_n(&s->file->ring_spans,
+                                           __ATOMIC_RELAXED); /* other processes write there */
+    size_t bytes = sizeof(struct pp_ring_file) + spans * sizeof(struct pp_span);
+    if (!spans || spans > PP_RING_SPANS_MAX || (spans & (spans - 1)) || create_mapped(path, bytes, &p) != 0)
         return NULL;
     struct pp_ring_file *r = p;
     r->abi = PP_RING_ABI;
     r->file_bytes_header = sizeof(*r);
     r->session_id = s->file->session_id;
-    r->capacity = s->file->ring_spans;
+    r->capacity = spans;
     r->pid = getpid();
     r->tid = (int64_t)syscall(SYS_gettid);
     r->thread = id;

@@ -23,9 +23,10 @@ static void read_rings(struct inject_result *r)
             assert_non_null(r->seen);
             for (size_t i = 0; i < n; i++) {
                 struct inject_seen *s = &r->seen[r->n++];
-                const char *name = pp_session_name(r->session, piece[i].name);
+                char name[PP_NAME_BYTES];
+                pp_session_name(r->session, piece[i].name, name);
                 *s = (struct inject_seen){.span = piece[i], .thread = info};
-                snprintf(s->name, sizeof(s->name), "%s", name ? name : "");
+                snprintf(s->name, sizeof(s->name), "%s", name);
             }
         }
     }

@@ -95,7 +95,7 @@ void record_note(const char *what)
 {
     struct pp_process_file *f = process_file();
     size_t n = f ? strnlen(f->note, sizeof(f->note) - 1) : 0;
-    if (f && !strstr(f->note, what))
+    if (f && !memmem(f->note, n, what, strlen(what)))
         snprintf(f->note + n, sizeof(f->note) - n, "%s%s", n ? "; " : "", what);
 }
 
@@ -158,7 +158,7 @@ void record_lane_close(struct record_lane *lane)
 static void *map_file(const char *path, int flags, size_t size)
 {
     void *p = MAP_FAILED;
-    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe is not waited for */
     if (fd < 0)
         return NULL;
     if (flags == O_RDONLY ? lseek(fd, 0, SEEK_END) >= (off_t)size : posix_fallocate(fd, 0, (off_t)size) == 0)
@@ -199,9 +199,10 @@ uint32_t record_loader_new(const struct pp_loader_row *row)
     struct pp_loaders_file *f = loaders();
     if (!f)
         return 0;
-    if (f->n_loaders < PP_LOADERS_MAX)
-        f->loader[f->n_loaders] = *row;
-    return __atomic_fetch_add(&f->n_loaders, 1, __ATOMIC_RELEASE);
+    uint32_t number = __atomic_fetch_add(&f->n_loaders, 1, __ATOMIC_RELEASE);
+    if (number < PP_LOADERS_MAX)
+        f->loader[number] = *row;
+    return number;
 }
 
 /* Batches are numbered over the run. An iteration of known length takes that many numbers; one of unknown
@@ -227,12 +228,12 @@ void record_iteration_begin(struct record_iteration *it)
         return;
     if (it->loader < PP_LOADERS_MAX)
         f->loader[it->loader].iterations++;
-    f->iteration[f->n_iterations % PP_ITERATIONS_MAX] = (struct pp_iteration_row){
-        .base_seed = it->base_seed,
-        .round = it->round,
-        .first_batch = it->first_batch,
-        .epoch = it->epoch,
-        .loader = it->loader};
+    uint32_t number = __atomic_load_n(&f->n_iterations, __ATOMIC_RELAXED);
+    f->iteration[number % PP_ITERATIONS_MAX] = (struct pp_iteration_row){.base_seed = it->base_seed,
+                                                                         .round = it->round,
+                                                                         .first_batch = it->first_batch,
+                                                                         .epoch = it->epoch,
+                                                                         .loader = it->loader};
     __atomic_fetch_add(&f->n_iterations, 1, __ATOMIC_RELEASE); /* pairs with the acquire in find */
 }
 

@@ -1,11 +1,8 @@
 #include "tui/cli/exec/exec_python.h"
 
-#include "collectors/attach/loaders_file.h"
+#include "collectors/attach/session_files.h"
 #include "probe/base/io.h"
 
-#include <pipeprobe/ring.h>
-
-#include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -100,13 +97,8 @@ void exec_python_store_config(struct pp_store *store, const struct exec_python *
 
 /* ---- what the processes said ---- */
 
-static const char *text_of(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-    return text;
-}
-
-static void store_loader(struct pp_store *store, int64_t pid, unsigned number, struct pp_loader_row *row)
+static void store_loader(struct pp_store *store, int64_t pid, unsigned number,
+                         const struct pp_loader_row *row)
 {
     char key[48], text[512];
     snprintf(key, sizeof(key), "%lld.%u", (long long)pid, number);
@@ -114,71 +106,60 @@ static void store_loader(struct pp_store *store, int64_t pid, unsigned number, s
         text, sizeof(text),
         "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
         "persistent_workers=%u in_order=%u drop_last=%u start_method=%s epochs=%u",
-        text_of(row->dataset, sizeof(row->dataset)), (unsigned long long)row->samples,
-        text_of(row->sampler, sizeof(row->sampler)), row->workers, row->batch_size, row->prefetch,
-        row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
-        text_of(row->start_method, sizeof(row->start_method)), row->iterations);
+        row->dataset, (unsigned long long)row->samples, row->sampler, row->workers, row->batch_size,
+        row->prefetch, row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
+        row->start_method, row->iterations);
     pp_store_meta_text(store, "loader", key, text);
 }
 
 /* The loader that gave most batches is the one that a report is about. */
-struct chosen {
+struct taking {
+    struct exec_python *python;
+    struct pp_store *store;
     double batches;
-    struct pp_loader_row row;
+    struct pp_loader_row best;
 };
 
-static void take_file(struct exec_python *p, struct pp_store *store, const char *path, struct chosen *best)
+static void take_loaders(void *ctx, const struct pp_loaders_file *f)
 {
-    static struct pp_loaders_file f; /* 20 KiB */
-    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0)
-        return;
-    if (pp_io_pread_full(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f) &&
-        memcmp(f.magic, PP_LOADERS_MAGIC, sizeof(f.magic)) == 0) {
-        unsigned n = f.n_loaders < PP_LOADERS_MAX ? f.n_loaders : PP_LOADERS_MAX;
-        for (unsigned i = 0; i < n; i++) {
-            struct pp_loader_row *row = &f.loader[i];
-            double batches = (double)row->iterations * (row->batches ? (double)row->batches : 1);
-            store_loader(store, f.pid, i, row);
-            p->loaders++;
-            if (batches > best->batches)
-                *best = (struct chosen){.batches = batches, .row = *row};
+    struct taking *t = ctx;
+    for (unsigned i = 0; i < f->n_loaders; i++) {
+        const struct pp_loader_row *row = &f->loader[i];
+        double batches = (double)row->iterations * (row->batches ? (double)row->batches : 1);
+        store_loader(t->store, f->pid, i, row);
+        t->python->loaders++;
+        if (batches > t->batches) {
+            t->batches = batches;
+            t->best = *row;
         }
     }
-    close(fd);
 }
 
 void exec_python_take(struct exec_python *p, struct pp_store *store, const char *session_dir)
 {
-    char path[PATH_MAX];
-    struct chosen best = {0};
-    DIR *d = opendir(session_dir);
-    if (!d)
+    struct taking t = {.python = p, .store = store};
+    struct pp_session_taken files = pp_loaders_files_take(session_dir, store ? take_loaders : NULL, &t);
+    if (files.unsound)
+        pp_store_loss(store, "loaders", files.unsound,
+                      "their files in the session directory are incomplete or damaged");
+    if (files.too_many)
+        pp_store_loss(store, "loaders", files.too_many,
+                      "they belong to more processes than the 16,384 that are listed");
+    if (!t.batches)
         return;
-    for (struct dirent *e; (e = readdir(d));) {
-        if (strncmp(e->d_name, PP_LOADERS_FILE_PREFIX, strlen(PP_LOADERS_FILE_PREFIX)) != 0 ||
-            (size_t)snprintf(path, sizeof(path), "%s/%s", session_dir, e->d_name) >= sizeof(path))
-            continue;
-        if (store)
-            take_file(p, store, path, &best);
-        unlink(path);
-    }
-    closedir(d);
-    if (!best.batches)
-        return;
-    p->workers = best.row.workers;
-    p->batch_size = best.row.batch_size;
+    p->workers = t.best.workers;
+    p->batch_size = t.best.batch_size;
     pp_store_meta_text(store, "config", "source", "pytorch");
     /* A loader without workers works in the training thread: one lane, and nothing is made ahead. */
-    pp_store_meta_num(store, "config", "workers", best.row.workers ? best.row.workers : 1, "processes");
-    if (best.row.batch_size)
-        pp_store_meta_num(store, "config", "batch_size", best.row.batch_size, "samples");
-    if (best.row.prefetch)
-        pp_store_meta_num(store, "config", "prefetch", best.row.prefetch, "batches");
-    pp_store_meta_text(store, "config", "dataset", text_of(best.row.dataset, sizeof(best.row.dataset)));
-    if (best.row.samples)
-        pp_store_meta_num(store, "config", "dataset_samples", (double)best.row.samples, "samples");
-    pp_store_meta_num(store, "config", "pin_memory", best.row.pin_memory, NULL);
-    pp_store_meta_num(store, "config", "persistent_workers", best.row.persistent_workers, NULL);
-    pp_store_meta_num(store, "config", "in_order", best.row.in_order, NULL);
+    pp_store_meta_num(store, "config", "workers", t.best.workers ? t.best.workers : 1, "processes");
+    if (t.best.batch_size)
+        pp_store_meta_num(store, "config", "batch_size", t.best.batch_size, "samples");
+    if (t.best.prefetch)
+        pp_store_meta_num(store, "config", "prefetch", t.best.prefetch, "batches");
+    pp_store_meta_text(store, "config", "dataset", t.best.dataset);
+    if (t.best.samples)
+        pp_store_meta_num(store, "config", "dataset_samples", (double)t.best.samples, "samples");
+    pp_store_meta_num(store, "config", "pin_memory", t.best.pin_memory, NULL);
+    pp_store_meta_num(store, "config", "persistent_workers", t.best.persistent_workers, NULL);
+    pp_store_meta_num(store, "config", "in_order", t.best.in_order, NULL);
 }

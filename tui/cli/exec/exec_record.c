@@ -1,46 +1,16 @@
 #include "tui/cli/exec/exec_record.h"
 
-#include "collectors/attach/process_file.h"
+#include "collectors/attach/session_files.h"
 #include "probe/base/io.h"
 #include "probe/trace/drain_side.h"
 #include "tui/cli/recording_name.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- the session directory: what is in it besides the rings ---- */
-
-typedef void process_fn(struct exec_record *r, const struct pp_process_file *f);
-
-/* Hands every process file to fn (unless NULL) and removes it. */
-static void take_processes(struct exec_record *r, process_fn *fn)
-{
-    char path[PATH_MAX];
-    struct pp_process_file f;
-    const char *rings = pp_recording_rings_dir(r->recording);
-    DIR *d = opendir(rings);
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d));) {
-        if (strncmp(e->d_name, PP_PROCESS_FILE_PREFIX, strlen(PP_PROCESS_FILE_PREFIX)) != 0 ||
-            (size_t)snprintf(path, sizeof(path), "%s/%s", rings, e->d_name) >= sizeof(path))
-            continue;
-        int fd = fn ? pp_io_open(path, O_RDONLY | O_NOFOLLOW, 0) : -1;
-        if (fd >= 0 && pp_io_pread_full(fd, &f, sizeof(f), 0) == (ssize_t)sizeof(f) &&
-            memcmp(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic)) == 0) {
-            f.command[sizeof(f.command) - 1] = f.note[sizeof(f.note) - 1] = '\0';
-            fn(r, &f);
-        }
-        if (fd >= 0)
-            close(fd);
-        unlink(path);
-    }
-    closedir(d);
-}
 
 struct map_path {
     char text[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
@@ -55,7 +25,7 @@ static struct map_path map_path(const struct exec_record *r)
 
 static void clear_session_dir(struct exec_record *r)
 {
-    take_processes(r, NULL);
+    pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     unlink(map_path(r).text);
 }
 
@@ -92,8 +62,9 @@ pp_status exec_record_start(struct exec_record *r, const char *command_line, str
 
 /* ---- the end ---- */
 
-static void take_process(struct exec_record *r, const struct pp_process_file *f)
+static void take_process(void *ctx, const struct pp_process_file *f)
 {
+    struct exec_record *r = ctx;
     struct pp_store *store = pp_recording_store(r->recording);
     const struct {
         const char *what, *why;
@@ -116,9 +87,21 @@ static void take_process(struct exec_record *r, const struct pp_process_file *f)
     if (f->note[0])
         pp_store_meta_text(store, "process_note", pid, f->note);
     r->totals.processes++;
-    r->totals.hooked += f->python;
-    if (f->chained)
+    r->totals.hooked += f->python != 0;
+    if (f->chained == 1 || f->chained == 2)
         r->totals.chained = (int)f->chained;
+}
+
+static void take_processes(struct exec_record *r)
+{
+    struct pp_session_taken t = pp_process_files_take(pp_recording_rings_dir(r->recording), take_process, r);
+    struct pp_store *store = pp_recording_store(r->recording);
+    if (t.unsound)
+        pp_store_loss(store, "processes", t.unsound,
+                      "their files in the session directory are incomplete or damaged");
+    if (t.too_many)
+        pp_store_loss(store, "processes", t.too_many,
+                      "there were more of them than the 16,384 that are listed");
 }
 
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)
@@ -130,7 +113,7 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;
-    take_processes(r, take_process);
+    take_processes(r);
     clear_session_dir(r);
     pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
     pp_store_meta_num(store, "result", "processes", r->totals.processes, "processes");

@@ -1,0 +1,122 @@
+#include "collectors/attach/session_files.h"
+
+#include "probe/base/io.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define END(text) ((text)[sizeof(text) - 1] = '\0')
+
+union file {
+    struct pp_process_file process;
+    struct pp_loaders_file loaders;
+};
+
+/* A kind of file: its name, what it is known by, and who gets it. */
+struct kind {
+    const char *prefix;
+    size_t size;
+    int (*is_sound)(union file *f, long long pid); /* ends its texts, too */
+    void (*give)(const struct kind *k, const union file *f);
+    pp_process_file_fn *process;
+    pp_loaders_file_fn *loaders;
+    void *ctx;
+};
+
+static int process_is_sound(union file *f, long long pid)
+{
+    struct pp_process_file *p = &f->process;
+    END(p->command);
+    END(p->note);
+    return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
+}
+
+static int loaders_are_sound(union file *f, long long pid)
+{
+    struct pp_loaders_file *l = &f->loaders;
+    for (unsigned i = 0; i < PP_LOADERS_MAX; i++) {
+        END(l->loader[i].start_method);
+        END(l->loader[i].dataset);
+        END(l->loader[i].sampler);
+    }
+    l->n_loaders = l->n_loaders < PP_LOADERS_MAX ? l->n_loaders : PP_LOADERS_MAX;
+    return memcmp(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic)) == 0 && l->pid == pid;
+}
+
+static void give_process(const struct kind *k, const union file *f)
+{
+    k->process(k->ctx, &f->process);
+}
+
+static void give_loaders(const struct kind *k, const union file *f)
+{
+    k->loaders(k->ctx, &f->loaders);
+}
+
+/* The process id that a name ends in; -1: it ends in something else. */
+static long long pid_of(const char *name, const char *prefix)
+{
+    const char *digits = name + strlen(prefix);
+    size_t n = strspn(digits, "0123456789");
+    return n > 0 && n < 10 && !digits[n] ? strtoll(digits, NULL, 10) : -1;
+}
+
+static int read_file(int dir, const char *name, const struct kind *k, union file *f)
+{
+    struct stat st;
+    int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    int read = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+               pp_io_pread_full(fd, f, k->size, 0) == (ssize_t)k->size;
+    if (fd >= 0)
+        close(fd);
+    return read && k->is_sound(f, pid_of(name, k->prefix));
+}
+
+static struct pp_session_taken take(const char *path, const struct kind *k)
+{
+    struct pp_session_taken t = {0};
+    union file f;
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strncmp(e->d_name, k->prefix, strlen(k->prefix)) != 0)
+            continue;
+        if ((k->process || k->loaders) && t.taken + t.unsound == PP_SESSION_FILES_MAX) {
+            t.too_many++;
+        } else if (k->process || k->loaders) {
+            int sound = read_file(dirfd(d), e->d_name, k, &f);
+            t.taken += sound;
+            t.unsound += !sound;
+            if (sound)
+                k->give(k, &f);
+        }
+        unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+    return t;
+}
+
+struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx)
+{
+    return take(dir, &(struct kind){.prefix = PP_PROCESS_FILE_PREFIX,
+                                    .size = sizeof(struct pp_process_file),
+                                    .is_sound = process_is_sound,
+                                    .give = give_process,
+                                    .process = fn,
+                                    .ctx = ctx});
+}
+
+struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
+{
+    return take(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
+                                    .size = sizeof(struct pp_loaders_file),
+                                    .is_sound = loaders_are_sound,
+                                    .give = give_loaders,
+                                    .loaders = fn,
+                                    .ctx = ctx});
+}

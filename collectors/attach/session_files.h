@@ -1,0 +1,29 @@
+/* collectors/attach/session_files.h: what recorded processes left about themselves in the session directory,
+ * taken by `pipeprobe exec` at the end.
+ *
+ * Any process of the program can write there, so nothing in these files is trusted: an ordinary file of the
+ * right size whose name is the process id in it, texts that end, a limited number of them. A file that is
+ * none of that is removed and counted. */
+#ifndef PP_COLLECTORS_ATTACH_SESSION_FILES_H
+#define PP_COLLECTORS_ATTACH_SESSION_FILES_H
+
+#include "collectors/attach/loaders_file.h"
+#include "collectors/attach/process_file.h"
+
+#define PP_SESSION_FILES_MAX 16384 /* of a kind that are read; as many as threads in a session */
+
+struct pp_session_taken {
+    unsigned taken;    /* were handed over */
+    unsigned unsound;  /* are not what a recorded process writes */
+    unsigned too_many; /* were not looked at */
+};
+
+/* f is the caller's until the function returns; texts in it end. n_loaders is at most PP_LOADERS_MAX. */
+typedef void pp_process_file_fn(void *ctx, const struct pp_process_file *f);
+typedef void pp_loaders_file_fn(void *ctx, const struct pp_loaders_file *f);
+
+/* Each hands every sound file of its kind to fn (NULL: to none) and removes all of its kind. */
+struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx);
+struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx);
+
+#endif

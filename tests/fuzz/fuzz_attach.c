@@ -1,0 +1,145 @@
+/* Fuzz target: what the processes of a recorded program left in the session directory, as `pipeprobe exec`
+ * takes it: a process file and a loaders file, one behind the other, and the recording that is made of them.
+ * The first byte says what else is odd: names, lengths, links, pipes, directories, and many files. */
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scratch.h"
+
+#include "collectors/attach/session_files.h"
+#include "collectors/store/reader.h"
+#include "collectors/store/writer.h"
+#include "probe/base/err.h"
+#include "tui/cli/exec/exec_python.h"
+
+#include <fcntl.h>
+#include <pipeprobe/ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIPE = 1, LINK = 2, DIRECTORY = 4, OTHER_NAME = 8, MANY = 16, SHORT = 32 };
+enum { PID = 4711, FILES_MANY = 40 };
+
+struct seen {
+    unsigned processes, loaders;
+};
+
+static void ends(const char *text, size_t size)
+{
+    if (!memchr(text, '\0', size))
+        abort();
+}
+
+static void see_process(void *ctx, const struct pp_process_file *f)
+{
+    ends(f->note, sizeof(f->note));
+    ends(f->command, sizeof(f->command));
+    if (f->pid < 0)
+        abort();
+    ((struct seen *)ctx)->processes++;
+}
+
+static const char *in_session(const char *prefix, const char *rest)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "session/%s%s", prefix, rest);
+    return scratch_path(name);
+}
+
+static void put(const char *prefix, const uint8_t *data, size_t size, unsigned odd)
+{
+    char pid[24];
+    snprintf(pid, sizeof(pid), "%d", PID);
+    scratch_write(in_session(prefix, odd & OTHER_NAME ? "4712" : pid), data, odd & SHORT ? size / 2 : size);
+    if (odd & PIPE)
+        (void)!mkfifo(in_session(prefix, "1"), 0600);
+    if (odd & LINK)
+        (void)!symlink("/dev/zero", in_session(prefix, "2"));
+    if (odd & DIRECTORY)
+        (void)!mkdir(in_session(prefix, "3"), 0700);
+    for (int i = 0; odd & MANY && i < FILES_MANY; i++) {
+        snprintf(pid, sizeof(pid), i % 2 ? "%d" : "%dx", 100 + i);
+        scratch_write(in_session(prefix, pid), data, size);
+    }
+}
+
+static void clear(const char *prefix)
+{
+    rmdir(in_session(prefix, "3"));
+}
+
+/* The recording must be one that can be read. */
+static void store_and_read(unsigned loaders_most)
+{
+    struct exec_python p = {.loaders = 0};
+    struct pp_store *s = NULL;
+    struct pp_reader *r = NULL;
+    struct pp_err err;
+    const char *path = scratch_path("taken.sqlite");
+    if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err) != PP_OK)
+        abort();
+    exec_python_take(&p, s, scratch_path("session"));
+    if (p.loaders > loaders_most)
+        abort();
+    if (pp_store_finish(s, &err) != PP_OK)
+        abort();
+    pp_store_close(s);
+    if (pp_reader_open(scratch_path("taken.sqlite"), &r, &err) != PP_OK)
+        abort();
+    pp_reader_close(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct seen seen = {0};
+    if (!size)
+        return 0;
+    unsigned odd = *data++;
+    size--;
+    size_t process = size < sizeof(struct pp_process_file) ? size : sizeof(struct pp_process_file);
+    mkdir(scratch_path("session"), 0700);
+    put(PP_PROCESS_FILE_PREFIX, data, process, odd);
+    put(PP_LOADERS_FILE_PREFIX, data + process, size - process, odd);
+    struct pp_session_taken taken = pp_process_files_take(scratch_path("session"), see_process, &seen);
+    if (taken.taken != seen.processes || taken.taken > 1)
+        abort(); /* one name fits the pid in it at most */
+    store_and_read(PP_LOADERS_MAX);
+    clear(PP_PROCESS_FILE_PREFIX);
+    clear(PP_LOADERS_FILE_PREFIX);
+    if (rmdir(scratch_path("session")) != 0)
+        abort(); /* all of a kind are removed */
+    return 0;
+}
+
+int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
+{
+    static const uint8_t odd[] = {0, PIPE | LINK | DIRECTORY, MANY, OTHER_NAME, SHORT};
+    struct pp_process_file p = {.pid = PID, .parent_pid = 1, .clients = 1, .python = 1};
+    struct pp_loaders_file *l = calloc(1, sizeof(*l));
+    if (!l || i >= sizeof(odd)) {
+        free(l);
+        return 0;
+    }
+    memcpy(p.magic, PP_PROCESS_MAGIC, sizeof(p.magic));
+    memset(p.note, 'n', sizeof(p.note));
+    memset(p.command, 'c', sizeof(p.command));
+    memcpy(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic));
+    l->pid = PID;
+    l->n_loaders = i % 2 ? 40 : 2;
+    l->n_iterations = 300;
+    for (unsigned k = 0; k < PP_LOADERS_MAX; k++) {
+        l->loader[k] = (struct pp_loader_row){
+            .samples = 100, .batches = 10, .workers = 2, .batch_size = 8, .iterations = 3};
+        memset(l->loader[k].dataset, 'd', sizeof(l->loader[k].dataset));
+        memset(l->loader[k].sampler, 's', sizeof(l->loader[k].sampler));
+        memset(l->loader[k].start_method, 'f', sizeof(l->loader[k].start_method));
+    }
+    *size = 1 + sizeof(p) + sizeof(*l);
+    *data = malloc(*size);
+    (*data)[0] = odd[i];
+    memcpy(*data + 1, &p, sizeof(p));
+    memcpy(*data + 1 + sizeof(p), l, sizeof(*l));
+    free(l);
+    return 1;
+}

@@ -1,0 +1,147 @@
+/* What recorded processes left in the session directory, which any process of the program can write to. */
+#include "collectors/attach/session_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+
+static int setup(void **state)
+{
+    strcpy(dir, "/tmp/pp-session-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    return rmdir(dir); /* fails where something was left */
+}
+
+static const char *name(const char *rest)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, rest);
+    return path;
+}
+
+static void put(const char *rest, const void *data, size_t size)
+{
+    FILE *f = fopen(name(rest), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct pp_process_file process(int64_t pid)
+{
+    struct pp_process_file f = {.pid = pid, .parent_pid = 1};
+    memcpy(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic));
+    memset(f.command, 'c', sizeof(f.command)); /* without ends */
+    memset(f.note, 'n', sizeof(f.note));
+    return f;
+}
+
+struct got {
+    int64_t sum;
+    unsigned n, loaders;
+};
+
+static void get_process(void *ctx, const struct pp_process_file *f)
+{
+    struct got *g = ctx;
+    g->n++;
+    g->sum += f->pid;
+    assert_int_equal(strlen(f->command), sizeof(f->command) - 1);
+    assert_int_equal(strlen(f->note), sizeof(f->note) - 1);
+}
+
+static void get_loaders(void *ctx, const struct pp_loaders_file *f)
+{
+    struct got *g = ctx;
+    g->n++;
+    g->loaders += f->n_loaders;
+    assert_in_range(strlen(f->loader[PP_LOADERS_MAX - 1].dataset), 0, 63);
+}
+
+/* Sound ones are given; a link, a pipe, a short file, another's name, another magic are not; all are gone. */
+static void test_only_sound_files_are_given(void **state)
+{
+    struct got got = {0};
+    struct pp_process_file f = process(7);
+    put("process-7", &f, sizeof(f));
+    put("process-9", &f, sizeof(f));
+    put("process-7x", &f, sizeof(f));
+    put("process-", &f, sizeof(f));
+    put("process-99999999999999999999", &f, sizeof(f));
+    f = process(8);
+    put("process-8", &f, sizeof(f) - 1);
+    f = process(10);
+    f.magic[0] = 'x';
+    put("process-10", &f, sizeof(f));
+    assert_int_equal(mkfifo(name("process-11"), 0600), 0);
+    assert_int_equal(symlink("/dev/zero", name("process-12")), 0);
+    f = process(13);
+    put("process-13", &f, sizeof(f));
+    put("other", "x", 1);
+    struct pp_session_taken taken = pp_process_files_take(dir, get_process, &got);
+    assert_int_equal(got.n, 2);
+    assert_int_equal(got.sum, 7 + 13);
+    assert_int_equal(taken.taken, 2);
+    assert_int_equal(taken.unsound, 8);
+    assert_int_equal(taken.too_many, 0);
+    assert_int_equal(unlink(name("other")), 0); /* is none of its business */
+}
+
+static void test_loaders_are_bounded(void **state)
+{
+    struct got got = {0};
+    struct pp_loaders_file *f = malloc(sizeof(*f));
+    assert_non_null(f);
+    memset(f, 'x', sizeof(*f));
+    memcpy(f->magic, PP_LOADERS_MAGIC, sizeof(f->magic));
+    f->pid = 7;
+    f->n_loaders = UINT32_MAX;
+    put("loaders-7", f, sizeof(*f));
+    put("loaders-8", f, sizeof(*f));
+    struct pp_session_taken taken = pp_loaders_files_take(dir, get_loaders, &got);
+    assert_int_equal(taken.taken, 1);
+    assert_int_equal(taken.unsound, 1);
+    assert_int_equal(got.loaders, PP_LOADERS_MAX);
+    put("loaders-7", f, sizeof(*f));
+    taken = pp_loaders_files_take(dir, NULL, NULL); /* removes, and does not look */
+    assert_int_equal(taken.taken + taken.unsound + taken.too_many, 0);
+    free(f);
+}
+
+static void test_their_number_is_limited(void **state)
+{
+    enum { BEYOND = 10 };
+    struct got got = {0};
+    char rest[32];
+    for (int i = 1; i <= PP_SESSION_FILES_MAX + BEYOND; i++) {
+        snprintf(rest, sizeof(rest), "process-%d", i);
+        put(rest, "x", 1);
+    }
+    struct pp_session_taken taken = pp_process_files_take(dir, get_process, &got);
+    assert_int_equal(taken.unsound, PP_SESSION_FILES_MAX);
+    assert_int_equal(taken.too_many, BEYOND);
+    assert_int_equal(got.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_only_sound_files_are_given, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_loaders_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_their_number_is_limited, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("session_files", tests, NULL, NULL);
+}
