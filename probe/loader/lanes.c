@@ -72,7 +72,9 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
         pp_phase_end(r->trace, PP_PHASE_PUT_WAIT, &lap);
         item->path[0] = '\0';
         pp_phase_begin(r->trace, PP_PHASE_READ, PP_NO_BATCH);
+        pp_gate_enter(&r->l->reader_gate);
         pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
+        pp_gate_leave(&r->l->reader_gate);
         if (st != PP_OK) {
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
             pp_dispatch_item_done(d, item);
@@ -124,7 +126,9 @@ void *pp_reader_main(void *arg)
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
         struct pp_stream_opts so = pp_reader_stream_opts(o, r.epoch);
         int resumed = r.epoch == o->start_epoch && (so.skip || o->from_cursor);
+        pp_gate_enter(&l->reader_gate);
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
+        pp_gate_leave(&l->reader_gate);
         r.samples = 0;
         pp_err_clear(&r.first_error);
         struct pp_lap lap = reader_lap(&r);
@@ -148,6 +152,7 @@ void *pp_reader_main(void *arg)
     l->reader_io = pp_io_tally();
     pp_dispatch_item_put(&l->dispatch, NULL);
     pp_thread_retire(r.trace);
+    pp_gate_end(&l->reader_gate);
     return NULL;
 }
 

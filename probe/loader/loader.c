@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PATIENCE_NS 500000000u /* for a read, once the run is to end at once */
+
 /* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of
  * other ranks. */
 static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err)
@@ -133,10 +135,17 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     return PP_OK;
 }
 
+/* What given-up threads still use: reachable, so that it is no leak. */
+static struct pp_loader *kept;
+
 void pp_loader_destroy(struct pp_loader *l)
 {
     if (!l)
         return;
+    if (l->given_up) {
+        kept = l;
+        return;
+    }
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
         pp_scratch_destroy(l->workers[i].scratch);
         pp_decoder_destroy(l->workers[i].decoder);
@@ -165,6 +174,7 @@ double pp_loader_rate(const struct pp_loader_result *r)
 
 void pp_loader_stop(struct pp_loader *l)
 {
+    atomic_store_explicit(&l->hurried, 1, memory_order_relaxed); /* orders nothing, as the request */
     pp_stop_request(&l->stop);
 }
 
@@ -198,17 +208,39 @@ static pp_status start(struct pp_loader *l, struct pp_err *err)
               : PP_OK;
 }
 
+/* Waits for a thread that reads; 0 when it was given up instead. A thread that is not in a read is waited
+ * for, however long it takes. */
+static int join_reading(struct pp_loader *l, pthread_t thread, struct pp_gate *gate, uint64_t *patience_ends)
+{
+    enum { LOOK_NS = 5000000 };
+    while (!pp_gate_has_ended(gate)) {
+        uint64_t now = pp_now_ns();
+        if (!atomic_load_explicit(&l->hurried, memory_order_relaxed))
+            *patience_ends = now + PATIENCE_NS;
+        else if (now >= *patience_ends && pp_gate_give_up(gate))
+            return 0;
+        pp_sleep_until_ns(now + LOOK_NS);
+    }
+    pthread_join(thread, NULL);
+    return 1;
+}
+
 static void join_all(struct pp_loader *l)
 {
-    pp_loader_stop(l); /* what is being retried is given up */
+    uint64_t patience_ends = pp_now_ns() + PATIENCE_NS;
+    pp_stop_request(&l->stop); /* what is being retried is given up */
     pp_dispatch_stop(&l->dispatch);
     pp_queue_close(&l->buffers);
     pp_queue_close(&l->arrived);
     for (int i = 0; i < l->opts.workers; i++)
-        if (l->workers[i].started)
-            pthread_join(l->workers[i].thread, NULL);
+        if (l->workers[i].started) {
+            struct pp_worker *w = &l->workers[i];
+            w->given_up = !join_reading(l, w->thread, &w->gate, &patience_ends);
+            l->given_up += (unsigned)w->given_up;
+        }
     if (l->reader_started)
-        pthread_join(l->reader_thread, NULL);
+        l->reader_given_up = !join_reading(l, l->reader_thread, &l->reader_gate, &patience_ends);
+    l->given_up += (unsigned)l->reader_given_up;
     pp_ballast_stop(l->ballast);
     if (l->copy_started)
         pthread_join(l->copy_thread, NULL);
@@ -225,11 +257,16 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->substituted += w->substituted;
         r->opens += w->io.opens;
         r->reads += w->io.reads;
+        if (w->given_up) /* its buffers are its own */
+            continue;
         r->allocations_warm += w->warm ? pp_worker_grown(w) - w->grown_before_warm : 0;
         r->footprint_bytes += w->sample.cap + pp_decoder_footprint(w->decoder);
     }
-    r->opens += l->reader_io.opens;
-    r->reads += l->reader_io.reads;
+    r->given_up = l->given_up;
+    if (!l->reader_given_up) {
+        r->opens += l->reader_io.opens;
+        r->reads += l->reader_io.reads;
+    }
     r->errors += atomic_load_explicit(&l->stream_errors, memory_order_relaxed);
     r->retries += atomic_load_explicit(&l->stream_retries, memory_order_relaxed);
     r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) +

@@ -123,6 +123,9 @@ struct pp_loader_result {
     struct pp_loader_queue queue[4];
     size_t queues;
     const char *ended_by; /* "duration", "steps", "epochs", "interrupted", "error" */
+    /* Threads that pp_loader_stop left in a read that did not return. What they read from and into (data set,
+     * storage, loader) must not be freed: they end with the process. */
+    unsigned given_up;
 };
 
 /* Samples per second from the end of the warm-up steps (from the start, where they never ended) to the end,
@@ -140,11 +143,12 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
  * on_error=fail or a device failure is returned after everything has been joined. result is filled in any
  * case. */
 pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, struct pp_err *err);
-/* Async-signal-safe and from any thread: finish the batch in hand and stop. */
+/* Async-signal-safe and from any thread: finish the batch in hand and stop. A read that has not returned half
+ * a second later is left alone (given_up of the result). */
 void pp_loader_stop(struct pp_loader *l);
 /* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread.
  */
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);
-void pp_loader_destroy(struct pp_loader *l);
+void pp_loader_destroy(struct pp_loader *l); /* keeps everything while a thread is given up */
 
 #endif

@@ -6,6 +6,7 @@
 #include "probe/base/io.h"
 #include "probe/loader/ballast.h"
 #include "probe/loader/dispatch.h"
+#include "probe/loader/gate.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
 #include "probe/loader/stop.h"
@@ -26,6 +27,8 @@ struct pp_worker {
     struct pp_loader *loader;
     pthread_t thread;
     int number, started;
+    struct pp_gate gate; /* around its reads */
+    int given_up;        /* of the ending thread: it is in a read for good, and its sample is its own */
     struct pp_thread *trace;
     struct pp_sample sample;
     struct pp_decoder *decoder;
@@ -45,7 +48,10 @@ struct pp_loader {
     struct pp_device_batch *device_batches;
     struct pp_worker *workers;
     pthread_t copy_thread, reader_thread;
-    int copy_started, reader_started;
+    int copy_started, reader_started, reader_given_up;
+    struct pp_gate reader_gate; /* around its reads */
+    atomic_int hurried;         /* pp_loader_stop: what does not come back from a read is not waited for */
+    unsigned given_up;          /* threads; their memory, and this, stays until the process ends */
     struct pp_ballast *ballast;
     void *slot_data;
     size_t row_bytes, n_slots;

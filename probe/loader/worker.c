@@ -55,7 +55,9 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
                                                 .sample = index,
                                                 .worker = w->number,
                                                 .attempt = attempt};
+        pp_gate_enter(&w->gate);
         pp_status st = pp_dataset_read_for(o->dataset, &context, &w->sample, err);
+        pp_gate_leave(&w->gate);
         l.bytes = st == PP_OK ? w->sample.size : 0;
         if (st == PP_OK && w->sample.cache_known) {
             l.flags |= PP_SPAN_HAS_CACHE;
@@ -261,5 +263,6 @@ void *pp_worker_main(void *arg)
     }
     w->io = pp_io_tally();
     pp_thread_retire(w->trace);
+    pp_gate_end(&w->gate);
     return NULL;
 }

@@ -423,6 +423,10 @@ static int measure(struct run *r)
     else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
     run_top_wait(r->top);
+    if (r->result.given_up && !r->asked.o.quiet)
+        fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
+                r->result.given_up, r->result.given_up == 1 ? "" : "s",
+                r->result.given_up == 1 ? "is" : "are");
     if (st != PP_OK)
         could_not_measure(&err);
     if (ended != PP_OK)
@@ -465,7 +469,8 @@ static int run_own(const struct run *torch, const char *path)
         fprintf(stderr, "\nbeside it  pipeprobe's own loader with the same settings, into %s\n", path);
     code = prepare(r, &err) == PP_OK ? measure(r) : pp_cli_fail(&pp_cmd_run, &err);
     run_record_free(&r->rec);
-    run_parts_free(&r->parts);
+    if (!r->result.given_up)
+        run_parts_free(&r->parts);
     run_events_free(&r->events);
     free(r);
     return code;
@@ -544,7 +549,8 @@ static int run_main(int argc, char **argv)
 out:
     run_torch_free(&r.torch);
     run_record_free(&r.rec);
-    run_parts_free(&r.parts);
+    if (!r.result.given_up) /* else threads are still reading with them */
+        run_parts_free(&r.parts);
     run_events_free(&r.events);
     free(r.asked.command_line);
     free(r.asked.operands);

@@ -255,6 +255,10 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
 {
     pp_recording_stop(r->recording);
     store_trainer(pp_recording_store(r->recording), result);
+    if (result->given_up)
+        pp_store_loss(
+            pp_recording_store(r->recording), "reads", result->given_up,
+            "they had not returned half a second after the run was interrupted; their spans are unfinished");
     if (!r->dataset)
         store_loader(pp_recording_store(r->recording), result);
     return pp_recording_finish(r->recording, outcome, 0, err);
