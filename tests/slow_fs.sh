@@ -1,5 +1,5 @@
 # tests/slow_fs.sh: source it after lib.sh to mount tests/tools/slow_fs.c. slow_mount DIR OPTIONS puts DIR at $T/slow; slow_unmount takes it away and
-# leaves in $T/slow.count how often it was asked. why_no_fuse prints the reason where this machine cannot.
+# leaves in $T/slow.count how often it was asked. With eio=FILE among OPTIONS the mount fails while FILE exists. why_no_fuse prints the reason where this machine cannot.
 SLOW_FS=$PWD/$BUILD/tests/tools/slow_fs
 slow_pid=
 
@@ -30,7 +30,13 @@ slow_unmount() {
     slow_pid=
 }
 
-slow_counted() { sed -n "s/^$1 //p" "$T/slow.count"; } # lookups | opens | reads | listings
+slow_abandon() { # without waiting for what it is in; it leaves no count
+    umount -l "$T/slow" 2>/dev/null || fusermount3 -uz "$T/slow"
+    kill -9 "$slow_pid" 2>/dev/null
+    slow_unmount
+}
+
+slow_counted() { sed -n "s/^$1 //p" "$T/slow.count"; } # lookups | opens | reads | listings | failures
 
 cleanup() {
     [ -z "$slow_pid" ] || slow_unmount

@@ -145,6 +145,10 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
         goto out;
     }
     ssize_t got = pread(fd, h, sizeof(h), 0);
+    if (got < 0) {
+        status = pp_fail_errno(err, errno, "cannot read %s", path);
+        goto out;
+    }
     if (got != (ssize_t)sizeof(h) || memcmp(h, "SQLite format 3", 16) != 0) {
         status = pp_fail(err, PP_E_CORRUPT, "%s is not an SQLite file; give the file a `pipeprobe run` wrote",
                          path);

@@ -1,8 +1,9 @@
-/* slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S] [-o count=FILE]: DIR once more
- * at MOUNT, read-only, with the slowness of a remote mount: what a look-up or attribute, an open and a read
- * take, and how fast the link is that all reads share. Listing a directory is fast and tells what is a
- * directory, as NFS does. On SIGTERM it unmounts and writes to FILE how often it was asked: "lookups N",
- * "opens N", "reads N", "listings N".
+/* slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S] [-o eio=FILE] [-o write]
+ * [-o count=FILE]: DIR once more at MOUNT, with the slowness of a remote mount: what a look-up or attribute,
+ * an open and a read take, and how fast the link is that all reads share. Listing a directory is fast and
+ * tells what is a directory, as NFS does. While the file named by eio exists, reads, writes and fsync answer
+ * EIO, as a server or disk that is gone. It is read-only without "write". On SIGTERM it unmounts and writes
+ * to FILE how often it was asked: "lookups N", "opens N", "reads N", "listings N", "failures N".
  *
  * The slowness is real to whoever reads: the kernel waits for this process as it waits for a server. Nothing
  * is kept in the page cache between two opens. */
@@ -16,17 +17,19 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 static struct {
     unsigned lookup_ms, open_ms, read_ms;
     unsigned long bandwidth; /* bytes/s; 0: no limit */
-    char *source, *count;
-    int root_fd;
+    char *source, *count, *eio;
+    int write, root_fd;
 } fs;
 
-static atomic_ulong lookups, opens, reads, listings;
+static atomic_ulong lookups, opens, reads, listings, failures;
 
 static const struct fuse_opt options[] = {
     {"lookup_ms=%u", offsetof(typeof(fs), lookup_ms), 0},
@@ -34,6 +37,8 @@ static const struct fuse_opt options[] = {
     {"read_ms=%u", offsetof(typeof(fs), read_ms), 0},
     {"bandwidth=%lu", offsetof(typeof(fs), bandwidth), 0},
     {"count=%s", offsetof(typeof(fs), count), 0},
+    {"eio=%s", offsetof(typeof(fs), eio), 0},
+    {"write", offsetof(typeof(fs), write), 1},
     FUSE_OPT_END,
 };
 
@@ -59,6 +64,13 @@ static void wait_for_link(size_t bytes)
     unsigned long until = free_ns;
     pthread_mutex_unlock(&lock);
     wait_ns(until - now);
+}
+
+static int is_gone(void)
+{
+    int gone = fs.eio && access(fs.eio, F_OK) == 0;
+    failures += (unsigned long)gone;
+    return gone;
 }
 
 static const char *below_root(const char *path)
@@ -93,7 +105,8 @@ static int slow_open(const char *path, struct fuse_file_info *fi)
 {
     opens++;
     wait_ns(fs.open_ms * 1000000ul);
-    int fd = openat(fs.root_fd, below_root(path), O_RDONLY | O_CLOEXEC);
+    int flags = fs.write ? (fi->flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR : O_RDONLY;
+    int fd = openat(fs.root_fd, below_root(path), flags | (fi->flags & O_TRUNC) | O_CLOEXEC);
     fi->fh = (uint64_t)fd;
     return fd >= 0 ? 0 : -errno;
 }
@@ -103,6 +116,8 @@ static int slow_read(const char *path, char *to, size_t size, off_t offset, stru
     (void)path;
     reads++;
     wait_ns(fs.read_ms * 1000000ul);
+    if (is_gone())
+        return -EIO;
     ssize_t n = pread((int)fi->fh, to, size, offset);
     if (n > 0)
         wait_for_link((size_t)n);
@@ -114,6 +129,74 @@ static int slow_release(const char *path, struct fuse_file_info *fi)
     (void)path;
     close((int)fi->fh);
     return 0;
+}
+
+/* ---- for a mount that is written to ---- */
+
+#define DONE(call) ((call) == 0 ? 0 : -errno)
+
+static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+    int fd = openat(fs.root_fd, below_root(path),
+                    O_RDWR | O_CREAT | (fi->flags & (O_EXCL | O_TRUNC)) | O_CLOEXEC, mode);
+    fi->fh = (uint64_t)fd;
+    return fd >= 0 ? 0 : -errno;
+}
+
+static int slow_write(const char *path, const char *from, size_t size, off_t offset,
+                      struct fuse_file_info *fi)
+{
+    (void)path;
+    ssize_t n = is_gone() ? (errno = EIO, -1) : pwrite((int)fi->fh, from, size, offset);
+    return n >= 0 ? (int)n : -errno;
+}
+
+static int slow_fsync(const char *path, int data_only, struct fuse_file_info *fi)
+{
+    (void)path, (void)data_only;
+    return is_gone() ? -EIO : DONE(fsync((int)fi->fh));
+}
+
+static int slow_truncate(const char *path, off_t size, struct fuse_file_info *fi)
+{
+    int fd = fi ? (int)fi->fh : openat(fs.root_fd, below_root(path), O_WRONLY | O_CLOEXEC);
+    int rc = fd >= 0 ? DONE(ftruncate(fd, size)) : -errno;
+    if (!fi && fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int slow_fallocate(const char *path, int mode, off_t offset, off_t size, struct fuse_file_info *fi)
+{
+    (void)path;
+    return DONE(fallocate((int)fi->fh, mode, offset, size));
+}
+
+static int slow_unlink(const char *path)
+{
+    return DONE(unlinkat(fs.root_fd, below_root(path), 0));
+}
+
+static int slow_mkdir(const char *path, mode_t mode)
+{
+    return DONE(mkdirat(fs.root_fd, below_root(path), mode));
+}
+
+static int slow_rmdir(const char *path)
+{
+    return DONE(unlinkat(fs.root_fd, below_root(path), AT_REMOVEDIR));
+}
+
+static int slow_rename(const char *from, const char *to, unsigned flags)
+{
+    (void)flags;
+    return DONE(renameat(fs.root_fd, below_root(from), fs.root_fd, below_root(to)));
+}
+
+static int slow_statfs(const char *path, struct statvfs *out)
+{
+    (void)path;
+    return DONE(fstatvfs(fs.root_fd, out));
 }
 
 /* Listings with attributes would look every file up, unasked. */
@@ -129,6 +212,16 @@ static const struct fuse_operations operations = {.init = slow_init,
                                                   .readdir = slow_readdir,
                                                   .open = slow_open,
                                                   .read = slow_read,
+                                                  .create = slow_create,
+                                                  .write = slow_write,
+                                                  .fsync = slow_fsync,
+                                                  .truncate = slow_truncate,
+                                                  .fallocate = slow_fallocate,
+                                                  .unlink = slow_unlink,
+                                                  .mkdir = slow_mkdir,
+                                                  .rmdir = slow_rmdir,
+                                                  .rename = slow_rename,
+                                                  .statfs = slow_statfs,
                                                   .release = slow_release};
 
 /* The first operand is ours, the second the mount point. */
@@ -146,18 +239,20 @@ int main(int argc, char **argv)
     struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
     if (fuse_opt_parse(&args, &fs, options, take_source) != 0 || !fs.source)
         return fputs(
-                   "usage: slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S,count=FILE]\n",
+                   "usage: slow_fs DIR MOUNT [-o lookup_ms=N,open_ms=N,read_ms=N,bandwidth=BYTES_PER_S,eio=FILE,write,count=FILE]\n",
                    stderr),
                2;
     fs.root_fd = open(fs.source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fs.root_fd < 0)
         return perror(fs.source), 2;
     fuse_opt_add_arg(&args, "-f");
-    fuse_opt_add_arg(&args, "-oro");
+    if (!fs.write)
+        fuse_opt_add_arg(&args, "-oro");
     int rc = fuse_main(args.argc, args.argv, &operations, NULL);
     FILE *out = fs.count ? fopen(fs.count, "w") : NULL;
     if (out) {
-        fprintf(out, "lookups %lu\nopens %lu\nreads %lu\nlistings %lu\n", lookups, opens, reads, listings);
+        fprintf(out, "lookups %lu\nopens %lu\nreads %lu\nlistings %lu\nfailures %lu\n", lookups, opens, reads,
+                listings, failures);
         fclose(out);
     }
     fuse_opt_free_args(&args);
