@@ -1,5 +1,7 @@
 #include "tui/dash/grid.h"
 
+#include "probe/base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +49,7 @@ void pp_grid_free(struct pp_grid *g)
 }
 
 /* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none (RFC 3629: no overlong
- * forms, no surrogates). */
+ * forms, no surrogates), and for what could steer a terminal or deceive its reader. */
 static uint32_t next_character(const char **text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -70,7 +72,7 @@ static uint32_t next_character(const char **text)
         return BAD_CHARACTER;
     }
     *text += n;
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) ? BAD_CHARACTER : c;
+    return pp_text_is_deceptive(c) ? BAD_CHARACTER : c;
 }
 
 /* Columns of a character, as the wide and fullwidth blocks of Unicode's East Asian Width have it; 0 for marks
@@ -81,10 +83,9 @@ static int width_of(uint32_t c)
         uint32_t from, to;
         int width;
     } block[] = {
-        {0x300, 0x36f, 0},     {0x200b, 0x200f, 0},   {0x202a, 0x202e, 0}, {0x20d0, 0x20ff, 0},
-        {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2},
-        {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2},
-        {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+        {0x300, 0x36f, 0},   {0x20d0, 0x20ff, 0}, {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},
+        {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+        {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
     };
     for (size_t i = 0; i < sizeof(block) / sizeof(*block); i++)
         if (c >= block[i].from && c <= block[i].to)

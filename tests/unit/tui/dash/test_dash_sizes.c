@@ -2,6 +2,8 @@
  * stays inside its box. */
 #include "tests/support/dash_fixture.h"
 
+#include "probe/base/text.h"
+
 #include <locale.h>
 
 /* ---- layout ---- */
@@ -135,6 +137,31 @@ static void test_grid_text(void **state)
     pp_grid_free(&g);
 }
 
+/* Whatever a recording calls its threads and files: no character that steers a terminal or deceives its
+ * reader stands in a cell, which is all that curses and the printed frame get. */
+static void test_grid_refuses_every_deceptive_character(void **state)
+{
+    struct pp_grid g = {0};
+    int shown = 0;
+    assert_true(pp_grid_resize(&g, 1, 2));
+    for (uint32_t c = 1; c <= 0x10ffff; c++) {
+        char text[5] = {0};
+        if (c >= 0xd800 && c < 0xe000)
+            continue;
+        int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+        for (int i = n - 1; i > 0; i--)
+            text[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
+        text[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xffu) | c >> 6 * (n - 1));
+        g.cell[0].c = ' ';
+        pp_grid_put(&g, &(struct pp_box){0, 0, 1, 2}, 0, 0, PP_STYLE_PLAIN, text);
+        if (pp_text_is_deceptive(g.cell[0].c) || (pp_text_is_deceptive(c) && g.cell[0].c != '?'))
+            fail_msg("U+%04X shows U+%04X", c, g.cell[0].c);
+        shown += g.cell[0].c == c;
+    }
+    assert_in_range(shown, 1000000, 0x10ffff); /* the others are shown as they are */
+    pp_grid_free(&g);
+}
+
 static void test_glyphs_follow_the_locale(void **state)
 {
     assert_non_null(setlocale(LC_CTYPE, "C"));
@@ -150,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_layout_of_every_size),
         cmocka_unit_test(test_draws_inside_at_every_size),
         cmocka_unit_test(test_grid_text),
+        cmocka_unit_test(test_grid_refuses_every_deceptive_character),
         cmocka_unit_test(test_glyphs_follow_the_locale),
     };
     return cmocka_run_group_tests_name("dash_sizes", tests, dash_setup, dash_teardown);
