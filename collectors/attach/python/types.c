@@ -71,9 +71,18 @@ static Py_ssize_t proxy_length(PyObject *self)
     return PyObject_Size(((struct proxy *)self)->inner);
 }
 
+/* Only this file makes them: one without an inner object, as type(f)() or a copy by its class would be, has
+ * nothing to stand in for. */
+static PyObject *no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)type, (void)args, (void)kwargs;
+    PyErr_SetString(PyExc_TypeError, "this type cannot be instantiated");
+    return NULL;
+}
+
 #define PROXY_SLOTS \
-    {Py_tp_dealloc, proxy_free}, {Py_tp_traverse, proxy_traverse}, {Py_tp_clear, proxy_clear}, \
-        {Py_tp_getattro, proxy_getattr}, {Py_tp_setattro, proxy_setattr}, \
+    {Py_tp_new, (void *)no_new}, {Py_tp_dealloc, proxy_free}, {Py_tp_traverse, proxy_traverse}, \
+        {Py_tp_clear, proxy_clear}, {Py_tp_getattro, proxy_getattr}, {Py_tp_setattro, proxy_setattr}, \
     { \
         Py_tp_repr, proxy_repr \
     }
@@ -163,26 +172,28 @@ static PyObject *call_collate(PyObject *function, PyObject *args, PyObject *kwar
     return out;
 }
 
-static struct record_iteration *iteration_of(PyObject *loader_iter)
+/* *held is a reference to be given back after the call, in which the loader may begin another iteration. */
+static struct record_iteration *iteration_of(PyObject *loader_iter, PyObject **held)
 {
-    PyObject *held = PyObject_GetAttrString(loader_iter, TYPES_ITERATION);
-    struct record_iteration *it = held ? types_iteration_of(held) : NULL;
-    if (!held)
+    *held = PyObject_GetAttrString(loader_iter, TYPES_ITERATION);
+    if (!*held)
         PyErr_Clear();
-    Py_XDECREF(held); /* the loader's iterator holds it */
-    return it;
+    return *held ? types_iteration_of(*held) : NULL;
 }
 
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */
 static PyObject *call_next(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
+    PyObject *held = NULL;
     struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
-                                      ? iteration_of(PyTuple_GetItem(args, 0))
+                                      ? iteration_of(PyTuple_GetItem(args, 0), &held)
                                       : NULL;
     struct record_mark from;
-    if (!it || !record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer"))
+    if (!it || !record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer")) {
+        Py_XDECREF(held);
         return PyObject_Call(function, args, kwargs);
+    }
     l->taking++;
     record_take_begin(l, it, &from);
     if (l->worker.trace) {
@@ -193,6 +204,7 @@ static PyObject *call_next(PyObject *function, PyObject *args, PyObject *kwargs)
     l->taking--;
     if (l->trainer.trace)
         record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
+    Py_DECREF(held);
     return out;
 }
 
@@ -449,7 +461,9 @@ static void iteration_free(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyType_Slot iteration_slots[] = {{Py_tp_dealloc, iteration_free}, {0, NULL}};
+static PyType_Slot iteration_slots[] = {{Py_tp_new, (void *)no_new},
+                                        {Py_tp_dealloc, iteration_free},
+                                        {0, NULL}};
 
 PyObject *types_iteration(const struct record_iteration *it)
 {
@@ -488,6 +502,10 @@ PyObject *types_samples(PyObject *dataset)
 
 PyObject *types_stream(PyObject *iterator)
 {
+    if (!PyIter_Check(iterator)) {
+        PyErr_SetString(PyExc_TypeError, "an iterator is needed");
+        return NULL;
+    }
     return (PyObject *)proxy_new(stream_type, iterator);
 }
 
