@@ -36,6 +36,21 @@ all_views "libpipeprobe" "$T/client.sqlite"
 like "libpipeprobe: the pipeline" "$(show "$T/client.sqlite" overview)" '^decode .*/s'
 check "libpipeprobe: its file is there" bash -c "! '$PP' top '$T/client.sqlite' --once | grep -q 'file deleted'"
 
+# ---- a directory: its newest recording, whatever other databases are newer ----
+mkdir "$T/dir"
+sqlite3 "$T/dir/foreign.sqlite" 'CREATE TABLE t(x)'
+refuses "a directory of other databases" 2 "no recording in .*dir: of its 1 \.sqlite file none was written by 'pipeprobe run'" "$PP" top "$T/dir" --once
+cp "$T/client.sqlite" "$T/dir/a.sqlite"
+touch -d '1 hour ago' "$T/dir/a.sqlite"
+cp "$T/train.sqlite" "$T/dir/b.sqlite"
+touch -d '2 hours ago' "$T/dir/b.sqlite"
+echo "no database" >"$T/dir/text.sqlite"
+mkfifo "$T/dir/pipe.sqlite"
+ln -s nowhere "$T/dir/link.sqlite"
+run timeout 60 "$PP" top "$T/dir" --once --size 100x30
+is "a directory: exit code" "$rc" 0
+like "a directory: its newest recording" "$(cat "$OUT")" 'a\.sqlite'
+
 # ---- somebody else's run ----
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
 as_nobody() { "${nobody[@]}" "$@"; }
