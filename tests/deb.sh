@@ -29,7 +29,7 @@ Copyright: 2026 pipeprobe contributors
 License: Apache-2.0
  On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0.
 END
-# One package on purpose: the program, and for whoever links with it the library and what it takes to compile. No bug asks for it.
+# One package on purpose: the program, and the library with what it takes to compile and link with it. No bug asks for it.
 mkdir -p "$root/usr/share/lintian/overrides"
 cat >"$root/usr/share/lintian/overrides/pipeprobe" <<END
 pipeprobe: initial-upload-closes-no-bugs

@@ -10,7 +10,7 @@ E2E := $(sort $(wildcard tests/e2e/*.sh))
 QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
 # What is held against the sources themselves, the objects made of them, and the pages.
 CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests/check_docs.sh
-# Parallel when nobody said how many jobs.
+# Parallel unless the number of jobs is given.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
 # The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells.

@@ -34,7 +34,7 @@ struct pp_cupti {
     struct pp_cupti_stats stats;            /* poll's, but for dropped */
 };
 
-/* CUPTI's callbacks are given nothing of ours. Set before the first can come, cleared after the last. */
+/* CUPTI passes its callbacks no user pointer. Set before the first callback, cleared after the last. */
 static struct pp_cupti *the_consumer;
 
 static const uint32_t kinds[] = {
@@ -112,7 +112,7 @@ static struct pp_cupti_anchor compare_clocks(const struct pp_cupti *c)
 }
 
 /* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of the
- * wall clock), nobody knows when in between, and the rows there are off by up to as much. */
+ * wall clock), the time of the step in between is unknown, and the rows there are off by up to as much. */
 static void follow_clock(struct pp_cupti *c, struct pp_cupti_anchor *now)
 {
     double passed = now->t_ns > c->anchor.t_ns ? (double)(now->t_ns - c->anchor.t_ns) : 0,

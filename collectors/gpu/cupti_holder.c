@@ -19,7 +19,7 @@ static const struct {
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
 struct search {
-    size_t best; /* KNOWN: nobody yet */
+    size_t best; /* KNOWN: none yet */
     char library[128];
 };
 

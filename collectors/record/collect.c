@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LOOK_NS 50000000u /* how often to look whether anybody is left */
+#define LOOK_NS 50000000u /* how often to look whether a process is left */
 
 static const char *command_line_of(int64_t pid, char *line, size_t size)
 {

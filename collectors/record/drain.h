@@ -17,7 +17,7 @@ struct pp_drain_opts {
     struct pp_store *store;     /* borrowed, likewise */
     uint64_t poll_ns;           /* 0: 100 ms */
     uint64_t commit_ns;         /* 0: 1 s */
-    /* The name of a sample that a thread is on, for whoever watches: called once a second and thread, by the
+    /* The name of a sample that a thread is on, for the dashboard: called once a second and thread, by the
      * drain. Returns 0 when there is none. NULL: samples have no names. */
     int (*sample_path)(void *ctx, uint64_t sample, char *buf, size_t size);
     void *sample_ctx;

@@ -68,7 +68,7 @@ const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_
 /* Spans and their number, or NULL for bytes that do not follow the format (any bytes may be given) or without
  * memory. The spans belong to the codec and live until its next call. */
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n);
-/* The same a piece at a time, which stays in a near cache while somebody goes over it. Opening returns the
+/* The same a piece at a time, which stays in a near cache while it is read. Opening returns the
  * number of spans, 0 for what decoding refuses; the body must live until the last piece was taken. The next
  * pieces: PP_CHUNK_PIECE spans each, the last one fewer, then NULL. */
 #define PP_CHUNK_PIECE 4096u

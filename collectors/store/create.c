@@ -201,7 +201,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     *out = s;
     return PP_OK;
 out:
-    pp_store_unclaim(opts->path, claim); /* half a schema is no use to anybody */
+    pp_store_unclaim(opts->path, claim); /* half a schema is of no use */
     return status;
 }
 

@@ -1,6 +1,6 @@
-/* Whether the run's file is still where it was made. Whoever deletes, moves or replaces it leaves us writing
- * into what no name leads to, and our log beside a file that is not ours: SQLite would take its pages for
- * that file's. */
+/* Whether the run's file is still where it was made. After a
+ * deletion, a move or a replacement the recorder would write into a file without a name, with its log beside
+ * another file: SQLite would take the log's pages for that file's. */
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"

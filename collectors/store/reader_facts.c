@@ -78,7 +78,7 @@ static pp_lane lane_of(const char *name)
     return PP_LANE_MAIN;
 }
 
-/* Room for twice as many. The list before stays where it is: whoever asked for it may still read it. */
+/* Room for twice as many. The list before stays where it is: a caller that asked for it may still read it. */
 static int grow_threads(struct pp_reader *r)
 {
     size_t cap = r->threads ? r->threads->cap * 2 : 16;

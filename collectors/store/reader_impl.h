@@ -102,7 +102,7 @@ static inline void query_fetched(struct query *q, int i)
 
 /* ---- columns of the row ---- */
 
-/* A file may come from anywhere: whoever shows its texts need not ask what is in them (base/text.h). */
+/* A file may come from anywhere: its texts are made safe to print here (base/text.h). */
 static inline const char *col_text_or_null(struct query *q, int i)
 {
     const char *t = (const char *)sqlite3_column_text(q->st, i);

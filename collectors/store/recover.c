@@ -213,7 +213,7 @@ static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64
     return status;
 }
 
-/* There is no file at path, but a recording session beside it; *live: somebody still records into it. */
+/* There is no file at path, but a recording session beside it; *live: a process still records into it. */
 static int only_rings(const char *path, int *live)
 {
     struct pp_rings r;

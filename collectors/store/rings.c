@@ -46,7 +46,7 @@ static struct pp_session_file *read_session(int fd)
 }
 
 /* A process that records without a collector, or the child it forked, holds a lock on this one. */
-static int anybody_there(const char *dir)
+static int process_there(const char *dir)
 {
     char name[PATH_MAX + 16];
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -84,7 +84,7 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
     r->file = read_session(r->fd);
     int held = ours ? fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)
                     : fcntl(r->fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (held || anybody_there(r->dir))
+    if (held || process_there(r->dir))
         return PP_RINGS_LIVE;
     if (!ours)
         return PP_RINGS_FOREIGN;

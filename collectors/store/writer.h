@@ -37,7 +37,7 @@ struct pp_store_opts {
  * who want the name at the same moment exactly one gets it, the others PP_E_EXISTS; ring files "<path>.rings"
  * left by an earlier run of that name are removed, so create the store before the session. PP_E_EXISTS also
  * while another process records into it. Where a write-ahead log does not work, commits go through a rollback
- * journal and the file says so. SIGXFSZ is ignored from here on if nobody handles it. */
+ * journal and the file says so. SIGXFSZ is ignored from here on if it has no handler. */
 pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **out, struct pp_err *err);
 /* Finishes what is open, without the rows if finish was not called; frees. NULL is fine. */
 void pp_store_close(struct pp_store *s);
@@ -82,7 +82,7 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
                                uint64_t *appended);
 pp_status pp_store_commit(struct pp_store *s,
                           struct pp_err *err); /* after OK, everything appended survives a kill */
-/* 1: a commit found that somebody had deleted, moved or replaced the file. That was its failure; nothing is
+/* 1: a commit found the file deleted, moved or replaced. That was its failure; nothing is
  * under the file's name to be read. */
 int pp_store_lost(const struct pp_store *s);
 

@@ -53,7 +53,7 @@ struct pp_open_opts {
     int resources;     /* record CPU time and run-queue delay of each span too (about 0.5 us more per span) */
     const char *collector; /* the pipeprobe program; NULL: $PIPEPROBE_COLLECTOR, then "pipeprobe" in PATH,
                               then where it was installed.
-                              "" starts none: the rings are recovered by whoever opens the run */
+                              "" starts none: the rings are recovered when the run is opened */
 };
 
 /* Opens the run at path ("NAME.sqlite"), or joins it when another process records into it. One thread at a

@@ -1,5 +1,5 @@
-/* pipeprobe/ring.h: the files of a recording session, the ABI between whoever records and whoever drains or
- * recovers.
+/* pipeprobe/ring.h: the files of a recording session, the ABI between the recording process and the one
+ * that drains or recovers.
  *
  * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots,
  *                                           interned names
@@ -55,8 +55,8 @@ enum { PP_CLOCK_MONOTONIC_NS = 0, PP_CLOCK_TSC = 1 };
 enum { PP_STAMP_NS = 0, PP_STAMP_TICKS = 1 };
 
 /* From tick0 on, ns = ns0 + (tick - tick0) * mult / 2^32. Each segment starts where the one before it ends,
- * so the conversion is continuous and one tick always becomes the same nanosecond, whoever converts it and
- * whenever. */
+ * so the conversion is continuous and one tick always becomes the same nanosecond, in every process and
+ * at any time. */
 struct pp_clock_segment {
     uint64_t tick0, ns0, mult;
 };
@@ -72,8 +72,8 @@ struct pp_session_file {
     char magic[8];
     uint32_t abi, file_bytes;
     uint64_t session_id; /* random; also in every ring and in the run's SQLite file */
-    int64_t owner_pid;   /* whoever opened the session holds an OFD write lock on this file for as long as it
-                            lives */
+    int64_t owner_pid;   /* the process that opened the session holds an OFD write lock on this file for as
+                            long as it lives */
     uint64_t created_ns;
     uint64_t ring_spans;
     uint32_t clock; /* PP_CLOCK_* */
@@ -252,8 +252,8 @@ static inline void pp_ring_record_to_span(struct pp_clock_reader *c, const struc
 }
 
 /* What a thread had begun and not ended, as spans up to end_ns with PP_SPAN_UNFINISHED, the innermost first
- * as they would have been recorded; returns how many of out[PP_OPEN_SPANS_MAX]. For a ring nobody writes any
- * more. */
+ * as they would have been recorded; returns how many of out[PP_OPEN_SPANS_MAX]. For a ring that is no longer
+ * written. */
 static inline unsigned pp_ring_open_spans(const struct pp_ring_file *r, struct pp_clock_reader *c,
                                           uint64_t end_ns, struct pp_span *out)
 {

@@ -1,4 +1,4 @@
-/* pipeprobe/span.h: the span record, the ABI between whoever measures and whoever stores.
+/* pipeprobe/span.h: the span record, the ABI between the measuring and the storing process.
  *
  * One record = one phase of one sample or batch on one thread. 64 bytes, no pointers, native byte order, so
  * that a ring of them can live in a mapping shared between processes and survive a kill. The thread is that

@@ -136,10 +136,9 @@ static void put_exit_codes(FILE *out)
     } codes[] = {
         {"0", "success"},
         {"1", "a regression, or a finding above the given threshold"},
-        {"2",
-         "what was typed cannot be: an option, a value, a path that does not exist or is of the wrong kind"},
+        {"2", "wrong command line: an option, a value, a path that does not exist or is of the wrong kind"},
         {"3", "inconclusive, or not comparable"},
-        {"4", "it could be, but was not measured: contents, access, device, I/O"},
+        {"4", "not measured for another reason: contents, access, device, I/O"},
         {"130", "interrupted"},
     };
     section(out, "EXIT STATUS");

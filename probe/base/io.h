@@ -55,7 +55,7 @@ void pp_io_fault(unsigned mask, uint64_t nth, int err_no, int sticky);
 uint64_t pp_io_fault_calls(void); /* calls counted since pp_io_fault */
 
 /* The kernel raises SIGXFSZ, which ends the process, where a file would grow over its limit; ignored, the
- * write fails with EFBIG and becomes a sentence. A handler that somebody installed stays. A program that is
+ * write fails with EFBIG and becomes a sentence. A handler that is installed stays. A program that is
  * started afterwards is to get the default back where pp_io_ignores_file_size_signal() is 1. */
 void pp_io_ignore_file_size_signal(void);
 int pp_io_ignores_file_size_signal(void);

@@ -127,7 +127,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
 static pp_status read_line(struct config *c, char *line, struct pp_err *err)
 {
     int marked = c->line == 1 &&
-                 strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which nobody sees */
+                 strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which is invisible */
     char *s = trim(line + (marked ? 3 : 0));
     if (*s == '\0' || *s == '#' || *s == ';')
         return PP_OK;
@@ -141,7 +141,7 @@ pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
         return PP_OK;
     struct stat info;
     if (stat(path, &info) != 0 && errno == EACCES)
-        return PP_OK; /* HOME is somebody else's (su, a service's user): nothing there is ours */
+        return PP_OK; /* HOME belongs to another user (su, a service's user): it is not read */
     FILE *f = fopen(path, "re");
     if (!f)
         return errno == ENOENT || errno == ENOTDIR

@@ -17,7 +17,7 @@ char *pp_text_percent(
 char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
-/* Names of files and threads come from anybody: a control character in one could move the cursor, recolour or
+/* Names of files and threads are a stranger's: a control character in one could move the cursor, recolour or
  * retitle the terminal, and a bidirectional or zero-width one makes a line read as what it is not. The one
  * table of them for all that is shown: terminal, dashboard, HTML, Markdown, exports. */
 int pp_text_is_deceptive(uint32_t point);

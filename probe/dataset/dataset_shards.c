@@ -280,7 +280,7 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
-/* Half of the descriptors the process may have: the rest is for whoever shares it with us. */
+/* Half of the descriptors the process may have: the rest is for the other code in the process. */
 static uint64_t descriptors_to_keep(void)
 {
     struct rlimit limit;

@@ -52,7 +52,7 @@ void pp_walk_free(struct pp_walk *w);
 
 /* Walks top (relative to root) and everything below, following links: os.walk(top, followlinks=True)
  * sorted. A link to one of its own parents is left out with a warning, where Python would list its files
- * again until the 40th link. Images are added to *found as they are found, for whoever shows progress. */
+ * again until the 40th link. Images are added to *found as they are found, for a progress line. */
 pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
                        struct pp_walk *out, struct pp_err *err);
 

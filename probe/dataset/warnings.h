@@ -1,5 +1,5 @@
 /* dataset/warnings.h: sentences about defects of the data that did not stop the open ("shard-000003.tar ends
- * in the middle"), kept with the data set until somebody asks for them. One thread at a time. */
+ * in the middle"), kept with the data set until they are asked for. One thread at a time. */
 #ifndef PP_DATASET_WARNINGS_H
 #define PP_DATASET_WARNINGS_H
 

@@ -187,9 +187,9 @@ static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
     return st;
 }
 
-/* Opens a batch when a slot comes free; the caller looks again in any case: somebody else may have opened one
- * meanwhile, or the end came. What a waiting worker knew before (whose epoch, which item) may be stale then,
- * so nothing but the wait happens in that case. */
+/* Opens a batch when a slot comes free; the caller looks again in any case: another worker may have opened
+ * one meanwhile, or the end came. What a waiting worker knew before (whose epoch, which item) may be stale
+ * then, so nothing but the wait happens in that case. */
 static void open_batch(struct pp_dispatch *d, struct pp_thread *t)
 {
     if (!d->n_free) {
@@ -246,7 +246,8 @@ static pp_status claim_sampled(struct pp_dispatch *d, struct pp_thread *t, struc
 }
 
 /* Streaming learns where an epoch ends from the next item: the open batch then closes short. When its rows
- * are all finished already, nobody is left to collate it but the one who closes it: the claim says so. */
+ * are all finished already, the worker that closes it is the only one left to collate it: the claim says so.
+ */
 static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
 {
     struct pp_slot *s = d->open;
@@ -255,7 +256,8 @@ static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
     s->discard = d->opts->drop_last_batch;
     if (s->discard)
         d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
-    /* acq_rel: pairs with the decrement in pp_dispatch_row_done; whoever reaches zero sees all rows */
+    /* acq_rel: pairs with the decrement in pp_dispatch_row_done; the thread that reaches zero sees all rows
+     */
     if (atomic_fetch_sub_explicit(&s->remaining, missing, memory_order_acq_rel) == missing) {
         claim->slot = s;
         claim->only_collate = 1;
@@ -284,7 +286,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
             d->position = 0;
         }
         open_batch(d,
-                   t); /* may have waited: the item seen above may be somebody else's by now, so look again */
+                   t); /* may have waited: another worker may have taken the item seen above, so look again */
         return PP_OK;
     }
     d->item_head = (d->item_head + 1) % d->n_items;

@@ -1,5 +1,6 @@
 /* loader/dispatch.h: who does which row of which batch next. One lock, taken once per sample; everything a
- * claim needs is decided under it, so that rows get their samples in sampler (or stream) order whoever asks.
+ * claim needs is decided under it, so that rows get their samples in sampler (or stream) order, in any
+ * worker.
  *
  *   free slots -> claim(row, row, row ...) -> rows finished in any order -> last one hands the slot over
  *     -> ready queue, in batch order
@@ -18,8 +19,8 @@
 struct pp_thread; /* pipeprobe/pipeprobe.h */
 
 /* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
- * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by whoever takes it from the ready
- * queue until pp_dispatch_release. */
+ * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by the lane that takes it from the
+ * ready queue until pp_dispatch_release. */
 struct pp_slot {
     uint8_t *data;
     int64_t *labels; /* batch_size each */
@@ -33,7 +34,7 @@ struct pp_slot {
     uint32_t rows;                  /* claimed */
     uint32_t valid;                 /* after collate: usable rows, moved to the front */
     int copied;                     /* to the device, at least once: cached_batches copies it no more */
-    int discard;                    /* a stream's short last batch under drop_last: goes to nobody */
+    int discard;                    /* a stream's short last batch under drop_last: not delivered */
     _Atomic uint32_t remaining;     /* rows not finished yet */
 };
 
@@ -43,7 +44,7 @@ struct pp_item {
     uint64_t epoch;
     struct pp_stream_cursor cursor;
     char path[512];
-    int with_worker; /* under the dispatch lock: nobody writes to it then */
+    int with_worker; /* under the dispatch lock: no other thread writes to it then */
 };
 
 struct pp_claim {

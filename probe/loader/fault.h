@@ -4,8 +4,8 @@
  *
  * An injected cause acts where the real one would: a latency is slept inside the read, a cost is CPU time
  * burnt inside the decode, a bandwidth is a token bucket that all workers share. What a sample gets depends
- * on (seed, epoch, sample) only. Nothing is marked in the spans: whoever reads the recording can tell an
- * injected cause by its effect alone. */
+ * on (seed, epoch, sample) only. Nothing is marked in the spans: in the recording an injected cause
+ * shows by its effect alone. */
 #ifndef PP_LOADER_FAULT_H
 #define PP_LOADER_FAULT_H
 

@@ -21,7 +21,7 @@ struct pp_queue {
 };
 
 pp_status pp_queue_init(struct pp_queue *q, size_t capacity, struct pp_err *err);
-/* Nobody may be waiting. Items still inside are the caller's affair. A zeroed struct is fine. */
+/* No thread may be waiting. Items still inside are the caller's affair. A zeroed struct is fine. */
 void pp_queue_free(struct pp_queue *q);
 
 /* Blocks while full. PP_END when the queue is closed: the item stays the caller's. */

@@ -111,7 +111,7 @@ static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loa
                                   .flags = st == PP_OK ? 0 : PP_SPAN_UNFINISHED});
 }
 
-/* As an all-reduce after each step makes it: nobody goes on before the slowest has come. */
+/* As an all-reduce after each step makes it: no rank goes on before the slowest has come. */
 static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b,
                        const struct counters *names, struct waiting *w, struct pp_loader_result *r)
 {

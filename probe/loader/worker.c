@@ -191,7 +191,8 @@ static int is_cached(const struct pp_worker *w, const struct pp_slot *s)
 }
 
 /* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in
- * place. The phase begins where the worker's last one ended, so that no time between the two is nobody's. */
+ * place. The phase begins where the worker's last one ended, so that no time between the two is without a
+ * phase. */
 static void collate(struct pp_worker *w, struct pp_slot *s)
 {
     size_t row_bytes = w->loader->row_bytes;

@@ -106,7 +106,7 @@ static void tell(struct pp_collective *c, uint32_t rank, uint32_t state)
     }
 }
 
-/* Everything that has changed since the last meeting, and whether anybody is left to wait for. */
+/* Everything that has changed since the last meeting, and whether another rank is left to wait for. */
 static void take_stock(struct pp_collective *c)
 {
     uint32_t others = 0;
@@ -208,7 +208,7 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
     return wait_for_all(c, look, ctx);
 }
 
-/* Who came, gone since or not. PP_END: nobody but this rank, or the others have given it up and are further
+/* Who came, gone since or not. PP_END: this rank alone, or the others have given it up and are further
  * on. */
 static pp_status sum_up(const struct pp_collective *c, struct pp_meeting *out)
 {

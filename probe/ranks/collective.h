@@ -3,14 +3,14 @@
  * the slowest.
  *
  * They share a small file, mapped. Each rank has a line in it that it alone writes: how many meetings it came
- * to, and when. A meeting is over for a rank when every rank that takes part has come to it; nobody counts
- * for the others, so that a rank may die between any two instructions and leave nothing half done. Whoever
- * comes last wakes the others (a futex on the shared page); a waiter also looks by itself every 50 ms.
+ * to, and when. A meeting is over for a rank when every rank that takes part has come to it; no rank counts
+ * for the others, so that a rank may die between any two instructions and leave nothing half done. The
+ * last one wakes the others (a futex on the shared page); a waiter also looks by itself every 50 ms.
  *
  * That a rank is alive is a lock on a byte of the file (of its open file description), which the kernel takes
  * away with the process. A rank that died, left, or did not come within the limit is no longer waited for,
- * which pp_collective_news says once; the last one to leave removes the file. A file that nobody holds a lock
- * on is of a dead run and is begun anew.
+ * which pp_collective_news says once; the last one to leave removes the file. A file without a lock
+ * is of a dead run and is begun anew.
  *
  * Times are CLOCK_MONOTONIC, one clock for all processes of a machine (of one time namespace). One thread per
  * struct pp_collective. */
@@ -37,7 +37,7 @@ struct pp_meeting {
 
 struct pp_collective;
 
-/* Takes this rank's place; waits for nobody. PP_E_USAGE: the file belongs to a run of another size, or is no
+/* Takes this rank's place without waiting. PP_E_USAGE: the file belongs to a run of another size, or is no
  * such file; PP_E_EXISTS: the rank is taken, or had its place and lost it. */
 pp_status pp_collective_join(const struct pp_collective_opts *opts, struct pp_collective **out,
                              struct pp_err *err);
@@ -48,8 +48,8 @@ typedef int pp_collective_look(void *ctx);
 /* The first meeting, before the first step: waits for ranks that have not begun, up to the limit, and for
  * those that have and are not ready, without one. PP_OK: go on; PP_E_INTERRUPTED: look said so. */
 pp_status pp_collective_gather(struct pp_collective *c, pp_collective_look *look, void *ctx);
-/* The meeting after a step. PP_OK: all who take part came, *out is filled; PP_END: nobody else came, for this
- * rank is alone or was left behind, and waits for nobody from now on; PP_E_INTERRUPTED. */
+/* The meeting after a step. PP_OK: all who take part came, *out is filled; PP_END: no other rank came, for
+ * this one is alone or was left behind, and does not wait from now on; PP_E_INTERRUPTED. */
 pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, void *ctx,
                              struct pp_meeting *out);
 int pp_collective_is_alone(const struct pp_collective *c);

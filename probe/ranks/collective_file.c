@@ -31,7 +31,7 @@ static int lock_byte(int fd, short type, off_t at)
     return fcntl(fd, F_OFD_SETLK, &fl);
 }
 
-/* Whether somebody else holds one of n bytes. */
+/* Whether another process holds one of n bytes. */
 static int is_held(int fd, off_t at, off_t n)
 {
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
@@ -50,7 +50,7 @@ static int is_the_file_at(int fd, const char *path)
            opened.st_dev == named.st_dev;
 }
 
-/* Never through a link, which anybody may have put where the file is expected (/dev/shm, /tmp); and only a
+/* Never through a link, which any user may have put where the file is expected (/dev/shm, /tmp); and only a
  * file that others cannot cut or write: a rank that has mapped it would be ended by SIGBUS. */
 static pp_status open_own(struct pp_ranks_file *f, struct pp_err *err)
 {
@@ -114,10 +114,10 @@ static int is_ours(int fd)
     if (info.st_size && pread(fd, begins, sizeof(begins), 0) != (ssize_t)sizeof(begins))
         return 0;
     return memcmp(begins, magic, sizeof(magic)) == 0 ||
-           memcmp(begins, none, sizeof(none)) == 0; /* nothing: new, or whoever began it died over it */
+           memcmp(begins, none, sizeof(none)) == 0; /* nothing: new, or the process that began it died */
 }
 
-/* Nobody is there: whatever the file holds is of a run that is over. Its room is asked for now, since a
+/* No process is there: the file's content is of a run that is over. Its room is asked for now, since a
  * mapped page that finds none would end the process. */
 static pp_status begin(struct pp_ranks_file *f, uint32_t world_size, struct pp_err *err)
 {
@@ -191,7 +191,7 @@ static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_
         return st;
     struct pp_rank_line *me = &f->shared->line[o->rank];
     atomic_store(&me->pid, (uint32_t)getpid());
-    atomic_store(&me->state, PP_RANK_HERE); /* after the lock: nobody may take it for dead */
+    atomic_store(&me->state, PP_RANK_HERE); /* after the lock: no rank may take it for dead */
     return PP_OK;
 }
 
@@ -211,7 +211,7 @@ pp_status pp_ranks_file_join(struct pp_ranks_file *f, const struct pp_collective
     return st;
 }
 
-/* Without the door, when it does not open, the file stays: it is in nobody's way. */
+/* Where the door's lock is not to be had, the file stays: it does no harm. */
 static void remove_if_last(const struct pp_ranks_file *f)
 {
     uint64_t until = pp_now_ns() + DOOR_WAIT_NS;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /* What a rank is to the others. It comes in once, behind the door; what becomes of it is said by compare and
- * swap, by itself (LEFT) or by whoever finds it. */
+ * swap, by itself (LEFT) or by the rank that finds it. */
 enum { PP_RANK_ABSENT, PP_RANK_HERE, PP_RANK_LEFT, PP_RANK_DIED, PP_RANK_LATE, PP_RANK_NEVER_CAME };
 
 /* A cache line per rank, of which all but the state is written by that rank alone. */

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETTLE_NS 200000000u /* a session file that nobody locks may be one that is just being made */
+#define SETTLE_NS 200000000u /* a session file without a lock may be one that is just being made */
 #define RETRY_NS 5000000u
 #define FINISH_NS 30000000000ull
 
@@ -53,7 +53,7 @@ static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_er
 
 /* ---- making or joining ---- */
 
-/* Whether somebody, recorder or collector, holds the session's lock. */
+/* Whether a recorder or a collector holds the session's lock. */
 static int session_live(const char *dir)
 {
     char path[PATH_MAX + 16];
@@ -112,8 +112,8 @@ static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struc
     return PP_OK;
 }
 
-/* Two processes may open at the same moment: whoever makes the session file first has the run, the other
- * comes here again and joins. */
+/* Two processes may open at the same moment: the one that makes the session file first has the run, the
+ * other comes here again and joins. */
 static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
 {
     uint64_t give_up = pp_now_ns() + SETTLE_NS;
@@ -178,7 +178,7 @@ struct pp_thread *pp_thread_open(struct pp_recorder *r, pp_lane lane, const char
 {
     if (!r)
         return NULL;
-    pp_session_anchor(r->session); /* without a collector nobody else does */
+    pp_session_anchor(r->session); /* without a collector nothing else does */
     return pp_thread_register(r->session, (unsigned)lane < PP_LANE_COUNT ? lane : PP_LANE_MAIN, name);
 }
 
@@ -189,7 +189,7 @@ uint16_t pp_name(struct pp_recorder *r, const char *text)
 
 /* ---- the end ---- */
 
-/* Somebody may have deleted the file, or put another in its place. SQLite's header, and our number in it
+/* The file may have been deleted or replaced. SQLite's header, and our number in it
  * (docs/reference/file-format.md). */
 static int file_is_ours(const char *path)
 {

@@ -170,7 +170,7 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     return n;
 }
 
-/* Nobody writes or reads the records of a ring whose thread has retired and whose spans are stored: their
+/* The records of a ring whose thread has retired and whose spans are stored are of no more use: their
  * pages go, on disk and in memory, and its header stays. Where the file system cannot do that they stay until
  * the session ends. */
 static void give_back(struct pp_ring_map *m)

@@ -68,7 +68,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else {
         struct sigaction ends = {.sa_handler = SIG_DFL};
         sigaction(sig, &ends, NULL);
-        if (info->si_code <= 0) /* sent by somebody: it does not come again by itself */
+        if (info->si_code <= 0) /* sent by a process: the instruction does not raise it again */
             raise(sig);
     }
 }

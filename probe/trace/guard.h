@@ -2,12 +2,12 @@
  *
  * A session's files are mapped and shared, so that a killed process's spans can be recovered from them. Files
  * cannot be sealed against truncation (a memfd can, and dies with the last process that holds it). When
- * somebody cuts one (a tidy-up script, `rsync --inplace`, `logrotate` with copytruncate), the next store into
- * it raises SIGBUS, which would end the program that is recorded. The guard's handler puts empty memory of
- * the process in place of the pages that are gone: what the ring held is lost and counted, and the program
- * goes on.
+ * another program cuts one (a tidy-up script, `rsync --inplace`, `logrotate` with copytruncate), the next
+ * store into it raises SIGBUS, which would end the program that is recorded. The guard's handler puts empty
+ * memory of the process in place of the pages that are gone: what the ring held is lost and counted, and the
+ * program goes on.
  *
- * Any other SIGBUS goes to whoever handled it before, or ends the process as it would have. The handler is
+ * Any other SIGBUS goes to the handler before, or ends the process as it would have. The handler is
  * installed with the first mapping and taken away with the last one; a program that installs its own later
  * replaces it, and is unguarded. */
 #ifndef PP_TRACE_GUARD_H

@@ -1,5 +1,5 @@
 /* Spans that begin and end in two calls, and laps that say beforehand what they are: what is open stands in
- * the ring's header, where a kill leaves it for whoever drains or recovers. */
+ * the ring's header, where a kill leaves it for the drain or the recovery. */
 #include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
 

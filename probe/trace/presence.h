@@ -1,6 +1,6 @@
 /* trace/presence.h: which processes of a session are still there. Each holds a shared lock on one file of the
- * session directory; the lock goes with the process however it ends, and a forked child inherits it. Whoever
- * can lock the file for itself alone knows that all have gone. */
+ * session directory; the lock goes with the process however it ends, and a forked child inherits it. A
+ * process that can lock the file for itself alone knows that all have gone. */
 #ifndef PP_TRACE_PRESENCE_H
 #define PP_TRACE_PRESENCE_H
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct pp_baseline_about {
-    char label[128];      /* a commit or a date, from whoever saved it; may be empty */
+    char label[128];      /* a commit or a date, as given to --label; may be empty */
     char created_utc[32]; /* "2026-11-20T12:00:00Z" */
     char version[32];     /* of pipeprobe */
 };

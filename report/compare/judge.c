@@ -14,7 +14,7 @@ static enum pp_answer say(struct pp_compare_metric *m, enum pp_answer answer, co
     return answer;
 }
 
-/* The reason behind its lead, or nothing when nobody said. */
+/* The reason behind its lead, or nothing when none is known. */
 static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
 {
     const char *text = pp_why_text(why);

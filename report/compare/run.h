@@ -22,7 +22,7 @@ struct pp_run_field {
 
 /* Why a run has no value of a metric: a key for baselines, and words for people. */
 enum pp_why {
-    PP_WHY_UNKNOWN, /* it has one, or nobody said why not */
+    PP_WHY_UNKNOWN, /* it has one, or the reason is not known */
     PP_WHY_NO_FIRST_BATCH,
     PP_WHY_NO_STEADY_STATE,
     PP_WHY_NO_STEP,

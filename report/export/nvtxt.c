@@ -37,8 +37,8 @@ static void put_field(struct pp_out *o, uint64_t v)
 
 static void put_marker(struct nvtxt *n, uint64_t t_ns, const struct pp_thread_row *t, const char *message)
 {
-    static const struct pp_thread_row nobody;
-    const struct pp_thread_row *at = t ? t : n->run->n_threads ? n->run->threads : &nobody;
+    static const struct pp_thread_row no_thread;
+    const struct pp_thread_row *at = t ? t : n->run->n_threads ? n->run->threads : &no_thread;
     pp_out_str(&n->out, "Marker");
     put_field(&n->out, t_ns - n->run->origin_ns);
     put_field(&n->out, pp_nsight_pid(at));

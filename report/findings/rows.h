@@ -6,7 +6,7 @@
 
 #include "report/findings/checks.h"
 
-/* Appends a row. Never NULL: without memory a row that nobody reads, and the arena remembers. */
+/* Appends a row. Never NULL: without memory a row that is not in the report, and the arena remembers. */
 struct pp_report_finding *pp_finding_add(struct pp_report *r, struct pp_arena *arena, const char *kind,
                                          enum pp_finding_state state, const char *sentence);
 /* Numbers beyond PP_FINDING_NUMBERS are left out. */

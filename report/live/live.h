@@ -3,7 +3,8 @@
  * read once; spans are read only around the second that is looked at.
  *
  * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only
- * while nobody has it open. A pp_live belongs to one thread. Quantities that are not known are NAN. */
+ * while no other process has it open. A pp_live belongs to one thread. Quantities that are not known are NAN.
+ */
 #ifndef PP_REPORT_LIVE_H
 #define PP_REPORT_LIVE_H
 
@@ -16,7 +17,7 @@
 struct pp_live;
 
 /* RUNNING: as far as the file says. KILLED: no outcome was written, nothing comes any more, and its process
- * is not on this host. Whoever records says the others. */
+ * is not on this host. The recorder writes the others. */
 enum pp_live_state { PP_LIVE_RUNNING, PP_LIVE_FINISHED, PP_LIVE_INTERRUPTED, PP_LIVE_FAILED, PP_LIVE_KILLED };
 const char *pp_live_state_name(enum pp_live_state s); /* "running" */
 

@@ -122,7 +122,7 @@ static const struct pp_field verdict_fields[] = {
     FB("ceiling", verdict.ceiling, "true: there was no step, so only the loader's ceiling can be told"),
     FK("sentence", verdict.sentence, NONE, "the verdict in words"),
     FK("reason", verdict.reason, NONE, "why it is inconclusive, or why no cause is named"),
-    FK("cause", verdict.cause, NONE, "what is bound by what, of the sentence"),
+    FK("cause", verdict.cause, NONE, "the cause alone, as in the sentence"),
     FK("next_step", verdict.next_step, NONE, "what to try next"),
     FK("python", verdict.action.python, NONE, "the next step as a line of a PyTorch program, to paste"),
     FK("pytorch", verdict.action.words, NONE, "where there is no such line: what to change in PyTorch"),
@@ -189,7 +189,7 @@ static const struct pp_field proof_fields[] = {
       "fix: one knob turned; headroom: the loader made infinitely fast (cached batches, with its CPUs kept busy)",
       .values = proof_kinds, ALWAYS),
     F(change, NONE, "what was changed", ALWAYS),
-    F(value, NONE, "what it was turned to", ALWAYS),
+    F(value, NONE, "its new value", ALWAYS),
     FK("base_samples_per_s", base, RATE, "of this recording"),
     FK("predicted_samples_per_s", predicted, RATE, "from this recording"),
     FK("predicted_low", low, RATE, "of its 80 % interval; null: it has none"),
@@ -504,7 +504,7 @@ static const struct pp_field point_fields[] = {
 
 #define ROW struct pp_report_curve
 static const struct pp_field curve_fields[] = {
-    F(knob, NONE, "what is varied"),
+    F(knob, NONE, "the knob that is varied"),
     F(now, RATE, "value of the recorded run"),
     {"points", PP_FIELD_ROWS, PP_ROWS_AT(ROW, points, n_points), .fields = point_fields,
      .help = "one per value"},

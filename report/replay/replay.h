@@ -61,7 +61,7 @@ struct pp_replay_setup {
     double copy_link_wake_ns;             /* likewise, from the end of the copy on the link */
     double collate_cpu_ns;                /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;           /* shared by all workers; 0: no limit */
-    double storage_reads_per_s;           /* likewise, whatever their size */
+    double storage_reads_per_s;           /* likewise, independent of their size */
     const double *slow_ns; /* borrowed: what the first n_slow workers wait longer for each sample that storage
                               is asked for */
     size_t n_slow;

@@ -239,7 +239,7 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
         v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
     double off_line = median_of(v, c->n);
     if (!(gap * c->samples_per_s > 0.25e9))
-        return 0; /* so quick a line holds nobody up: reads that are let go together end so close */
+        return 0; /* so quick a line delays no read: reads that are let go together end so close */
     return off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
 }
 

@@ -302,9 +302,8 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     if (others_compete(c)) {
         f = offer(s, PP_REMEDY_OTHER_LOAD, 1);
         f->knobs = exclusive_cpus(c);
-        /* the number that there is already is no change: what changes is that nobody else is on them */
-        snprintf(f->to, sizeof(f->to), f->knobs.cpus > c->cpus ? "%.3g, alone on them" : "alone on the %.3g",
-                 f->knobs.cpus);
+        /* the same number of CPUs is no change: what changes is that they are exclusive */
+        snprintf(f->to, sizeof(f->to), "%.3g, exclusive", f->knobs.cpus);
     }
     if (c->n_others) {
         f = offer(s, PP_REMEDY_SLOW_RANK, 1);

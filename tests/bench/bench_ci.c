@@ -150,7 +150,7 @@ static void shuffle(size_t *order, size_t n, struct pp_rng *rng)
     }
 }
 
-/* Borrows the runs: what is in the list belongs to whoever loaded it. */
+/* Borrows the runs: what is in the list belongs to its loader. */
 static void pick(const struct pp_runs *from, const size_t *order, size_t n, struct pp_runs *out)
 {
     for (size_t i = 0; i < n; i++)

@@ -25,7 +25,7 @@ FILE=$W/watched.sqlite
 mkdir -p "$W"
 [ -e "$DATA.made" ] || { rm -rf "$DATA" && $B/samples/make_dataset "$DATA" --n "$images" --classes 20 && touch "$DATA.made"; } || exit 1
 
-# A terminal of 120x40 whose output nobody reads.
+# A terminal of 120x40 whose output is not read.
 watch() {
     local i
     for i in $(seq 50); do [ -s "$FILE" ] && break; sleep 0.1; done

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The file of a recording is deleted, replaced, moved, or goes with its directory while it is being written: one sentence, exit code 4, nothing of ours left beside
+# The file of a recording is deleted, replaced, moved, or goes with its directory while it is being written: one sentence, exit code 4, no file of pipeprobe's left beside
 # the name, and whatever was put there untouched. Of a program that records with libpipeprobe, pp_close says it; a program under exec keeps its own exit code.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Disks on which not everything has room: no byte for a ring, none for the log, none left in mid-run, no inode. Whoever records goes on, is told in a
+# Disks on which not everything has room: no byte for a ring, none for the log, none left in mid-run, no inode. The recorded program goes on, is told in a
 # sentence, keeps its own exit code, and what was stored is sound. A store into a hole of a full disk would be a SIGBUS.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

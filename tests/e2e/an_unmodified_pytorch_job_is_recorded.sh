@@ -84,7 +84,7 @@ echo 'raise RuntimeError("not today")' >"$T/site/sitecustomize.py"
 recorded "a broken sitecustomize" --epochs 1 --workers 0
 unset PYTHONPATH
 run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" -c 'import sys; print([p for p in sys.path if "attach" in p], "sitecustomize" in sys.modules, len(sys.meta_path))'
-is "nothing of ours on sys.path" "$(cut -d' ' -f1 "$OUT")" "[]"
+is "no entry of pipeprobe on sys.path" "$(cut -d' ' -f1 "$OUT")" "[]"
 
 # Where Python ignores us, the job runs all the same.
 for option in -I -E -S; do

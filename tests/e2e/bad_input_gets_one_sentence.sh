@@ -124,7 +124,7 @@ check "and the directory is still there" test -d "$T/images/class_000"
 refuses "a report on nothing" 2 "absent\.sqlite" "$PP" report "$T/absent.sqlite"
 refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
 sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(x)'
-refuses "a report on somebody else's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
+refuses "a report on another program's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
 
 # -- many at once, without a name: each finds one of its own
 mkdir "$T/many"
@@ -165,7 +165,7 @@ is "and nothing was written over the recording" "$(sql "$T/out.sqlite" 'PRAGMA i
 if [ ${#as_user[@]} -gt 0 ] && "${as_user[@]}" test -x "$T/pipeprobe" 2>/dev/null; then
     mkdir "$T/home" && chmod 700 "$T/home"
     run env HOME="$T/home" XDG_CONFIG_HOME= "${as_user[@]}" "$T/pipeprobe" plan --n 3
-    is "somebody else's HOME is no configuration of ours" "$rc" 0
+    is "the HOME of another user is not read" "$rc" 0
 fi
 
 # -- disk full: before the rings (1 MiB a thread), and while writing

@@ -64,7 +64,7 @@ echo "run, SIGTERM after 2 s" >"$T/command"
 finish
 is "SIGTERM finishes the file too" "$(sql "$T/term.sqlite" 'PRAGMA integrity_check') $(ls "$T"/term.sqlite* | wc -l)" "ok 1"
 
-# Whoever signals a process and its group, as timeout(1) does, sends one request twice.
+# A program that signals a process and its group, as timeout(1) does, sends one request twice.
 begin --duration 60 --batch-size 8 --workers 2 --step-ms 20 -o "$T/group.sqlite"
 sleep 2
 kill -INT $pid

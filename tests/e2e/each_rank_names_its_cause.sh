@@ -1,6 +1,6 @@
 #!/bin/bash
 # Four processes as the ranks of one data-parallel run, one of them with slow storage: each names the cause from its own recording. And ranks that die, end, come
-# late or belong elsewhere hold nobody up.
+# late or belong elsewhere delay no rank.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
@@ -38,7 +38,7 @@ is "a held rank: what to mend" "$(json "$T/0.json" '$.verdict.fixes[0].knob')" s
 like "a held rank: what it says of the others" "$(json "$T/0.json" "\$.findings")" "rank 3 was last in"
 is "the slow rank: class" "$(json "$T/3.json" '$.verdict.l1')/$(json "$T/3.json" '$.verdict.l2')" storage/latency
 like "the slow rank: knows that it is" "$(json "$T/3.json" "\$.findings")" "rank 3 was last in [^\"]*: this rank"
-holds "the slow rank: waits for nobody" "$(json "$T/3.json" '$.collective_share') < 0.1"
+holds "the slow rank: waits for no other rank" "$(json "$T/3.json" '$.collective_share') < 0.1"
 holds "both went at one pace" "$(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') < 1.1 && $(json "$T/0.json" '$.samples_per_s') / $(json "$T/3.json" '$.samples_per_s') > 0.9"
 run "$PP" whatif "$T/0.sqlite" --set workers=4 --json
 holds "a held rank gains nothing from workers" "$(json "$OUT" '$.predictions[0].gain') < 0.03"
@@ -92,7 +92,7 @@ wait "${pids[2]}" 2>/dev/null
 
 begin 0 2 --steps 60 --collective-limit 1s
 finish 0
-is "nobody else begins: it goes on alone" "$rc" 0
+is "no other rank begins: it goes on alone" "$rc" 0
 like "and says so" "$(cat "$T/0.err")" "rank 1 of 2 did not start within 1.00 s; rank 0 continues alone"
 
 begin 0 2 --duration 20

@@ -1,7 +1,7 @@
 #!/bin/bash
 # quick
-# 2: what was typed cannot be: an option, an argument, a path that does not exist or is of the wrong kind (a directory for a file, a
-# file for a directory). 4: it could be, but could not be measured: contents, permissions, devices, I/O.
+# 2: wrong command line: an option, an argument, a path that does not exist or is of the wrong kind (a directory for a file, a
+# file for a directory). 4: not measured for another reason: contents, permissions, devices, I/O.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 cd "$T" || exit 1
@@ -23,7 +23,7 @@ while IFS='|' read -r code words; do
     is "$code: pipeprobe $words" "$rc" "$code"
     is "one sentence: pipeprobe $words" "$(grep -c . "$ERR")" 1
 done <<'ROWS'
-# what was typed cannot be
+# wrong command line
 2|rnu
 2|--nosuch
 2|run

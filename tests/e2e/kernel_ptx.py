@@ -12,7 +12,7 @@ SIZE = {t: b // 8 for t, b in BITS.items()}
 
 
 class Memory:
-    """Addresses of three buffers, apart from each other: what lies between is nobody's."""
+    """Addresses of three buffers, apart from each other: what lies between belongs to none."""
 
     def __init__(self):
         self.bytes = {}

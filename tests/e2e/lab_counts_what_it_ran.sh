@@ -6,7 +6,7 @@ need_pipeprobe
 LAB=$BUILD/tests/lab/lab
 need_built helpers "$LAB"
 
-# Causes that sleep: they stall a pipeline as much whoever else is on the CPUs.
+# Causes that sleep: they stall a pipeline as much under background load.
 run timeout 120 "$LAB" --severity severe --half tune --only storage-latency,slow-link,read-errors --seconds 4 --keep "$T/kept"
 is "it runs" "$rc" 0
 cp "$OUT" "$T/tables"

@@ -58,7 +58,7 @@ if [ -z "$reason" ]; then
     before=$(group_read_bytes)
     diagnose in_group "$T/images" "${loader[@]}"
     check "the same disk with a warm page cache: not storage" test "$l1" != storage
-    # A kernel told to (DAMON's pageout) takes pages from the cache that nobody touched for half a minute, and then reads do miss: what the group got from the disk says so.
+    # A kernel told to (DAMON's pageout) takes pages from the cache that were not touched for half a minute, and then reads do miss: what the group got from the disk says so.
     read_bytes=$(awk "BEGIN { print $(json "$OUT" '$.samples') * $(cat "$T/images"/*/* | wc -c) / 200 }")
     from_disk=$(($(group_read_bytes) - before))
     echo "# $from_disk bytes from the disk, $read_bytes read"

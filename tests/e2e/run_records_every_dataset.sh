@@ -32,7 +32,7 @@ run_and_look() { # NAME EXPECTED-PHASES RUN-ARGUMENTS...
     done
     check "$name: spans are plain rows" test "$(sql "$file" 'SELECT count(*) FROM span')" -gt 50
     # Waiting is a phase: a span begins where its thread's last one ended. (What makes an epoch's order is timed alone.)
-    is "$name: no time of a worker is nobody's" "$(sql "$file" "SELECT count(*) FROM (SELECT phase, start_ns - lag(start_ns + dur_ns) OVER (PARTITION BY thread ORDER BY id) AS gap
+    is "$name: all time of a worker has a phase" "$(sql "$file" "SELECT count(*) FROM (SELECT phase, start_ns - lag(start_ns + dur_ns) OVER (PARTITION BY thread ORDER BY id) AS gap
         FROM v_span WHERE lane IN ('worker', 'reader') AND kind != 'counter') WHERE gap > 0 AND phase != 'sampler'")" 0
     run timeout 60 "$PP" report "$file" --json
     for key in samples_per_s data_wait_share verdict phases workers queues; do

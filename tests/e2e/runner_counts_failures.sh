@@ -44,11 +44,11 @@ is "such a script fails by itself too" "$rc $(tail -n 1 "$OUT")" "1 1..3"
 expect "nothing to run" "0 passed, 0 failed, 0 skipped" 1
 
 # -j: two that wait for one another can only pass side by side; one that is to be alone must have nothing beside it.
-meets() { printf 'touch %s/here.%s; for _ in $(seq 150); do [ ! -e %s/here.%s ] || { echo "ok 1 - %s met %s"; exit; }; sleep 0.01; done; echo "not ok 1 - nobody came"\n' "$T" "$1" "$T" "$2" "$1" "$2"; }
+meets() { printf 'touch %s/here.%s; for _ in $(seq 150); do [ ! -e %s/here.%s ] || { echo "ok 1 - %s met %s"; exit; }; sleep 0.01; done; echo "not ok 1 - the other did not come"\n' "$T" "$1" "$T" "$2" "$1" "$2"; }
 program one.sh "$(meets one two)"
 program two.sh "$(meets two one)"
 program alone.sh "# alone
-[ -e $T/here.busy ] && echo 'not ok 1 - somebody is here' || echo 'ok 1 - nobody is here'"
+[ -e $T/here.busy ] && echo 'not ok 1 - another test runs' || echo 'ok 1 - no other test runs'"
 program busy.sh "touch $T/here.busy; sleep 0.5; rm $T/here.busy; echo 'ok 1 - was busy'"
 run bash tests/run.sh -t 2 -j 2 "$T"/one.sh "$T"/two.sh
 is "-j 2: side by side" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 skipped"

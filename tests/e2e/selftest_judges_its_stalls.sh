@@ -1,6 +1,6 @@
 #!/bin/bash
 # pipeprobe selftest: each stall that it makes gets its class, a verdict that is not the expected one fails it, and what cannot be run is said. Only stalls that
-# sleep are judged here: they stall a pipeline as much whoever else is on the CPUs.
+# sleep are judged here: they stall a pipeline as much under background load.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 

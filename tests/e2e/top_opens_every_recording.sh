@@ -51,11 +51,11 @@ run timeout 60 "$PP" top "$T/dir" --once --size 100x30
 is "a directory: exit code" "$rc" 0
 like "a directory: its newest recording" "$(cat "$OUT")" 'a\.sqlite'
 
-# ---- somebody else's run ----
+# ---- another user's run ----
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent)
 as_nobody() { "${nobody[@]}" "$@"; }
 if [ "$(id -u)" != 0 ] || ! as_nobody test -x "$PP"; then
-    skip "another user" "only root can become somebody else, who has to be able to run $PP"
+    skip "another user" "only root can become another user, who has to be able to run $PP"
     done_testing
 fi
 mkdir "$T/shared"

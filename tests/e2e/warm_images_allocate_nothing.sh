@@ -13,7 +13,7 @@ allocations() { # STEPS OPTIONS...: "all workers'"
     MALLOC_COUNT_FILE=$T/count LD_PRELOAD=$COUNTER "$PP" run "$T/images" --workers 2 --batch-size 16 --step none --steps "$steps" --quiet "$@" >"$OUT" 2>"$ERR"
     cat "$T/count"
 }
-slope() { # "all workers'" per image; the first 40 steps show every image size to somebody
+slope() { # "all workers'" per image; the first 40 steps show every image size to a worker
     echo "$(allocations 40 "$@") $(allocations 160 "$@")" | awk '{print ($3 - $1) / (120 * 16), ($4 - $2) / (120 * 16)}'
 }
 

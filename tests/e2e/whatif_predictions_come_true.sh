@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
-# Sleeping reads depend on nobody's CPUs: two workers, 15 ms a read.
+# Sleeping reads do not depend on CPUs: two workers, 15 ms a read.
 data=(--synthetic "n=2000,size=256x192" --transform "resize:64,center:64" --batch-size 8 --step-ms 20 --inject read-latency=15ms --duration 2500ms --quiet)
 # What others do between the two runs is not the prediction's fault, so there are three attempts at both.
 for attempt in 1 2 3; do

@@ -7,9 +7,9 @@
  *   clock=RC       cuptiActivityRegisterTimestampCallback fails (0: it is taken)
  *   skew-ns=N      its own clock stands N ns after CLOCK_MONOTONIC (5e9)
  *   drift-ppm=N    and runs so much faster
- *   jump-ns=N      and is put forward by N ns 8 ms after the first kind was turned on, as when somebody
+ *   jump-ns=N      and is put forward by N ns 8 ms after the first kind was turned on, as when NTP
  *                  sets the wall clock
- *   odd=1          every record is followed by one of a kind nobody asked for
+ *   odd=1          every record is followed by one of a kind that was not asked for
  *   small=1        only 256 bytes of each buffer are used, and none is handed over before a flush: the
  *                  pool runs out */
 #ifndef FAKE_CUPTI_H

@@ -133,7 +133,7 @@ static void hand_over(uint8_t *buffer, size_t size, size_t used)
     fake.completed(NULL, 0, buffer, size, used);
 }
 
-/* Room for a record whose tail is filled with rubbish that nobody may read; NULL when it is dropped. */
+/* Room for a record whose tail is filled with rubbish that must not be read; NULL when it is dropped. */
 static void *room(uint32_t kind)
 {
     size_t n = stride(kind), limit = fake.small ? 256 : fake.size;

@@ -1,4 +1,4 @@
-/* Fuzz target: a run's file as anybody may hand it over, exported in every format that goes to a stream. */
+/* Fuzz target: a run's file from a stranger, exported in every format that goes to a stream. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 

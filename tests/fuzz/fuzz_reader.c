@@ -1,4 +1,4 @@
-/* Fuzz target: a run's file as anybody may hand it over: open, read everything, report. */
+/* Fuzz target: a run's file from a stranger: open, read everything, report. */
 #include "tests/fuzz/fuzz.h"
 #include "collectors/store/recover.h"
 #include "report/build/build.h"

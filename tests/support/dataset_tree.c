@@ -9,7 +9,7 @@ int tree_set_up(void **state)
         return -1;
     char cache[96];
     snprintf(cache, sizeof(cache), "%s.cache", tree_root);
-    return setenv("XDG_CACHE_HOME", cache, 1); /* never the cache of whoever runs the tests */
+    return setenv("XDG_CACHE_HOME", cache, 1); /* never the cache of the user who runs the tests */
 }
 
 static int tree_remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)

@@ -17,11 +17,11 @@ static const struct {
     {"sync", NULL, "The trainer waits for copies, for the device, or for other ranks."},
 
     {"storage", "latency",
-     "Each read takes long, whatever its size, and more reads at a time would be answered as quickly."},
+     "Each read takes long, independent of its size, and more reads at a time would be answered as quickly."},
     {"storage", "bandwidth",
      "All reads share one link, and the link is full; or a limit of bytes per second is reached."},
     {"storage", "iops-limit",
-     "Storage answers so many reads a second and no more, whatever their size: a volume's IOPS, a limit of the control group."},
+     "Storage completes a limited number of reads per second, independent of their size: a volume's IOPS, a limit of the control group."},
     {"storage", "page-cache",
      "The memory limit of the control group leaves no room to keep the data in the page cache: every epoch reads it again."},
     {"storage", "metadata", "Files are so small that opening one costs more than its bytes."},

@@ -78,7 +78,7 @@ static unsigned make_us(unsigned worker, unsigned batch)
 static void keep(unsigned worker)
 {
     enum { KEPT = 1 << 20 };
-    static char *volatile last; /* a compiler leaves out what nobody can see */
+    static char *volatile last; /* a compiler leaves out what has no effect */
     char *kept = is("leaks") && worker == 1 ? malloc(KEPT) : NULL;
     if (kept)
         memset(kept, 1, KEPT);

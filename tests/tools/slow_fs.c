@@ -5,7 +5,7 @@
  * EIO, as a server or disk that is gone. It is read-only without "write". On SIGTERM it unmounts and writes
  * to FILE how often it was asked: "lookups N", "opens N", "reads N", "listings N", "failures N".
  *
- * The slowness is real to whoever reads: the kernel waits for this process as it waits for a server. Nothing
+ * The slowness is real to the reader: the kernel waits for this process as it waits for a server. Nothing
  * is kept in the page cache between two opens. */
 #define FUSE_USE_VERSION 31
 #include <dirent.h>

@@ -10,7 +10,7 @@
 /* what: a file (taken as it is, there or not), a directory (its newest recording; when several are being
  * written just now, PP_E_USAGE names them), or the number of a process (the recording it has open, or records
  * into through its rings), unless a file has that name. size: at least 4096. PP_E_NOT_FOUND when there is
- * none, PP_E_ACCESS when the process is somebody else's. */
+ * none, PP_E_ACCESS when the process is another user's. */
 pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp_err *err);
 
 #endif

@@ -110,7 +110,7 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
 pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp_compare_opts *out,
                         struct pp_err *err);
 
-/* Before anything is measured: PP_E_EXISTS when an output is there already and --force was not given. */
+/* Before anything is measured: PP_E_EXISTS when an output already exists and --force was not given. */
 pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err);
 
 /* Writes the answer in every form asked for: standard output or --output, the other files,

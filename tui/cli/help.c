@@ -21,10 +21,10 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
           "Exit codes:\n"
           "  0    success\n"
           "  1    a regression, or a finding above the given threshold\n"
-          "  2    what was typed cannot be: an option, a value, a path that does not exist\n"
+          "  2    wrong command line: an option, a value, a path that does not exist\n"
           "       or is of the wrong kind\n"
           "  3    inconclusive, or not comparable\n"
-          "  4    it could be, but was not measured: contents, access, device, I/O\n"
+          "  4    not measured for another reason: contents, access, device, I/O\n"
           "  130  interrupted\n\n"
           "Options also come from PIPEPROBE_NAME variables and from [command] sections of\n"
           "~/.config/pipeprobe/config; the command line wins.\n",

@@ -14,7 +14,7 @@ int pp_output_is_stdout(const char *path)
     return !path || strcmp(path, "-") == 0;
 }
 
-/* Devices and pipes; also what is behind /dev/stdout, which may be a file that somebody else opened. */
+/* Devices and pipes; also what is behind /dev/stdout, which may be a file that another program opened. */
 static int special(const char *path)
 {
     struct stat st;

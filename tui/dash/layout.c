@@ -87,7 +87,7 @@ static void hand_out(struct plan *p, int rows, const int want[PP_PANEL_COUNT])
         int wish = want[p->place[i]->panel];
         if (p->place[i]->panel == PP_PANEL_VERDICT && p->place[i]->view != PP_VIEW_OVERVIEW &&
             wish > rows / 4)
-            wish = rows / 4; /* whoever opened another view came for that */
+            wish = rows / 4; /* another view was opened for its own panel */
         int more = i == p->beside ? 0 : wish - p->rows[i];
         more = more < 0 ? 0 : more > left ? left : more;
         p->rows[i] += more;

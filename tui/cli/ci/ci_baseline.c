@@ -54,7 +54,7 @@ static pp_status save(const struct ci_opts *o, const char *const *words, int n, 
     return st;
 }
 
-/* Never by runs that are worse or that nobody can tell: *code is what the comparison says. */
+/* Never by runs that are worse or not comparable: *code is what the comparison says. */
 static pp_status update(const struct ci_opts *o, const char *const *words, int n, int *code,
                         struct pp_err *err)
 {

@@ -50,7 +50,7 @@ static pp_status make_dir(struct job *j, struct pp_err *err)
     return PP_OK;
 }
 
-/* Only what was made here, and only where nobody asked to keep it. */
+/* Only what was made here, and only where --keep was not given. */
 static void remove_dir(struct job *j)
 {
     char pattern[PATH_MAX];

@@ -31,8 +31,8 @@
 
 /* ---- Ctrl-C: once stops the loader, twice leaves at once ---- */
 
-/* timeout(1), and whoever signals a process and its group, sends what is one request twice: nobody types that
- * fast. */
+/* timeout(1), and other programs that signal a process and its group, send one request twice, faster than a
+ * person types. */
 enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
 
 static volatile sig_atomic_t interrupts;

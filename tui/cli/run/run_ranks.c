@@ -125,7 +125,7 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
         snprintf(k->meeting, sizeof(k->meeting), "%s", k->o->collective);
         return PP_OK;
     }
-    /* A directory that no one else can enter or foretell: in /dev/shm and /tmp all users make names. */
+    /* A directory that no other user can enter or foretell: in /dev/shm and /tmp all users make names. */
     snprintf(k->private_dir, sizeof(k->private_dir), "%s/pipeprobe-ranks-XXXXXX", dir);
     if (!mkdtemp(k->private_dir)) {
         st = pp_fail_errno(err, errno, "--ranks: making a directory in %s failed; set TMPDIR", dir);

@@ -203,7 +203,7 @@ static void a_clock_that_drifts_is_followed(void **state)
     assert_complete(&s);
 }
 
-/* When in between the clock was set nobody knows: the error says how far off rows may be. */
+/* When in between the clock was set is not known: the error says how far off rows may be. */
 static void a_clock_that_is_set_is_in_the_error(void **state)
 {
     struct seen s;

@@ -54,7 +54,7 @@ static struct pp_checkpoint *watch(const char *where, int most)
     return c;
 }
 
-/* Nobody but the thread moves it: the bound is far away. */
+/* Only the thread moves it: the bound is far away. */
 static void test_thread_moves_the_log(void **state)
 {
     struct pp_checkpoint *c = watch(store_path, 1 << 30);

@@ -221,7 +221,7 @@ static void put_foreign(void)
     assert_int_equal(rename(other, store_path), 0);
 }
 
-/* Deleted, replaced by another database, moved: the next commit says so, nothing of ours is left beside the
+/* Deleted, replaced by another database, moved: the next commit says so, no file of ours is left beside the
  * name, and the other's file is as it was. */
 static void test_file_goes_away(void **state)
 {
@@ -263,7 +263,7 @@ static void test_file_goes_away(void **state)
 }
 
 /* All at the same moment, in the place of a recording or of none, with --force: one of them has it, whole,
- * and what the others say is that somebody records there. */
+ * and what the others say is that a process records there. */
 static void test_one_of_many_gets_the_name(void **state)
 {
     enum { ROUNDS = 20, MANY = 6 };

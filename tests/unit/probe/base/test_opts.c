@@ -265,7 +265,7 @@ static void test_config_headings(void **state)
     static const char *const known[] = {"run", "report", NULL};
     char wanted[256];
     write_config("[reprot]\nformat = md\n[run]\nworkers = 3\n");
-    assert_int_equal(parse(""), PP_OK); /* nobody said what there is */
+    assert_int_equal(parse(""), PP_OK); /* no list of the keys was given */
     pp_opts_sections(known);
     assert_int_equal(parse(""), PP_E_USAGE);
     snprintf(wanted, sizeof(wanted),

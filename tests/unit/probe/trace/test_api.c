@@ -411,7 +411,7 @@ static void test_all_open_at_once(void **state)
     assert_int_equal(s.n, N * SPANS);
 }
 
-/* ---- ends that nobody planned ---- */
+/* ---- unplanned ends ---- */
 
 static void record_until_killed(const struct pp_open_opts *opts)
 {

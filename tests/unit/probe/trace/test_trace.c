@@ -451,7 +451,7 @@ static void test_directory(void **state)
     pp_session_close(s, 1); /* an unread span is kept */
     snprintf(ring, sizeof(ring), "%s/ring-0000", path);
     assert_int_equal(stat(ring, &st), 0);
-    assert_int_equal(st.st_mode & 0077, 0); /* nobody else's business */
+    assert_int_equal(st.st_mode & 0077, 0); /* for its owner alone */
     unlink(ring);
     snprintf(ring, sizeof(ring), "%s/session", path);
     unlink(ring);

@@ -559,7 +559,7 @@ static void test_ceiling(void **state)
         "would wait; give --step-ms to compare it with your step");
     assert_string_equal(r->verdict.l1, "transform");
     assert_true(isnan(r->data_wait_share));
-    assert_string_equal(r->outcome, "unfinished"); /* nobody wrote how it ended */
+    assert_string_equal(r->outcome, "unfinished"); /* no outcome was written */
     pp_report_free(r);
     fake_free(f);
 }

@@ -285,7 +285,7 @@ static void other_files_are_no_history(void **state)
     struct pp_err err;
     char name[96];
     write_text(
-        "this is no database, but long enough to be read as one if nobody looked at its first bytes closely.......");
+        "this is no database, but long enough to be read as one by a reader that skips its first bytes..........");
     assert_int_equal(pp_history_open(path, 1, &h, &err), PP_E_CORRUPT);
     snprintf(name, sizeof(name), "%s/missing/history.sqlite", dir);
     assert_int_equal(pp_history_open(name, 1, &h, &err), PP_E_ACCESS);

@@ -410,7 +410,7 @@ static void looks_share_alpha(void **state)
     done(&ten, &base, &head);
 }
 
-/* A machine whose speed drifts by 15 % between pairs: side against side nobody can tell, pair against pair
+/* A machine whose speed drifts by 15 % between pairs: side against side shows nothing, pair against pair
  * the drift is gone. */
 static void what_pairs_share_is_no_noise(void **state)
 {

@@ -381,7 +381,7 @@ static void what_the_gpu_did_has_tracks_of_its_own(void **state)
     unload(&f);
 }
 
-/* Copies in flight together, the same stream in two contexts, calls of nobody's thread: no slice lies across
+/* Copies in flight together, the same stream in two contexts, calls of no known thread: no slice lies across
  * another of its track. */
 static void gpu_rows_that_overlap_lie_side_by_side(void **state)
 {

@@ -111,7 +111,7 @@ static void test_planted_periods_are_found(void **state)
     assert_in_range(found_of_8(20, 0.05, 5), 7, 8);
     assert_in_range(found_of_8(60, 0.01, 40), 6, 8); /* 10 among 40 */
     assert_int_equal(found_of_8(2, 0.03, 0), 8);     /* 300: more than are looked at */
-    assert_int_equal(found_of_8(400, 0, 0), 0);      /* it came twice: nobody can tell */
+    assert_int_equal(found_of_8(400, 0, 0), 0);      /* it came twice: too few to tell */
 }
 
 /* ---- in a run ---- */
@@ -247,7 +247,7 @@ static void test_a_stall_is_named_by_what_happens_then(void **state)
     p = (struct planted){.batches = 3000,
                          .every_s = 9,
                          .stall_ns = 60 * FAKE_MS,
-                         .phase = PP_PHASE_STEP}; /* 0.7 % of the time: an interval, but nobody loses by it */
+                         .phase = PP_PHASE_STEP}; /* 0.7 % of the time: an interval, but without a loss */
     expect_periodic(&p, NULL);
 }
 

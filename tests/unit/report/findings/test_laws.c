@@ -124,7 +124,7 @@ static void test_no_window_exceeds_its_bound(void **state)
     (void)state;
 }
 
-/* After the trainer's end one batch is still copied, which nobody takes; three more are finished, for which
+/* After the trainer's end one batch is still copied, which is not taken; three more are finished, for which
  * there is no queue any more; and a worker sits in a slow read, so that the queues are open for a while
  * longer. */
 static void test_what_comes_after_the_trainer_is_in_no_queue(void **state)

@@ -163,7 +163,7 @@ static void test_others_take_their_share(void **state)
     pp_costs_free(&c);
 }
 
-/* One worker waits the same for a CPU, hardly at all, with nobody beside it and with the other CPU taken:
+/* One worker waits the same for a CPU, hardly at all, with the other CPU idle and with the other CPU taken:
  * what others used tells. */
 static void test_idle_cpus_are_there_for_a_second_worker(void **state)
 {

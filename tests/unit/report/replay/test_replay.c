@@ -162,7 +162,7 @@ static void bytes_follow_the_latency(void **state)
     near(rate(s, x, NULL), 200, 0.01);
 }
 
-/* 300 ms of every second nobody reads: that takes its part of the time from any number of workers, and
+/* 300 ms of every second no worker reads: that takes its part of the time from any number of workers, and
  * nothing from samples that storage is not asked for. */
 static void outages_stop_all_readers_at_once(void **state)
 {
@@ -245,7 +245,7 @@ static void waking_up_is_paid_once_per_wait(void **state)
     near(rate(s, x, NULL), 8 / 20e-3, 0.01);
 }
 
-/* 200 reads a second whatever their size and whoever asks; one worker pays its CPU time besides. */
+/* 200 reads a second, of any size and from any worker; one worker pays its CPU time besides. */
 static void reads_are_counted_whatever_their_size(void **state)
 {
     (void)state;

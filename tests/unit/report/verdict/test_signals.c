@@ -86,7 +86,7 @@ static void test_a_slow_worker_stays_slow(void **state)
     uint64_t at[2] = {0, 0};
     c.samples_per_s = 1 / 0.051 + 1 / 0.011;
     c.prefetch = 8;
-    for (size_t i = 0; i < c.n; i++) { /* claimed by whoever is free first */
+    for (size_t i = 0; i < c.n; i++) { /* claimed by the first free worker */
         struct pp_cost_sample *x = &c.samples[i];
         uint32_t w = at[1] < at[0];
         x->worker = w;
@@ -165,7 +165,7 @@ static void test_paced_by_the_cpu_is_no_quota(void **state)
     pp_costs_free(&c);
 }
 
-/* Of reads of one size nobody can tell bytes from reads: it is a link, and a faster one helps. */
+/* With reads of one size, bytes and reads are the same limit: it is a link, and a faster one helps. */
 static void test_a_line_of_equal_reads_is_a_link(void **state)
 {
     struct pp_costs c = made_costs_new();

@@ -67,7 +67,7 @@ static void test_parse(void **state)
     assert_int_equal(parse(3, wrong, &f, operands, text, sizeof(text)), 2);
     assert_string_equal(text, "pipeprobe try: --workers: 9 is out of range; allowed are 1 to 8\n");
     assert_int_equal(parse(3, help, &f, operands, text, sizeof(text)),
-                     0); /* whoever asks for help gets it, whatever else is wrong */
+                     0); /* --help prints help, also beside other mistakes */
     assert_string_equal(
         text,
         "Usage: pipeprobe try FILE\nTries.\n\nOptions:\n  -w, --workers N  how many [1]\n\nA note.\n\nExamples:\n  pipeprobe try a\n  pipeprobe try b -w 2\n");
@@ -109,7 +109,7 @@ static void test_short_help(void **state)
     }
 }
 
-/* A variable that nobody reads is said, with the nearest that somebody does. */
+/* A variable that no option reads is said, with the nearest one that is read. */
 static void test_mistyped_variables(void **state)
 {
     static const struct pp_opt more[] = {{.name = "batch-size", .type = PP_OPT_INT, .help = "how large"},
