@@ -71,12 +71,19 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
         size_t n = strlen(lead);
         while (n > 0 && lead[n - 1] == ' ')
             n--;
-        fprintf(p->out, "%.*s\n", (int)n, lead);
+        if (n) {
+            put(p->out, lead, n);
+            fputc('\n', p->out);
+        }
         lead = "";
         indent = BELOW_INDENT;
     }
-    int at = indent;
-    fprintf(p->out, "%-*s", indent, lead);
+    int at = width_of(lead, strlen(lead));
+    put(p->out, lead, strlen(lead));
+    if (at < indent) {
+        fprintf(p->out, "%*s", indent - at, "");
+        at = indent;
+    }
     tone_on(p, tone);
     for (const char *s = text + strspn(text, " "); *s;) {
         size_t len = word_length(s);
@@ -101,6 +108,35 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
     }
     tone_off(p, tone);
     fputc('\n', p->out);
+}
+
+/* Cells side by side, at least one space between two. */
+static void join(char *to, size_t size, const int *width, const char *const *cell, int n)
+{
+    size_t at = 0;
+    to[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        int w = width_of(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
+        int before = width[i] > 0 ? pad : 0, after = width[i] > 0 ? 0 : pad;
+        if (at && !before && to[at - 1] != ' ')
+            before = 1;
+        snprintf(to + at, size - at, "%*s%s%*s", before, "", cell[i], after, "");
+        at += strlen(to + at);
+    }
+    while (at && to[at - 1] == ' ')
+        to[--at] = '\0';
+}
+
+void pp_page_row_text(const struct pp_page *p, const int *width, const char *const *cell, int n, int indent,
+                      const char *text)
+{
+    char lead[512];
+    join(lead, sizeof(lead), width, cell, n);
+    int least = lead[0] ? width_of(lead, strlen(lead)) + 2 : 0;
+    if (text[0])
+        pp_page_text(p, PP_TONE_PLAIN, lead, indent > least ? indent : least, 0, text);
+    else
+        pp_page_text(p, PP_TONE_PLAIN, lead, 0, 0, "");
 }
 
 void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n)

@@ -233,21 +233,25 @@ char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf[0] ? buf : NULL;
 }
 
+int pp_answer_fix_before(const void *a, const void *b)
+{
+    const struct pp_report_fix *x = a, *y = b;
+    int work = x->effort > 0;
+    return work != (y->effort > 0) ? !work : x->gain > y->gain;
+}
+
 size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order)
 {
     const struct pp_report_verdict *v = &r->verdict;
     size_t n = 0;
-    for (int effort = 0; effort <= 1; effort++) {
-        size_t from = n;
-        for (size_t i = 0; i < v->n_fixes; i++) {
-            const struct pp_report_fix *f = &v->fixes[i];
-            if ((f->effort > 0) != effort || !(f->gain >= least))
-                continue;
-            size_t at = n++;
-            for (; at > from && order[at - 1]->gain < f->gain; at--)
-                order[at] = order[at - 1];
-            order[at] = f;
-        }
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        if (!(f->gain >= least))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && pp_answer_fix_before(f, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = f;
     }
     return n;
 }

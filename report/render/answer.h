@@ -19,9 +19,9 @@ char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "STORAGE-BOUND (latency), confidence 80.0 %: read takes ..." */
 char *pp_answer_cause(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* How certain that is: ", confidence 80.0 %", or "". */
 /* What PyTorch's DataLoader is expected to do on this data; NULL: not known, or the next step says it. */
 const char *pp_answer_pytorch(const struct pp_report *r);
+/* How certain that is: ", confidence 80.0 %", or "". */
 char *pp_answer_certainty(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
 char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
@@ -38,8 +38,9 @@ char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
 char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What was found, each with what to do. */
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* Changes as they are listed: settings first, then what needs work, each by gain, from least on. order has
- * room for all fixes; returns how many. */
+/* 1: change a is listed before b: settings first, then what needs work, each by gain. */
+int pp_answer_fix_before(const void *a, const void *b);
+/* Changes in that order, those that gain least or more. order has room for all fixes; returns how many. */
 size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order);
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 

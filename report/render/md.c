@@ -141,11 +141,11 @@ static void unfold(FILE *out)
     fputs("\n</details>\n\n", out);
 }
 
-static void put_table(FILE *out, const struct pp_report *r, const struct pp_section *section,
-                      const char *path, size_t most)
+static size_t put_table(FILE *out, const struct pp_report *r, const struct pp_section *section,
+                        const char *path, size_t most)
 {
     struct pp_section_rows rows = pp_section_rows(section, r, path);
-    pp_section_md(out, &rows, most);
+    return pp_section_md(out, &rows, most);
 }
 
 static void put_fixes(FILE *out, const struct pp_report *r)
@@ -157,35 +157,10 @@ static void put_fixes(FILE *out, const struct pp_report *r)
     unfold(out);
 }
 
-static void put_proofs(FILE *out, const struct pp_report *r)
+/* A list between paragraphs. */
+static void put_list(FILE *out, const struct pp_report *r, const struct pp_section *section, const char *path)
 {
-    if (r->n_proofs)
-        fputs("**Proved by experiment:**\n\n", out);
-    for (size_t i = 0; i < r->n_proofs; i++) {
-        fputs("- ", out);
-        pp_md_text(out, r->proofs[i].sentence);
-        fputs(i + 1 < r->n_proofs ? "\n" : "\n\n", out);
-    }
-}
-
-/* What was found; the rest is in the other formats. */
-static void put_findings(FILE *out, const struct pp_report *r)
-{
-    int any = 0;
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND)
-            continue;
-        fputs(any ? "- **" : "**Also found:**\n\n- **", out);
-        any = 1;
-        pp_md_text(out, f->kind);
-        fputs(":** ", out);
-        pp_md_text(out, f->sentence);
-        fputs(". ", out);
-        pp_md_text(out, f->next_step);
-        fputc('\n', out);
-    }
-    if (any)
+    if (put_table(out, r, section, path, SIZE_MAX))
         fputc('\n', out);
 }
 
@@ -196,11 +171,9 @@ static void put_evidence(FILE *out, const struct pp_report *r)
         return;
     fold(out, v->n_ruled_out ? "Evidence, and causes ruled out" : "Evidence");
     put_table(out, r, &pp_section_evidence, "verdict.evidence", SIZE_MAX);
-    for (size_t i = 0; i < v->n_ruled_out; i++) {
-        fputs(i ? "- " : "\nRuled out:\n\n- ", out);
-        pp_md_text(out, v->ruled_out[i]);
+    if (v->n_ruled_out)
         fputc('\n', out);
-    }
+    put_table(out, r, &pp_section_ruled_out, "verdict.ruled_out", SIZE_MAX);
     unfold(out);
 }
 
@@ -246,21 +219,18 @@ static void put_not_measured(FILE *out, const char *what, const char *why)
     fputs("\n\n", out);
 }
 
-static void put_gpu(FILE *out, const struct pp_report_gpu *g)
+static void put_gpu(FILE *out, const struct pp_report *r)
 {
     struct pp_gpu_line line[PP_GPU_LINES];
-    char value[CELL];
-    if (!g)
+    if (!r->gpu)
         return;
-    size_t n = pp_gpu_lines(g, line);
-    put_not_measured(out, "GPU", g->not_measured);
-    put_not_measured(out, "NVML", g->counters_missing);
-    if (g->not_measured && g->counters_missing)
+    struct pp_section_rows rows = pp_section_gpu_rows(r, line);
+    put_not_measured(out, "GPU", r->gpu->not_measured);
+    put_not_measured(out, "NVML", r->gpu->counters_missing);
+    if (rows.n == 0)
         return;
     fold(out, "GPU");
-    fputs("| GPU | |\n|---|---:|\n", out);
-    for (size_t i = 0; i < n; i++)
-        put_row(out, line[i].field->name, pp_field_text(line[i].field, &line[i].value, value, CELL), "");
+    pp_section_md(out, &rows, SIZE_MAX);
     unfold(out);
 }
 
@@ -295,13 +265,13 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_verdict(out, r);
     put_numbers(out, r);
     put_fixes(out, r);
-    put_findings(out, r);
-    put_proofs(out, r);
+    put_list(out, r, &pp_section_found, "findings");
+    put_list(out, r, &pp_section_proof_sentences, "proof");
     put_evidence(out, r);
     put_phases(out, r);
     put_workers(out, r);
     put_errors(out, r);
-    put_gpu(out, r->gpu);
+    put_gpu(out, r);
     put_recording(out, r);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

@@ -1,9 +1,14 @@
 #include "report/render/sections.h"
 
+#include "probe/base/text.h"
+#include "report/render/answer.h"
+
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { CELL = 64 };
+enum { CELL = 40 };
+#define WORTH_LISTING 0.03 /* a predicted gain; the other formats have the rest */
 
 /* ---- words that no field has ---- */
 
@@ -19,7 +24,7 @@ static const char *phase_name(const void *row, enum pp_printer in, char *buf)
     const struct pp_phase_info *info = pp_phase_info(p->phase);
     if (in != PP_IN_TEXT || (info && info->lane == p->lane))
         return info ? info->name : "?";
-    snprintf(buf, CELL, "%s (%s)", info ? info->name : "?", pp_lane_name(p->lane));
+    snprintf(buf, PP_CELL_TEXT, "%s (%s)", info ? info->name : "?", pp_lane_name(p->lane));
     return buf; /* "read (reader)": another lane than usual spends it */
 }
 
@@ -32,6 +37,8 @@ static const char *phase_title(const void *row)
 static const char *supports(const void *row, enum pp_printer in, char *buf)
 {
     int s = ((const struct pp_report_evidence *)row)->supports;
+    if (in == PP_IN_TEXT)
+        return s > 0 ? "+" : s < 0 ? "-" : "";
     if (in == PP_IN_MD)
         return s > 0 ? "supports" : s < 0 ? "against" : "";
     return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 contradicts it" : "for context";
@@ -42,7 +49,56 @@ static const char *change_words(const void *row, enum pp_printer in, char *buf)
     const struct pp_report_fix *f = row;
     if (f->change)
         return f->change;
-    snprintf(buf, CELL, "%s to %s", f->knob, f->to);
+    snprintf(buf, PP_CELL_TEXT, "%s to %s", f->knob, f->to);
+    return buf;
+}
+
+static const char *gain_words(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_fix *f = row;
+    snprintf(buf, PP_CELL_TEXT, "%+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low, 100 * f->high);
+    return buf;
+}
+
+/* The change, its rate, and how, without the change's name where that begins with it. */
+static const char *fix_words(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_fix *f = row;
+    char change[PP_ANSWER_TEXT], rate[CELL];
+    const char *name = pp_answer_change(f, change), *how = f->text;
+    if (strncmp(how, name, strlen(name)) == 0)
+        how += strlen(name), how += strspn(how, ": ");
+    snprintf(buf, PP_CELL_TEXT, "%s: %s samples/s%s%s", name, pp_text_rate(rate, CELL, f->samples_per_s),
+             *how ? "; " : "", how);
+    return buf;
+}
+
+/* Of "storage: 25 % less of it gains ...". */
+static const char *ruled_out_name(const void *row, enum pp_printer in, char *buf)
+{
+    const char *text = *(const char *const *)row;
+    snprintf(buf, PP_CELL_TEXT, "%.*s", (int)strcspn(text, ":"), text);
+    return buf;
+}
+
+static const char *found_mark(const void *row, enum pp_printer in, char *buf)
+{
+    return "!";
+}
+
+/* "3 corrupt, skipped; such as FILE: REASON" */
+static const char *error_words(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_error_kind *e = row;
+    char count[CELL];
+    int many = e->count != 1 && strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
+    size_t n = (size_t)snprintf(buf, PP_CELL_TEXT, "%s %.64s%s, %.64s",
+                                pp_text_count(count, CELL, (double)e->count), e->kind, many ? "s" : "",
+                                e->action);
+    if (e->example_path && e->example_path[0])
+        n += (size_t)snprintf(buf + n, PP_CELL_TEXT - n, "; such as %.1024s", e->example_path);
+    if (e->example_reason)
+        snprintf(buf + n, PP_CELL_TEXT - n, ": %s", e->example_reason);
     return buf;
 }
 
@@ -57,8 +113,37 @@ static const char *leg_name(const void *row, enum pp_printer in, char *buf)
     const struct pp_report_leg *leg = row;
     if (!leg->other)
         return leg->what;
-    snprintf(buf, CELL, "%s, for other batches", leg->what);
+    snprintf(buf, PP_CELL_TEXT, "%s, for other batches", leg->what);
     return buf;
+}
+
+/* ---- which rows ---- */
+
+/* Text says in one line that the laws hold. */
+static int shows_evidence(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    const struct pp_report_evidence *e = row;
+    return in != PP_IN_TEXT || e->kind != PP_EVIDENCE_LAW || e->supports != 0;
+}
+
+static int shows_fix(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    return in != PP_IN_TEXT || (r->verdict.l1 && ((const struct pp_report_fix *)row)->gain >= WORTH_LISTING);
+}
+
+static int is_found(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    return ((const struct pp_report_finding *)row)->state == PP_FINDING_FOUND;
+}
+
+static int is_not_found(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    return ((const struct pp_report_finding *)row)->state == PP_FINDING_NOT_FOUND;
+}
+
+static int is_not_measured(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    return ((const struct pp_report_finding *)row)->state == PP_FINDING_NOT_MEASURED;
 }
 
 /* ---- the tables ---- */
@@ -68,24 +153,33 @@ static const char *leg_name(const void *row, enum pp_printer in, char *buf)
 #define HTML(words) [PP_IN_HTML] = words
 #define EVERYWHERE(words) TEXT(words), MD(words), HTML(words)
 #define NUMBERS(words) TEXT(words), MD("#" words), HTML("#" words)
+#define COLUMNS(name) .columns = name, .n_columns = sizeof(name) / sizeof(*name)
 #define SECTION(name, is_open, ...) \
-    const struct pp_section pp_section_##name = {.columns = name, \
-                                                 .n_columns = sizeof(name) / sizeof(*name), \
-                                                 .open_up_to = (is_open), \
+    const struct pp_section pp_section_##name = {COLUMNS(name), .open_up_to = (is_open), \
                                                  .title = {__VA_ARGS__}}
 enum { FOLDED = 0 };
 #define OPEN SIZE_MAX
 
 static const struct pp_section_column evidence[] = {
-    {.form = "supports", .head = {MD("")}, .words = supports},
-    {.form = "name", .head = {MD("evidence"), HTML("evidence")}},
-    {.form = "value", .head = {MD("#value"), HTML("#value")}},
-    {.form = "threshold", .head = {MD("threshold"), HTML("threshold")}},
+    {.form = "supports", .head = {TEXT(""), MD("")}, .width = -4, .words = supports},
+    {.form = "name", .head = {TEXT(""), MD("evidence"), HTML("evidence")}, .width = -29},
+    {.form = "value", .head = {TEXT(""), MD("#value"), HTML("#value")}, .width = 9},
+    {.form = "threshold",
+     .head = {TEXT(""), MD("threshold"), HTML("threshold")},
+     .width = 44,
+     .flags = PP_CELL_WRAP},
     {.form = "supports", .head = {HTML("the verdict")}, .words = supports},
 };
-SECTION(evidence, OPEN, HTML("Evidence"));
+const struct pp_section pp_section_evidence = {
+    COLUMNS(evidence),
+    .open_up_to = OPEN,
+    .shows = shows_evidence,
+    .title = {TEXT("Evidence (+ supports the verdict, - contradicts it)"), HTML("Evidence")},
+};
 
 static const struct pp_section_column fixes[] = {
+    {.form = "gain", .head = {TEXT("")}, .width = -26, .words = gain_words},
+    {.form = "change", .head = {TEXT("")}, .width = 28, .flags = PP_CELL_WRAP, .words = fix_words},
     {.form = "change", .head = {MD("change"), HTML("change")}, .words = change_words},
     {.form = "{gain} ({low} to {high})", .head = {MD("#predicted gain (80 % interval)")}},
     {.form = "gain", .head = {HTML("#gain")}},
@@ -94,7 +188,26 @@ static const struct pp_section_column fixes[] = {
     {.form = "samples_per_s", .head = {MD("#samples/s"), HTML("#samples/s")}},
     {.form = "text", .head = {HTML("how")}},
 };
-SECTION(fixes, FOLDED, HTML("Changes, predicted by replaying the recording (80 % interval)"));
+const struct pp_section pp_section_fixes = {
+    COLUMNS(fixes),
+    .open_up_to = FOLDED,
+    .shows = shows_fix,
+    .before = pp_answer_fix_before,
+    .title = {TEXT("Predicted gains (replay, 80 % interval)"),
+              HTML("Changes, predicted by replaying the recording (80 % interval)")},
+};
+
+static const struct pp_section_column ruled_out[] = {
+    {.form = "text", .head = {TEXT("")}, .words = ruled_out_name},
+    {.form = "text", .head = {MD(""), HTML("")}},
+};
+const struct pp_section pp_section_ruled_out = {
+    COLUMNS(ruled_out),
+    .layout = {TEXT(PP_JOINED), MD(PP_LIST), HTML(PP_LIST)},
+    .lead = "  ",
+    .title = {TEXT("Ruled out (25 % less of it gains next to nothing in the replay)"), MD("Ruled out:"),
+              HTML("Ruled out")},
+};
 
 static const struct pp_section_column proofs[] = {
     {.form = "change", .head = {HTML("change")}},
@@ -110,12 +223,51 @@ static const struct pp_section_column proofs[] = {
 };
 SECTION(proofs, OPEN, HTML("Predicted and measured"));
 
+static const struct pp_section_column proof_sentences[] = {
+    {.form = "sentence", .head = {EVERYWHERE("")}, .width = 4, .flags = PP_CELL_WRAP},
+};
+const struct pp_section pp_section_proof_sentences = {
+    COLUMNS(proof_sentences),
+    .layout = {MD(PP_LIST), HTML(PP_LIST)},
+    .title = {TEXT("Proved by experiment"), MD("**Proved by experiment:**")},
+};
+
 static const struct pp_section_column findings[] = {
     {.form = "kind", .head = {HTML("looked for")}},
     {.form = "state", .head = {HTML("state")}, .words = finding_state},
     {.form = "sentence", .head = {HTML("finding")}},
 };
 SECTION(findings, FOLDED, HTML("All that was looked for"));
+
+/* With what to do; of those not found, or not measured, the names. */
+static const struct pp_section_column found[] = {
+    {.form = "state", .head = {TEXT("")}, .width = -4, .words = found_mark},
+    {.form = "kind", .head = {EVERYWHERE("")}, .width = -18, .flags = PP_CELL_ROW_HEAD},
+    {.form = "sentence", .head = {EVERYWHERE("")}, .width = 22, .flags = PP_CELL_WRAP},
+    {.form = "next_step", .head = {EVERYWHERE("")}, .width = 22, .flags = PP_CELL_BELOW},
+};
+const struct pp_section pp_section_found = {
+    COLUMNS(found),
+    .layout = {MD(PP_LIST), HTML(PP_LIST)},
+    .shows = is_found,
+    .title = {MD("**Also found:**")},
+};
+
+static const struct pp_section_column names[] = {
+    {.form = "kind", .head = {TEXT("")}},
+};
+const struct pp_section pp_section_not_found = {
+    COLUMNS(names),
+    .layout = {TEXT(PP_JOINED)},
+    .shows = is_not_found,
+    .lead = "  - not found         ",
+};
+const struct pp_section pp_section_not_measured = {
+    COLUMNS(names),
+    .layout = {TEXT(PP_JOINED)},
+    .shows = is_not_measured,
+    .lead = "  ? not measured      ",
+};
 
 static const struct pp_section_column durations[] = {
     {.form = "phase",
@@ -185,7 +337,13 @@ static const struct pp_section_column queues[] = {
 };
 SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues, measured over the whole run"));
 
+static const struct pp_section_column error_examples[] = {
+    {.form = "{path}: {reason}", .head = {TEXT("")}, .width = 6, .flags = PP_CELL_WRAP},
+};
+const struct pp_section pp_section_error_examples = {COLUMNS(error_examples)};
+
 static const struct pp_section_column errors[] = {
+    {.form = "kind", .head = {TEXT("")}, .width = 4, .flags = PP_CELL_WRAP, .words = error_words},
     {.form = "count", .head = {MD("#visits")}},
     {.form = "files", .head = {MD("#files")}},
     {.form = "kind", .head = {MD("kind"), HTML("kind")}},
@@ -196,7 +354,16 @@ static const struct pp_section_column errors[] = {
     {.form = "example_path", .head = {HTML("example")}, .flags = PP_CELL_PATH},
     {.form = "example_reason", .head = {HTML("reason")}},
 };
-SECTION(errors, OPEN, HTML("By kind"));
+const struct pp_section pp_section_errors = {
+    COLUMNS(errors),         .open_up_to = OPEN,         .below = &pp_section_error_examples,
+    .below_key = "examples", .title = {HTML("By kind")},
+};
+
+static const struct pp_section_column gpu[] = {
+    {.form = "name", .head = {TEXT(""), MD("GPU"), HTML("GPU")}, .width = -38},
+    {.form = "value", .head = {TEXT(""), MD("#"), HTML("#value")}, .width = 12, .flags = PP_CELL_OF_LINE},
+};
+SECTION(gpu, OPEN, HTML("Busy time, and idle time by cause"));
 
 static const struct pp_section_column losses[] = {
     {.form = "what", .head = {HTML("what")}},
@@ -291,6 +458,30 @@ struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const s
     return rows_in(s, r, pp_fields_key(above.fields, key), above.first + k * above.stride, buf);
 }
 
+/* Whether row a comes before row b; rows alike keep the model's order. */
+static int comes_before(const struct pp_section_rows *rows, size_t a, size_t b)
+{
+    const char *x = rows->first + a * rows->stride, *y = rows->first + b * rows->stride;
+    return rows->section->before(x, y) || (a < b && !rows->section->before(y, x));
+}
+
+size_t pp_section_next(const struct pp_section_rows *rows, enum pp_printer in, size_t at)
+{
+    const struct pp_section *s = rows->section;
+    int in_order = !s->before || in != PP_IN_TEXT;
+    size_t next = PP_NO_ROW;
+    for (size_t i = in_order && at != PP_NO_ROW ? at + 1 : 0; i < rows->n; i++) {
+        if (s->shows && !s->shows(rows->report, rows->first + i * rows->stride, in))
+            continue;
+        if (in_order)
+            return i;
+        if ((at == PP_NO_ROW || comes_before(rows, at, i)) &&
+            (next == PP_NO_ROW || comes_before(rows, i, next)))
+            next = i;
+    }
+    return next;
+}
+
 int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,
                     const struct pp_field **field, char *buf, size_t size)
 {
@@ -305,6 +496,45 @@ int pp_section_part(const struct pp_section_column *c, const struct pp_field *fi
     if (is_key)
         *field = pp_fields_key(fields, buf);
     return 1;
+}
+
+struct pp_value pp_section_value(const struct pp_section_rows *rows, const struct pp_section_column *c,
+                                 const void *row, const struct pp_field **field)
+{
+    if (!(c->flags & PP_CELL_OF_LINE))
+        return pp_field_value(*field, row, rows->report);
+    const struct pp_gpu_line *line = row;
+    *field = line->field;
+    return line->value;
+}
+
+void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
+                     void (*put)(void *ctx, const char *text, int is_stranger), void *ctx)
+{
+    char part[CELL], between[CELL] = "", number[CELL];
+    const struct pp_field *f;
+    int known = 1;
+    for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
+        if (!f) {
+            memcpy(between, part, sizeof(between));
+            continue;
+        }
+        struct pp_value v = pp_section_value(rows, c, row, &f);
+        int is_null = v.kind == PP_VALUE_NULL;
+        if (known && !is_null)
+            put(ctx, between, 0);
+        if (!is_null)
+            put(ctx, pp_field_text(f, &v, number, sizeof(number)), v.kind == PP_VALUE_TEXT);
+        between[0] = '\0';
+        known = !is_null;
+    }
+    put(ctx, between, 0);
+}
+
+int pp_section_is_null(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row)
+{
+    const struct pp_field *f = pp_fields_key(rows->fields, c->form);
+    return pp_section_value(rows, c, row, &f).kind == PP_VALUE_NULL;
 }
 
 /* ---- the GPU ---- */
@@ -329,4 +559,28 @@ size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GP
     size_t n = 0;
     add_lines(g, pp_fields_key(pp_report_fields, "gpu")->fields, "gpu.", line, &n);
     return n;
+}
+
+static struct pp_value line_name(const void *row, const void *root)
+{
+    return pp_value_text(((const struct pp_gpu_line *)row)->field->name);
+}
+
+static struct pp_value line_value(const void *row, const void *root)
+{
+    return ((const struct pp_gpu_line *)row)->value;
+}
+
+struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_gpu_line line[PP_GPU_LINES])
+{
+    static const struct pp_field fields[] = {{.key = "name", .type = PP_FIELD_TEXT, .get = line_name},
+                                             {.key = "value", .type = PP_FIELD_NUMBER, .get = line_value},
+                                             PP_FIELDS_END};
+    return (struct pp_section_rows){.section = &pp_section_gpu,
+                                    .report = r,
+                                    .fields = fields,
+                                    .first = (const char *)line,
+                                    .n = pp_gpu_lines(r->gpu, line),
+                                    .stride = sizeof(*line),
+                                    .path = "gpu"};
 }

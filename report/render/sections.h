@@ -9,36 +9,58 @@
 
 enum pp_printer { PP_IN_TEXT, PP_IN_MD, PP_IN_HTML, PP_PRINTERS };
 
-enum {
-    PP_CELL_BAR = 1,      /* text, HTML: a bar as long as the share */
-    PP_CELL_ROW_HEAD = 2, /* HTML: names the row */
-    PP_CELL_PATH = 4,     /* HTML: a name of a file, which may break anywhere */
+/* How a printer shows the rows. */
+enum pp_layout {
+    PP_TABLE,  /* a line per row, in columns under heads; in text without heads where all are "" */
+    PP_LIST,   /* Markdown, HTML: an item per row, of sentences */
+    PP_JOINED, /* text: one sentence, the rows with commas between them */
 };
 
+enum {
+    PP_CELL_BAR = 1,      /* text, HTML: a bar as long as the share */
+    PP_CELL_ROW_HEAD = 2, /* HTML, lists: names the row */
+    PP_CELL_PATH = 4,     /* HTML: a name of a file, which may break anywhere */
+    PP_CELL_WRAP = 8,     /* text: long, the last of its line, from column `width` on or behind the others */
+    PP_CELL_BELOW = 16,   /* text: likewise, on a line of its own; lists: the last sentence, what to do */
+    PP_CELL_OF_LINE = 32, /* the value of a struct pp_gpu_line, by its own field */
+};
+enum { PP_CELL_TEXT = 2048 }; /* bytes that words may take */
+
 struct pp_section_column {
-    /* A key of the row, or several and words: "{knob} to {to}". Words after a field that is null are left
-     * out. */
+    /* A key of the row, or several and words: "{knob} to {to}". Words between two fields stand only where
+     * both are known. */
     const char *form;
     /* Its heading, '#' before that of numbers; NULL: that printer has no such column. */
     const char *head[PP_PRINTERS];
     int width; /* in text: negative is to the left */
     unsigned flags;
-    /* In words of our own instead of the form's; buf has 64 bytes. */
+    /* In words of our own instead of the form's; buf has PP_CELL_TEXT bytes. */
     const char *(*words)(const void *row, enum pp_printer in, char *buf);
     const char *(*title)(const void *row); /* HTML: shown when pointed at; may be NULL */
 };
 
 struct pp_section {
-    const char *title[PP_PRINTERS]; /* text: heading; HTML: summary of the table; Markdown: the caller's */
-    size_t open_up_to;              /* HTML: unfolded with at most so many rows */
+    /* Text: heading; HTML: summary of the table, heading of a list; Markdown: a line before it. NULL: the
+     * caller's. */
+    const char *title[PP_PRINTERS];
+    enum pp_layout layout[PP_PRINTERS];
+    const char *lead;  /* text, joined: before the first row; the sentence is indented as far */
+    size_t open_up_to; /* HTML: unfolded with at most so many rows */
+    /* Which rows that printer shows; NULL: all. */
+    int (*shows)(const struct pp_report *r, const void *row, enum pp_printer in);
+    int (*before)(const void *a, const void *b); /* text: row a comes before row b; NULL: as in the model */
+    const struct pp_section *below;              /* text: below each row those of its field below_key, */
+    const char *below_key;                       /* but for the first, which the row itself has */
     const struct pp_section_column *columns;
     size_t n_columns;
 };
 
-extern const struct pp_section pp_section_evidence, pp_section_fixes, pp_section_proofs, pp_section_findings,
-    pp_section_durations, pp_section_shares, pp_section_workers, pp_section_queues, pp_section_errors,
-    pp_section_losses, pp_section_steps_over_time, pp_section_queues_over_time, pp_section_errors_over_time,
-    pp_section_waits, pp_section_curve, pp_section_legs;
+extern const struct pp_section pp_section_evidence, pp_section_fixes, pp_section_ruled_out, pp_section_proofs,
+    pp_section_proof_sentences, pp_section_findings, pp_section_found, pp_section_not_found,
+    pp_section_not_measured, pp_section_durations, pp_section_shares, pp_section_workers, pp_section_queues,
+    pp_section_errors, pp_section_error_examples, pp_section_gpu, pp_section_losses,
+    pp_section_steps_over_time, pp_section_queues_over_time, pp_section_errors_over_time, pp_section_waits,
+    pp_section_curve, pp_section_legs;
 
 /* Rows to be printed: those of a field of the report. */
 struct pp_section_rows {
@@ -57,10 +79,23 @@ struct pp_section_rows pp_section_rows(const struct pp_section *s, const struct 
 struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const struct pp_report *r,
                                              const char *path, size_t k, const char *key, char buf[64]);
 
+/* The next row that the printer shows; at: the one before, or PP_NO_ROW for the first. PP_NO_ROW: no more. */
+#define PP_NO_ROW SIZE_MAX
+size_t pp_section_next(const struct pp_section_rows *rows, enum pp_printer in, size_t at);
+
 /* The next part of a column's form from *at on, which it moves: a field, or words in buf and *field NULL. 0:
  * there is none. */
 int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,
                     const struct pp_field **field, char *buf, size_t size);
+/* The value of a part's field in a row; *field becomes the line's own for PP_CELL_OF_LINE. */
+struct pp_value pp_section_value(const struct pp_section_rows *rows, const struct pp_section_column *c,
+                                 const void *row, const struct pp_field **field);
+/* The texts of a cell, one after the other; is_stranger: from the recording. */
+void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
+                     void (*put)(void *ctx, const char *text, int is_stranger), void *ctx);
+/* Of a column of one field. */
+int pp_section_is_null(const struct pp_section_rows *rows, const struct pp_section_column *c,
+                       const void *row);
 
 /* ---- text ---- */
 
@@ -74,8 +109,8 @@ void pp_section_text_row(const struct pp_page *p, const struct pp_section_rows *
 /* Text of a run inside a paragraph or a table cell: nothing in it starts markup, a mention or a new row; at
  * most 300 bytes. */
 void pp_md_text(FILE *out, const char *text);
-/* Heads and rows, at most so many. */
-void pp_section_md(FILE *out, const struct pp_section_rows *rows, size_t most);
+/* Title, heads and rows, at most so many; returns how many. A list without rows is nothing. */
+size_t pp_section_md(FILE *out, const struct pp_section_rows *rows, size_t most);
 
 /* ---- the GPU ---- */
 
@@ -87,5 +122,7 @@ struct pp_gpu_line {
 };
 enum { PP_GPU_LINES = 24 };
 size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GPU_LINES]);
+/* The same as rows; line is borrowed. */
+struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_gpu_line line[PP_GPU_LINES]);
 
 #endif

@@ -34,6 +34,13 @@ static void put_line(const struct pp_page *p, const char *lead, int indent, cons
     pp_page_text(p, PP_TONE_PLAIN, lead, indent, 0, l->text);
 }
 
+static void put_section(const struct pp_page *p, const struct pp_report *r, const struct pp_section *section,
+                        const char *path)
+{
+    struct pp_section_rows rows = pp_section_rows(section, r, path);
+    pp_section_text(p, &rows);
+}
+
 /* ---- verdict ---- */
 
 /* Rows that check the recording itself are one line while they hold. */
@@ -41,63 +48,12 @@ static void put_evidence(const struct pp_page *p, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     int laws = 0;
-    if (v->evidences)
-        pp_page_heading(p, "Evidence (+ supports the verdict, - contradicts it)");
-    for (size_t i = 0; i < v->evidences; i++) {
-        const struct pp_report_evidence *e = &v->evidence[i];
-        char lead[120];
-        if (e->kind == PP_EVIDENCE_LAW && e->supports == 0) {
-            laws = 1;
-            continue;
-        }
-        int n = snprintf(lead, sizeof(lead), "  %c %-29s %8s%s",
-                         e->supports > 0   ? '+'
-                         : e->supports < 0 ? '-'
-                                           : ' ',
-                         e->name, e->value, e->threshold ? "  " : "");
-        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, e->threshold ? e->threshold : "");
-    }
+    put_section(p, r, &pp_section_evidence, "verdict.evidence");
+    for (size_t i = 0; i < v->evidences; i++)
+        laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;
     if (laws)
         pp_page_text(p, PP_TONE_PLAIN, "    ", 4, 0,
                      "the recording is consistent: its operational laws hold");
-}
-
-/* Those that gain nothing are left to --format json. */
-static void put_fixes(const struct pp_page *p, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    const struct pp_report_fix **order = calloc(v->n_fixes + 1, sizeof(*order));
-    size_t n = v->l1 && order ? pp_answer_fixes(r, 0.03, order) : 0;
-    if (n)
-        pp_page_heading(p, "Predicted gains (replay, 80 % interval)");
-    for (size_t i = 0; i < n; i++) {
-        char lead[120], rate[CELL], change[PP_ANSWER_TEXT];
-        const struct pp_report_fix *f = order[i];
-        int at = snprintf(lead, sizeof(lead), "  %+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low,
-                          100 * f->high);
-        at += snprintf(lead + at, sizeof(lead) - (size_t)at, "%*s", at < 28 ? 28 - at : 1, "");
-        struct line l = {.at = 0};
-        const char *name = pp_answer_change(f, change), *how = f->text;
-        if (strncmp(how, name, strlen(name)) == 0) /* its first words */
-            how += strlen(name), how += strspn(how, ": ");
-        add(&l, "%s: %s samples/s%s%s", name, pp_text_rate(rate, CELL, f->samples_per_s), *how ? "; " : "",
-            how);
-        pp_page_text(p, PP_TONE_PLAIN, lead, at, 0, l.text);
-    }
-    free(order);
-}
-
-/* Their names; each gains little in the replay, and --format json says how little. */
-static void put_ruled_out(const struct pp_page *p, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    struct line l = {.at = 0};
-    for (size_t i = 0; i < v->n_ruled_out; i++)
-        add(&l, "%s%.*s", i ? ", " : "", (int)strcspn(v->ruled_out[i], ":"), v->ruled_out[i]);
-    if (!l.at)
-        return;
-    pp_page_heading(p, "Ruled out (25 % less of it gains next to nothing in the replay)");
-    put_line(p, "  ", 2, &l);
 }
 
 /* ---- throughput ---- */
@@ -220,48 +176,24 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         snprintf(head + at, sizeof(head) - (size_t)at, " (and %s)",
                  pp_text_counted(n, CELL, (double)r->retries, "retry", "retries"));
     pp_page_heading(p, head);
-    for (size_t i = 0; i < r->n_error_kinds; i++) {
-        const struct pp_report_error_kind *e = &r->error_kinds[i];
-        struct line l = {.at = 0};
-        int many_warnings = e->count != 1 &&
-                            strcmp(e->kind, "warning") == 0; /* the other kinds are adjectives */
-        add(&l, "%s %s%s, %s", pp_text_count(n, CELL, (double)e->count), e->kind, many_warnings ? "s" : "",
-            e->action);
-        if (e->example_path && e->example_path[0])
-            add(&l, "; such as %s", e->example_path);
-        if (e->example_reason)
-            add(&l, ": %s", e->example_reason);
-        put_line(p, "  ", 4, &l);
-        for (size_t k = 1; k < e->n_examples; k++) {
-            struct line also = {.at = 0};
-            add(&also, "%s: %s", e->examples[k].path ? e->examples[k].path : "",
-                e->examples[k].reason ? e->examples[k].reason : "");
-            put_line(p, "    ", 6, &also);
-        }
-    }
+    put_section(p, r, &pp_section_errors, "errors");
     if (r->error_files > PP_REPORT_ERROR_EXAMPLES)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, "All files: view v_error_file of the recording");
 }
 
 /* What the GPU did with its time. Not measured is said as loudly as a number would be. */
-static void put_gpu(const struct pp_page *p, const struct pp_report_gpu *g)
+static void put_gpu(const struct pp_page *p, const struct pp_report *r)
 {
-    static const int width[] = {-38, 12};
     struct pp_gpu_line line[PP_GPU_LINES];
-    char value[CELL], name[CELL];
-    if (!g)
+    if (!r->gpu)
         return;
-    size_t n = pp_gpu_lines(g, line);
+    struct pp_section_rows rows = pp_section_gpu_rows(r, line);
     pp_page_heading(p, "GPU (shares of the steady state)");
-    if (g->not_measured)
-        pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, g->not_measured);
-    for (size_t i = 0; i < n; i++) {
-        const char *const cell[] = {name, pp_field_text(line[i].field, &line[i].value, value, CELL)};
-        snprintf(name, CELL, "  %s", line[i].field->name);
-        pp_page_row(p, PP_TONE_PLAIN, width, cell, 2);
-    }
-    if (g->counters_missing)
-        pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, g->counters_missing);
+    if (r->gpu->not_measured)
+        pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, r->gpu->not_measured);
+    pp_section_text(p, &rows);
+    if (r->gpu->counters_missing)
+        pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, r->gpu->counters_missing);
 }
 
 static void add_losses(struct line *l, const struct pp_report *r)
@@ -339,50 +271,14 @@ static void put_environment(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
 }
 
-static void put_proofs(const struct pp_page *p, const struct pp_report *r)
-{
-    if (r->n_proofs)
-        pp_page_heading(p, "Proved by experiment");
-    for (size_t i = 0; i < r->n_proofs; i++)
-        pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, r->proofs[i].sentence);
-}
-
-/* Names of those in that state, on one line. */
-static void put_names(const struct pp_page *p, const struct pp_report *r, const char *lead,
-                      enum pp_finding_state state)
-{
-    struct line l = {.at = 0};
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (r->findings[i].state == state)
-            add(&l, "%s%s", l.at ? ", " : "", r->findings[i].kind);
-    if (l.at)
-        pp_page_text(p, PP_TONE_PLAIN, lead, 22, 0, l.text);
-}
-
 /* What was found; what was not, and what is not known, by name. */
 static void put_findings(const struct pp_page *p, const struct pp_report *r)
 {
     if (r->n_findings)
         pp_page_heading(p, "Other findings");
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND)
-            continue;
-        char lead[CELL];
-        int n = snprintf(lead, sizeof(lead), "  ! %-18s", f->kind);
-        pp_page_text(p, PP_TONE_PLAIN, lead, n, 0, f->sentence);
-        if (f->next_step)
-            pp_page_text(p, PP_TONE_PLAIN, "                      ", 22, 0, f->next_step);
-    }
-    put_names(p, r, "  - not found", PP_FINDING_NOT_FOUND);
-    put_names(p, r, "  ? not measured", PP_FINDING_NOT_MEASURED);
-}
-
-static void put_table(const struct pp_page *p, const struct pp_report *r, const struct pp_section *section,
-                      const char *path)
-{
-    struct pp_section_rows rows = pp_section_rows(section, r, path);
-    pp_section_text(p, &rows);
+    put_section(p, r, &pp_section_found, "findings");
+    put_section(p, r, &pp_section_not_found, "findings");
+    put_section(p, r, &pp_section_not_measured, "findings");
 }
 
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
@@ -394,21 +290,21 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
                                                    : columns};
     pp_answer_put(&p, r, PP_ANSWER_FULL);
     put_evidence(&p, r);
-    put_fixes(&p, r);
-    put_ruled_out(&p, r);
-    put_proofs(&p, r);
+    put_section(&p, r, &pp_section_fixes, "verdict.fixes");
+    put_section(&p, r, &pp_section_ruled_out, "verdict.ruled_out");
+    put_section(&p, r, &pp_section_proof_sentences, "proof");
     put_findings(&p, r);
     pp_page_heading(&p, "Throughput");
     put_rates(&p, r);
     put_utilization(&p, r);
     put_window(&p, r);
     put_whole_run(&p, r);
-    put_table(&p, r, &pp_section_durations, "phases");
-    put_table(&p, r, &pp_section_shares, "phases");
+    put_section(&p, r, &pp_section_durations, "phases");
+    put_section(&p, r, &pp_section_shares, "phases");
     put_workers(&p, r);
-    put_table(&p, r, &pp_section_queues, "queues");
+    put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
-    put_gpu(&p, r->gpu);
+    put_gpu(&p, r);
     put_recording(&p, r);
     fputc('\n', out);
     put_config(&p, r);

@@ -45,8 +45,9 @@ static void put_exact(FILE *out, double value)
     pp_json_num(&j, value);
 }
 
-static void put_num(FILE *out, enum pp_html_form form, double value, const char *key, va_list ap)
+void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
 {
+    va_list ap;
     char buf[64], path[160];
     if (isnan(value)) {
         fputs("<span class=\"na\" title=\"not known\">-</span>", out);
@@ -60,7 +61,9 @@ static void put_num(FILE *out, enum pp_html_form form, double value, const char 
     case PP_HTML_BYTES: pp_text_bytes(buf, sizeof(buf), value); break;
     case PP_HTML_SECONDS: pp_text_duration(buf, sizeof(buf), value * 1e9); break;
     }
+    va_start(ap, key);
     vsnprintf(path, sizeof(path), key, ap);
+    va_end(ap);
     fputs("<span data-v=\"", out);
     put_exact(out, value);
     fputs("\" data-k=\"", out);
@@ -68,31 +71,6 @@ static void put_num(FILE *out, enum pp_html_form form, double value, const char 
     fputs("\">", out);
     pp_html_text(out, buf);
     fputs("</span>", out);
-}
-
-void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
-{
-    va_list ap;
-    va_start(ap, key);
-    put_num(out, form, value, key, ap);
-    va_end(ap);
-}
-
-void pp_html_cell(FILE *out, const char *text)
-{
-    fputs("<td>", out);
-    pp_html_text(out, text);
-    fputs("</td>", out);
-}
-
-void pp_html_cell_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
-{
-    va_list ap;
-    va_start(ap, key);
-    fputs("<td class=\"n\">", out);
-    put_num(out, form, value, key, ap);
-    fputs("</td>", out);
-    va_end(ap);
 }
 
 void pp_html_table_begin(FILE *out, const char *summary, int open, const char *const *heads)

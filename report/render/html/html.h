@@ -26,11 +26,6 @@ enum pp_html_form {
 void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A cell of a table: text, or a number with its key. */
-void pp_html_cell(FILE *out, const char *text);
-void pp_html_cell_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* A table inside a <details>, open or not; heads ends with NULL, a head that begins with '#' is of a column
  * of numbers. */
 void pp_html_table_begin(FILE *out, const char *summary, int open, const char *const *heads);

@@ -33,19 +33,24 @@ static void put_bar(FILE *out, double share)
 static void put_parts(FILE *out, const struct pp_section_rows *rows, const struct pp_section_column *c,
                       size_t i, const void *row)
 {
-    char part[64];
+    char part[64], words[PP_CELL_TEXT];
     const struct pp_field *f;
     if (c->words) {
-        pp_html_text(out, c->words(row, PP_IN_HTML, part));
+        pp_html_text(out, c->words(row, PP_IN_HTML, words));
         return;
     }
     for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
-        struct pp_value v = f ? pp_field_value(f, row, rows->report) : pp_value_text(part);
+        struct pp_value v = f ? pp_section_value(rows, c, row, &f) : pp_value_text(part);
         if (v.kind == PP_VALUE_NULL || v.kind == PP_VALUE_TEXT)
             pp_html_text(out, v.text);
+        else if (c->flags & PP_CELL_OF_LINE)
+            pp_html_num(out, pp_html_form_of(f->unit), pp_value_as_number(&v), "%s%s",
+                        ((const struct pp_gpu_line *)row)->path, f->key);
         else
             pp_html_num(out, pp_html_form_of(f->unit), pp_value_as_number(&v), "%s.%zu.%s", rows->path,
                         rows->number + i, f->key);
+        if (f && f->unit == PP_UNIT_BYTES_PER_S)
+            fputs("/s", out);
     }
 }
 
@@ -76,16 +81,54 @@ static void put_cell(FILE *out, const struct pp_section_rows *rows, const struct
     fputs(c->flags & PP_CELL_ROW_HEAD ? "</th>" : c->flags & PP_CELL_PATH ? "</bdi></td>" : "</td>", out);
 }
 
+static void put_item(FILE *out, const struct pp_section_rows *rows, size_t i, int with_names)
+{
+    const struct pp_section *s = rows->section;
+    const char *row = rows->first + i * rows->stride;
+    fputs(with_names ? "<dt>" : "<li>", out);
+    for (size_t k = 0; k < s->n_columns; k++) {
+        const struct pp_section_column *c = &s->columns[k];
+        int below = c->flags & PP_CELL_BELOW;
+        if (!c->head[PP_IN_HTML] || (below && pp_section_is_null(rows, c, row)))
+            continue;
+        fputs(below ? ". <strong>" : "", out);
+        put_parts(out, rows, c, i, row);
+        fputs(below ? "</strong>" : c->flags & PP_CELL_ROW_HEAD ? "</dt><dd>" : "", out);
+    }
+    fputs(with_names ? "</dd>\n" : "</li>\n", out);
+}
+
+static void put_list(FILE *out, const struct pp_section_rows *rows)
+{
+    const struct pp_section *s = rows->section;
+    int with_names = 0, any = 0;
+    for (size_t k = 0; k < s->n_columns; k++)
+        with_names |= s->columns[k].head[PP_IN_HTML] && s->columns[k].flags & PP_CELL_ROW_HEAD;
+    for (size_t i = PP_NO_ROW; (i = pp_section_next(rows, PP_IN_HTML, i)) != PP_NO_ROW; any = 1) {
+        if (!any && s->title[PP_IN_HTML])
+            fprintf(out, "<h3>%s</h3>\n", s->title[PP_IN_HTML]);
+        if (!any)
+            fputs(with_names ? "<dl>" : "<ul>", out);
+        put_item(out, rows, i, with_names);
+    }
+    if (any)
+        fputs(with_names ? "</dl>\n" : "</ul>\n", out);
+}
+
 void pp_html_section(FILE *out, const struct pp_section_rows *rows)
 {
     const struct pp_section *s = rows->section;
     const char *heads[MOST_HEADS + 1] = {NULL};
     size_t n = 0;
+    if (s->layout[PP_IN_HTML] == PP_LIST) {
+        put_list(out, rows);
+        return;
+    }
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i].head[PP_IN_HTML] && n < MOST_HEADS)
             heads[n++] = s->columns[i].head[PP_IN_HTML];
     pp_html_table_begin(out, s->title[PP_IN_HTML], rows->n <= s->open_up_to, heads);
-    for (size_t k = 0; k < rows->n; k++) {
+    for (size_t k = PP_NO_ROW; (k = pp_section_next(rows, PP_IN_HTML, k)) != PP_NO_ROW;) {
         fputs("<tr>", out);
         for (size_t i = 0; i < s->n_columns; i++)
             if (s->columns[i].head[PP_IN_HTML])

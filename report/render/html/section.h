@@ -1,5 +1,5 @@
 /* report/render/html/section.h: the third printer of report/render/sections.h: a table inside a <details>,
- * and each number in it with its exact value and its path in the JSON document. */
+ * or a list, and each number in it with its exact value and its path in the JSON document. */
 #ifndef PP_REPORT_RENDER_HTML_SECTION_H
 #define PP_REPORT_RENDER_HTML_SECTION_H
 

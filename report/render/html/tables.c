@@ -15,15 +15,7 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     pp_html_figure_begin(out, "evidence", "Evidence",
                          "Evidence for the verdict, and causes that were ruled out.");
     pp_html_section_at(out, &pp_section_evidence, r, "verdict.evidence");
-    if (v->n_ruled_out)
-        fputs("<h3>Ruled out</h3>\n<ul>", out);
-    for (size_t i = 0; i < v->n_ruled_out; i++) {
-        fputs("<li>", out);
-        pp_html_text(out, v->ruled_out[i]);
-        fputs("</li>\n", out);
-    }
-    if (v->n_ruled_out)
-        fputs("</ul>\n", out);
+    pp_html_section_at(out, &pp_section_ruled_out, r, "verdict.ruled_out");
     pp_html_figure_end(out);
 }
 
@@ -38,11 +30,7 @@ void pp_html_proofs(FILE *out, const struct pp_report *r)
         out, "proof", "Proved by experiment",
         "Samples per second: predicted from this recording, and measured by running the change.");
     pp_html_section_at(out, &pp_section_proofs, r, "proof");
-    for (size_t i = 0; i < r->n_proofs; i++) {
-        fputs("<p class=\"cap\">", out);
-        pp_html_text(out, r->proofs[i].sentence);
-        fputs(".</p>\n", out);
-    }
+    pp_html_section_at(out, &pp_section_proof_sentences, r, "proof");
     pp_html_figure_end(out);
 }
 
@@ -56,25 +44,7 @@ void pp_html_findings(FILE *out, const struct pp_report *r)
         found += r->findings[i].state == PP_FINDING_FOUND;
     pp_html_figure_begin(out, "findings", "Other findings",
                          found ? "Found beside the verdict." : "Nothing else was found.");
-    if (found)
-        fputs("<dl>", out);
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND)
-            continue;
-        fputs("<dt>", out);
-        pp_html_text(out, f->kind);
-        fputs("</dt><dd>", out);
-        pp_html_text(out, f->sentence);
-        if (f->next_step) {
-            fputs(". <strong>", out);
-            pp_html_text(out, f->next_step);
-            fputs("</strong>", out);
-        }
-        fputs("</dd>\n", out);
-    }
-    if (found)
-        fputs("</dl>\n", out);
+    pp_html_section_at(out, &pp_section_found, r, "findings");
     pp_html_section_at(out, &pp_section_findings, r, "findings");
     pp_html_figure_end(out);
 }
@@ -106,28 +76,17 @@ static void put_not_measured(FILE *out, const char *what, const char *why)
 
 void pp_html_gpu(FILE *out, const struct pp_report *r)
 {
-    static const char *const heads[] = {"GPU", "#value", NULL};
     struct pp_gpu_line line[PP_GPU_LINES];
     if (!r->gpu)
         return;
-    size_t n = pp_gpu_lines(r->gpu, line);
+    struct pp_section_rows rows = pp_section_gpu_rows(r, line);
     pp_html_figure_begin(
         out, "gpu", "GPU",
         "Shares of the steady state. Idle time is divided by what the awaited batch was doing.");
     put_not_measured(out, "", r->gpu->not_measured);
     put_not_measured(out, "NVML ", r->gpu->counters_missing);
-    if (!r->gpu->not_measured || !r->gpu->counters_missing) {
-        pp_html_table_begin(out, "Busy time, and idle time by cause", 1, heads);
-        for (size_t i = 0; i < n; i++) {
-            fputs("<tr>", out);
-            const struct pp_field *f = line[i].field;
-            pp_html_cell(out, f->name);
-            pp_html_cell_num(out, pp_html_form_of(f->unit), pp_value_as_number(&line[i].value), "%s%s",
-                             line[i].path, f->key);
-            fputs(f->unit == PP_UNIT_BYTES_PER_S ? "<td>per second</td></tr>\n" : "</tr>\n", out);
-        }
-        pp_html_table_end(out);
-    }
+    if (rows.n)
+        pp_html_section(out, &rows);
     pp_html_figure_end(out);
 }
 

@@ -16,14 +16,20 @@ static const struct {
 } all[] = {
     {&pp_section_evidence, "verdict.evidence"},
     {&pp_section_fixes, "verdict.fixes"},
+    {&pp_section_ruled_out, "verdict.ruled_out"},
     {&pp_section_proofs, "proof"},
+    {&pp_section_proof_sentences, "proof"},
     {&pp_section_findings, "findings"},
+    {&pp_section_found, "findings"},
+    {&pp_section_not_found, "findings"},
+    {&pp_section_not_measured, "findings"},
     {&pp_section_durations, "phases"},
     {&pp_section_shares, "phases"},
     {&pp_section_waits, "phases"},
     {&pp_section_workers, "workers"},
     {&pp_section_queues, "queues"},
     {&pp_section_errors, "errors"},
+    {&pp_section_error_examples, "errors.examples"},
     {&pp_section_losses, "losses.items"},
     {&pp_section_steps_over_time, "series.coarse"},
     {&pp_section_queues_over_time, "series.coarse"},
@@ -59,7 +65,9 @@ static void columns_name_fields_and_mark_numbers(void **state)
             }
             assert_true(parts > 0);
             assert_true(c->head[PP_IN_TEXT] || c->head[PP_IN_MD] || c->head[PP_IN_HTML]);
-            assert_true(!c->head[PP_IN_TEXT] || (c->width != 0 && c->head[PP_IN_TEXT][0] != '#'));
+            assert_true(!c->head[PP_IN_TEXT] || c->head[PP_IN_TEXT][0] != '#');
+            assert_true(!c->head[PP_IN_TEXT] || c->width != 0 ||
+                        all[i].section->layout[PP_IN_TEXT] == PP_JOINED);
             if (numbers && !(c->flags & (PP_CELL_BAR | PP_CELL_ROW_HEAD)))
                 for (int in = PP_IN_MD; in <= PP_IN_HTML; in++)
                     assert_true(!c->head[in] || c->head[in][0] == '#');
@@ -133,6 +141,128 @@ static void what_was_measured_of_the_gpu_is_a_line(void **state)
     assert_int_equal(pp_gpu_lines(&g, line), 4);
 }
 
+/* One sentence of a section on a page of 60 columns. */
+static void put_text(const struct pp_section *s, const struct pp_report *r, const char *path)
+{
+    struct pp_section_rows rows = pp_section_rows(s, r, path);
+    FILE *out = open_memstream(&text, &text_size);
+    pp_section_text(&(struct pp_page){.out = out, .columns = 60}, &rows);
+    fclose(out);
+}
+
+static void a_long_cell_wraps_behind_the_others(void **state)
+{
+    struct pp_report r = {.verdict = {.evidence = {{.name = "stall",
+                                                    .value = "60 %",
+                                                    .threshold = "at least 20 %, as XProf has it",
+                                                    .supports = 1},
+                                                   {.name = "a law", .value = "0 %", .kind = PP_EVIDENCE_LAW},
+                                                   {.name = "idle", .value = "1 %", .supports = -1}},
+                                      .evidences = 3}};
+    put_text(&pp_section_evidence, &r, "verdict.evidence");
+    assert_string_equal(text, "\nEvidence (+ supports the verdict, - contradicts it)\n"
+                              "  + stall                             60 %\n"
+                              "      at least 20 %, as XProf has it\n"
+                              "  - idle                               1 %\n");
+    free(text);
+}
+
+static void changes_are_listed_settings_first(void **state)
+{
+    struct pp_report_fix fixes[] = {
+        {.change = "half the work",
+         .effort = 1,
+         .gain = 0.9,
+         .low = 0.8,
+         .high = 1,
+         .samples_per_s = 19,
+         .text = "half the work: smaller images"},
+        {.change = "workers=4", .gain = 0.2, .low = 0.1, .high = 0.3, .samples_per_s = 12, .text = ""},
+        {.change = "workers=8", .gain = 0.5, .low = 0.4, .high = 0.6, .samples_per_s = 15, .text = "more"},
+        {.change = "prefetch=9", .gain = 0.01, .low = 0, .high = 0.02, .samples_per_s = 10, .text = ""},
+    };
+    struct pp_report r = {.verdict = {.l1 = "loader", .fixes = fixes, .n_fixes = 4}};
+    put_text(&pp_section_fixes, &r, "verdict.fixes");
+    assert_string_equal(text, "\nPredicted gains (replay, 80 % interval)\n"
+                              "     +50 % (+40 to +60)     workers=8: 15.0 samples/s; more\n"
+                              "     +20 % (+10 to +30)     workers=4: 12.0 samples/s\n"
+                              "     +90 % (+80 to +100)    half the work: 19.0 samples/s;\n"
+                              "                            smaller images\n");
+    free(text);
+    r.verdict.l1 = NULL; /* no cause: nothing to predict for */
+    put_text(&pp_section_fixes, &r, "verdict.fixes");
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void a_list_leads_with_the_name_and_ends_in_what_to_do(void **state)
+{
+    struct pp_report_finding findings[] = {
+        {.kind = "first-batch", .state = PP_FINDING_FOUND, .sentence = "slow <start>", .next_step = "wait"},
+        {.kind = "epoch-order", .state = PP_FINDING_NOT_FOUND, .sentence = "all differ"},
+        {.kind = "late-rank", .state = PP_FINDING_FOUND, .sentence = "rank 3"},
+        {.kind = "buffer-debt", .state = PP_FINDING_NOT_FOUND, .sentence = "none"},
+    };
+    struct pp_report r = {.findings = findings, .n_findings = 4};
+    struct pp_section_rows rows = pp_section_rows(&pp_section_found, &r, "findings");
+    put_text(&pp_section_found, &r, "findings");
+    assert_string_equal(text, "  ! first-batch       slow <start>\n"
+                              "                      wait\n"
+                              "  ! late-rank         rank 3\n");
+    free(text);
+    put_text(&pp_section_not_found, &r, "findings");
+    assert_string_equal(text, "  - not found         epoch-order, buffer-debt\n");
+    free(text);
+    FILE *out = open_memstream(&text, &text_size);
+    assert_int_equal(pp_section_md(out, &rows, 99), 2);
+    fclose(out);
+    assert_string_equal(text, "**Also found:**\n\n- **first-batch:** slow &lt;start&gt;. wait\n"
+                              "- **late-rank:** rank 3\n");
+    free(text);
+    out = open_memstream(&text, &text_size);
+    pp_html_section(out, &rows);
+    fclose(out);
+    assert_string_equal(text, "<dl><dt>first-batch</dt><dd>slow &lt;start&gt;. <strong>wait</strong></dd>\n"
+                              "<dt>late-rank</dt><dd>rank 3</dd>\n</dl>\n");
+    free(text);
+}
+
+static void a_kind_of_errors_has_its_other_files_below(void **state)
+{
+    struct pp_report_error_example files[] = {{"a", "cut"}, {"b", "empty"}, {"c", NULL}};
+    struct pp_report_error_kind kind = {.kind = "corrupt",
+                                        .action = "skipped",
+                                        .example_path = "a",
+                                        .example_reason = "cut",
+                                        .count = 4,
+                                        .examples = files,
+                                        .n_examples = 3};
+    struct pp_report r = {.error_kinds = &kind, .n_error_kinds = 1};
+    put_text(&pp_section_errors, &r, "errors");
+    assert_string_equal(text, "    4 corrupt, skipped; such as a: cut\n      b: empty\n      c\n");
+    free(text);
+}
+
+/* The same numbers in three printers; in HTML each with its place in the document. */
+static void a_line_of_the_gpu_has_its_own_unit(void **state)
+{
+    struct pp_report_gpu g = {.busy_share = 0.5, .copy_bytes_per_s = 2048};
+    struct pp_report r = {.gpu = &g};
+    struct pp_gpu_line line[PP_GPU_LINES];
+    struct pp_section_rows rows = pp_section_gpu_rows(&r, line);
+    FILE *out = open_memstream(&text, &text_size);
+    pp_section_text(&(struct pp_page){.out = out, .columns = 80}, &rows);
+    pp_section_md(out, &rows, 99);
+    pp_html_section(out, &rows);
+    fclose(out);
+    assert_non_null(strstr(text, "  busy with kernels                         50.0 %\n"));
+    assert_non_null(strstr(text, "| GPU | |\n|---|---:|\n| busy with kernels | 50.0 % |\n"));
+    assert_non_null(strstr(text, "data-v=\"0.5\" data-k=\"gpu.busy_share\">50.0 %</span></td>"));
+    assert_non_null(strstr(text, "data-k=\"gpu.idle.launch_gap_share\""));
+    assert_non_null(strstr(text, "data-k=\"gpu.copy_bytes_per_s\">2.00 KiB</span>/s</td>"));
+    free(text);
+}
+
 static void no_rows_no_table(void **state)
 {
     struct pp_report r = {.n_queues = 0};
@@ -151,6 +281,11 @@ int main(void)
         cmocka_unit_test(words_between_fields_need_both),
         cmocka_unit_test(a_number_carries_its_path),
         cmocka_unit_test(what_was_measured_of_the_gpu_is_a_line),
+        cmocka_unit_test(a_long_cell_wraps_behind_the_others),
+        cmocka_unit_test(changes_are_listed_settings_first),
+        cmocka_unit_test(a_list_leads_with_the_name_and_ends_in_what_to_do),
+        cmocka_unit_test(a_kind_of_errors_has_its_other_files_below),
+        cmocka_unit_test(a_line_of_the_gpu_has_its_own_unit),
         cmocka_unit_test(no_rows_no_table),
     };
     return cmocka_run_group_tests_name("sections", tests, NULL, NULL);
