@@ -83,6 +83,12 @@ struct pp_wanted {
 pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn,
                                   void *ctx, uint64_t *bad_chunks, struct pp_err *err);
 
+/* When the spans of a chunk begin and end, of chunks written after *last_id (0: all), which is moved on.
+ * Cheap: no chunk is opened. */
+typedef void pp_chunk_end_fn(void *ctx, uint32_t thread, uint64_t first_start_ns, uint64_t last_end_ns);
+pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, pp_chunk_end_fn *fn,
+                                         void *ctx, struct pp_err *err);
+
 /* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one
  * (second, thread, phase) may come; they add up. hist is valid during the call. */
 struct pp_second_row {

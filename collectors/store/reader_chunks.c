@@ -86,3 +86,17 @@ pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, 
 {
     return pp_reader_each_chunk_of(r, NULL, fn, ctx, bad_chunks, err);
 }
+
+pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, pp_chunk_end_fn *fn,
+                                         void *ctx, struct pp_err *err)
+{
+    struct query q = reader_query(
+        r, "SELECT id, thread, first_start_ns, last_end_ns FROM chunk WHERE id > ? ORDER BY id");
+    sqlite3_bind_int64(q.st, 1, *last_id);
+    while (query_row(&q)) {
+        *last_id = (int64_t)col_num(&q, 0);
+        if (pp_thread_id_is_sound(col_num(&q, 1)) && col_num(&q, 2) <= col_num(&q, 3))
+            fn(ctx, (uint32_t)col_num(&q, 1), col_num(&q, 2), col_num(&q, 3));
+    }
+    return query_end(&q, err);
+}

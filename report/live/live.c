@@ -38,16 +38,6 @@ int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t siz
     return 1;
 }
 
-long live_thread_row(const struct pp_live *l, uint32_t id)
-{
-    if (id < l->n_threads && l->threads[id].id == id) /* ids count from 0 */
-        return (long)id;
-    for (size_t i = 0; i < l->n_threads; i++)
-        if (l->threads[i].id == id)
-            return (long)i;
-    return -1;
-}
-
 /* ---- roll-ups ---- */
 
 static struct live_second *second_of(struct pp_live *l, uint64_t s)
@@ -174,7 +164,7 @@ void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
         *first_s = 1, *last_s = 0;
 }
 
-/* ---- facts, threads, state ---- */
+/* ---- facts, state ---- */
 
 struct fact_walk {
     struct pp_live *l;
@@ -220,25 +210,6 @@ static void read_facts(struct pp_live *l, struct pp_reader *r)
         l->ended_ns = (uint64_t)ns;
 }
 
-static void read_threads(struct pp_live *l, struct pp_reader *r)
-{
-    const struct pp_thread_row *rows;
-    size_t n = pp_reader_threads(r, &rows);
-    struct live_thread *threads = n ? calloc(n, sizeof(*threads)) : NULL;
-    if (!threads)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        threads[i] = (struct live_thread){.id = rows[i].id,
-                                          .lane = rows[i].lane,
-                                          .pid = rows[i].pid,
-                                          .dropped = rows[i].dropped};
-        snprintf(threads[i].name, sizeof(threads[i].name), "%s", rows[i].name);
-    }
-    free(l->threads);
-    l->threads = threads;
-    l->n_threads = n;
-}
-
 static enum pp_live_state state_of(const char *outcome)
 {
     for (int s = PP_LIVE_FINISHED; s <= PP_LIVE_FAILED; s++)
@@ -274,6 +245,7 @@ static void forget(struct pp_live *l)
     l->state = PP_LIVE_RUNNING;
     l->batch_size = l->workers = l->prefetch = l->copy_buffers = NAN;
     memset(l->usual, 0, sizeof(l->usual));
+    live_forget_threads(l);
     live_near_forget(l);
 }
 
@@ -314,8 +286,9 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     const char *outcome = pp_reader_meta(r, "run",
                                          "outcome"); /* before the rows: what it ends is then all read */
     read_facts(l, r);
-    read_threads(l, r);
-    status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
+    status = live_read_threads(l, r, err);
+    if (status == PP_OK)
+        status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
     if (status == PP_OK)
         status = pp_reader_each_error_after(r, &l->error_id, add_error, l, err);
     if (status == PP_OK)
@@ -383,7 +356,6 @@ void pp_live_close(struct pp_live *l)
     free(l->gpu);
     free(l->meters);
     free(l->facts);
-    free(l->threads);
     free(l->bars);
     free(l->stages);
     free(l->worker_rows);

@@ -1,11 +1,12 @@
-/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), tell what
- * happened (live_events.c), read spans (live_near.c), sum up (live_snapshot.c) and look ahead
- * (live_outlook.c). */
+/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), join threads
+ * to lanes (live_lanes.c), tell what happened (live_events.c), read spans (live_near.c), sum up
+ * (live_snapshot.c) and look ahead (live_outlook.c). */
 #ifndef PP_REPORT_LIVE_IMPL_H
 #define PP_REPORT_LIVE_IMPL_H
 
 #include "collectors/store/reader.h"
 #include "report/live/live.h"
+#include "report/source/lanes.h"
 
 #include <sys/types.h>
 
@@ -30,6 +31,7 @@ struct live_second {
     uint64_t open_wait_ns; /* of a wait of the trainer's that had not ended when the recorder looked */
 };
 
+/* A lane: a thread, or worker processes that follow each other, with the id of the first. */
 struct live_thread {
     uint32_t id;
     pp_lane lane;
@@ -38,7 +40,14 @@ struct live_thread {
     uint64_t dropped;
 };
 
-/* What was seen of a thread in the spans around the second looked at. */
+/* A thread of the recording: its lane, and when it recorded. */
+struct live_place {
+    uint32_t id;
+    size_t row; /* of the lane */
+    struct pp_lane_life life;
+};
+
+/* What was seen of a lane in the spans around the second looked at. */
 struct live_seen {
     uint64_t sample, sample_start_ns, end_ns;
     /* what it was in when the recorder looked; open_ns 0: it did not */
@@ -94,8 +103,8 @@ struct pp_live {
     int deleted;
     int64_t changed_ns; /* newest modification time (wall clock) of the file or its log, as last seen */
     uint64_t last_change_mono_ns;
-    int64_t second_id, error_id, counter_id; /* read up to here */
-    uint64_t open_ns;                        /* likewise of open phases */
+    int64_t second_id, error_id, counter_id, chunk_id; /* read up to here */
+    uint64_t open_ns;                                  /* likewise of open phases */
 
     uint64_t origin_ns, ended_ns; /* 0: not known */
     enum pp_live_state state;
@@ -104,8 +113,10 @@ struct pp_live {
     size_t n_facts;
     double batch_size, workers, prefetch, copy_buffers;
 
-    struct live_thread *threads;
+    struct live_thread *threads; /* lanes */
     size_t n_threads;
+    struct live_place *places; /* per thread of the recording */
+    size_t n_places;
     uint64_t base_s; /* second[0] */
     struct live_second *seconds;
     size_t n_seconds, cap_seconds;
@@ -125,7 +136,7 @@ struct pp_live {
 
     /* around the second looked at */
     uint64_t near_s;        /* UINT64_MAX: nothing read */
-    struct live_seen *seen; /* per thread row */
+    struct live_seen *seen; /* per lane */
     uint16_t queue_name[8];
     char queue_text[8][24];
     double queue_sum[8], queue_n[8];
@@ -145,8 +156,11 @@ struct pp_live {
     struct pp_live_worker *worker_rows;
 };
 
-/* The row of a thread, or -1. */
+/* The row of a thread's lane, or -1. */
 long live_thread_row(const struct pp_live *l, uint32_t id);
+/* Fills threads and places. */
+pp_status live_read_threads(struct pp_live *l, struct pp_reader *r, struct pp_err *err);
+void live_forget_threads(struct pp_live *l);
 /* Makes room for one more of size bytes; 0: no memory, remembered in l. */
 int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t size);
 /* The first and the last complete second; last < first: none. */

@@ -104,12 +104,13 @@ static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, si
 {
     struct walk *w = ctx;
     struct pp_live *l = w->l;
+    long row = live_thread_row(l, thread);
     for (size_t i = 0; i < n && l->n_bars < BARS_MOST; i++) {
         const struct pp_span *s = &spans[i];
         if (s->batch != l->batch || (s->phase >= PP_PHASE_COUNTER && s->phase != PP_PHASE_COLLECTIVE) ||
             !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
             continue;
-        l->bars[l->n_bars++] = (struct pp_live_bar){.thread = thread,
+        l->bars[l->n_bars++] = (struct pp_live_bar){.thread = row >= 0 ? l->threads[row].id : thread,
                                                     .phase = (pp_phase)s->phase,
                                                     .start_ns = s->start_ns,
                                                     .dur_ns = s->dur_ns};

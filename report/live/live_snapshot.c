@@ -149,13 +149,13 @@ static uint64_t samples_of(const struct sums sum[PP_PHASE_COUNT])
     return 0;
 }
 
-static pp_phase main_phase(const struct pp_live *l, uint32_t thread, uint64_t s)
+static pp_phase main_phase(const struct pp_live *l, size_t row, uint64_t s)
 {
     const struct live_second *sec = second_at(l, s);
     uint64_t total[PP_PHASE_COUNT] = {0};
     pp_phase most = PP_PHASE_NONE;
     for (uint32_t i = 0; i < sec->n; i++)
-        if (sec->parts[i].thread == thread)
+        if (live_thread_row(l, sec->parts[i].thread) == (long)row)
             total[sec->parts[i].phase] += sec->parts[i].total_ns;
     for (int p = 1; p < PP_PHASE_COUNT; p++)
         if (total[p] > total[most])
@@ -163,11 +163,12 @@ static pp_phase main_phase(const struct pp_live *l, uint32_t thread, uint64_t s)
     return most;
 }
 
-static uint64_t errors_until(const struct pp_live *l, uint64_t to_ns, const uint32_t *thread)
+/* row: of one lane; -1: of all. */
+static uint64_t errors_until(const struct pp_live *l, uint64_t to_ns, long row)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < l->n_errors; i++)
-        if (l->errors[i].t_ns < to_ns && (!thread || l->errors[i].thread == *thread))
+        if (l->errors[i].t_ns < to_ns && (row < 0 || live_thread_row(l, l->errors[i].thread) == row))
             sum += l->errors[i].count;
     return sum;
 }
@@ -210,8 +211,8 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
         .thread = t->id,
         .lane = t->lane,
         .name = t->name,
-        .state = main_phase(l, t->id, w->to_s),
-        .errors = errors_until(l, until_ns, &t->id),
+        .state = main_phase(l, row, w->to_s),
+        .errors = errors_until(l, until_ns, (long)row),
         .samples_per_s = (double)samples_of(sum) / w->covered_s,
         .busy = within(busy / wall_ns, 0, 1),
         .waiting = within(waiting / wall_ns, 0, 1),
@@ -348,7 +349,7 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
                                        : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
-    out->errors = errors_until(l, told_until_ns(out), NULL);
+    out->errors = errors_until(l, told_until_ns(out), -1);
     for (size_t i = 0; i < l->n_threads; i++)
         out->dropped += l->threads[i].dropped;
     out->stalled_ns = stalled_ns(l);

@@ -71,19 +71,15 @@ static size_t row_of(const struct pp_thread_row *rows, size_t n, uint32_t id, si
     return n;
 }
 
-static int note_life(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+static void note_life(void *ctx, uint32_t thread, uint64_t first_start_ns, uint64_t last_end_ns)
 {
     struct lives *l = ctx;
     l->at = row_of(l->rows, l->n, thread, l->at);
-    for (size_t i = 0; l->at < l->n && i < n; i++) {
-        struct pp_lane_life *life = &l->life[l->at];
-        uint64_t end = spans[i].start_ns + spans[i].dur_ns;
-        if (spans[i].phase == PP_PHASE_COUNTER)
-            continue;
-        life->first_ns = spans[i].start_ns < life->first_ns ? spans[i].start_ns : life->first_ns;
-        life->last_ns = end > life->last_ns ? end : life->last_ns;
-    }
-    return 0;
+    if (l->at == l->n)
+        return;
+    struct pp_lane_life *life = &l->life[l->at];
+    life->first_ns = first_start_ns < life->first_ns ? first_start_ns : life->first_ns;
+    life->last_ns = last_end_ns > life->last_ns ? last_end_ns : life->last_ns;
 }
 
 static void note_generations(struct opened *o, const struct pp_lane_life *life, size_t generations)
@@ -151,12 +147,11 @@ static void forget_lanes(struct opened *o)
     o->n_threads = o->n_place = o->n_generations = 0;
 }
 
-/* Once. Costs a pass over the spans' times, and only recordings of several processes pay it. Without memory
- * lanes stay apart. */
+/* Once, and only for recordings of several processes. Without memory lanes stay apart. */
 static void look_for_lanes(struct opened *o)
 {
-    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES};
     const struct pp_thread_row *rows;
+    int64_t from = 0;
     size_t n = pp_reader_threads(o->reader, &rows), generations = 0;
     if (o->looked)
         return;
@@ -169,7 +164,7 @@ static void look_for_lanes(struct opened *o)
     for (size_t i = 0; lives.life && i < n; i++)
         lives.life[i] = (struct pp_lane_life){UINT64_MAX, 0};
     if (lives.life && o->place &&
-        pp_reader_each_chunk_of(o->reader, &wanted, note_life, &lives, NULL, NULL) == PP_OK)
+        pp_reader_each_chunk_end_after(o->reader, &from, note_life, &lives, NULL) == PP_OK)
         generations = pp_lanes_join(rows, lives.life, n, o->place);
     if (generations && join_rows(o, rows))
         note_generations(o, lives.life, generations);

@@ -21,6 +21,8 @@ for name in python worker; do
     like "$name: decode is what is waited for" "$(json "$OUT" '$.verdict.sentence')" "decode"
     first=$(sqlite3 :memory: "SELECT json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'first-batch'")
     like "$name: imports are not the first batch" "$first" "before the program asked for data"
+    run timeout 60 "$PP" top --once --json "$A"
+    is "$name: two lanes in the dashboard" "$(for i in 0 1 2; do json "$OUT" "\$.workers[$i].name"; done | sort | xargs)" "worker 0 worker 1"
     run timeout 60 "$PP" export "$A" --to csv -o "$T/$name.csv"
     is "$name: an export keeps every process" "$(grep ',worker,' "$T/$name.csv" | cut -d , -f 3 | sort -u | wc -l)" 6
 done
