@@ -145,7 +145,7 @@ static int has_one(const char *name, const char *suffixes)
 }
 
 /* TFRecord shards often have their count behind: train.tfrecord-00001-of-00128. */
-const struct pp_foreign *pp_foreign_by_name(const char *name)
+static const struct pp_foreign *by_name(const char *name)
 {
     for (const struct pp_foreign *f = table; f < table + TABLE; f++)
         if (has_one(name, f->suffixes))
@@ -155,7 +155,7 @@ const struct pp_foreign *pp_foreign_by_name(const char *name)
 
 int pp_foreign_tells(const char *name)
 {
-    const struct pp_foreign *f = pp_foreign_by_name(name);
+    const struct pp_foreign *f = by_name(name);
     return !f ? 0 : f->beside ? 1 : 2;
 }
 
@@ -174,7 +174,7 @@ const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struc
             found = pp_foreign_by_bytes(head, r.got);
         pp_object_close(&o);
     }
-    return found ? found : pp_foreign_by_name(name);
+    return found ? found : by_name(name);
 }
 
 /* ---- images ---- */

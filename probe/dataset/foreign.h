@@ -26,7 +26,6 @@ enum { PP_FOREIGN_HEAD = 512 };
 
 /* NULL: none of them. */
 const struct pp_foreign *pp_foreign_by_bytes(const uint8_t *head, size_t size);
-const struct pp_foreign *pp_foreign_by_name(const char *name);
 /* How much a name says: 0 nothing, 1 what may lie beside the data, 2 what the data are. */
 int pp_foreign_tells(const char *name);
 /* By the first bytes of the file, and where these say nothing or cannot be read, by its name. dir as in

@@ -13,13 +13,13 @@
 #define FROM_0 .range = "0.."
 #define ALWAYS .flags = PP_FIELD_ALWAYS
 
-const char *const pp_phase_names[] = {
+static const char *const phase_names[] = {
 #define PP_PHASE(id, sym, name, lane, kind, colour, text) name,
 #include <pipeprobe/phases.def>
 #undef PP_PHASE
     NULL,
 };
-const char *const pp_lane_names[] = {"main", "reader", "worker", "copy", "trainer", NULL};
+static const char *const lane_names[] = {"main", "reader", "worker", "copy", "trainer", NULL};
 
 static const char *name_of_phase(pp_phase phase)
 {
@@ -228,8 +228,8 @@ static struct pp_value phase_kind(const void *row, const void *root)
 static const char *const kind_values[] = {"work", "wait", NULL};
 
 static const struct pp_field phase_fields[] = {
-    MADE("phase", TEXT, phase_name, "its name", .values = pp_phase_names, ALWAYS),
-    MADE("lane", TEXT, phase_lane, "of the threads that spent it", .values = pp_lane_names, ALWAYS),
+    MADE("phase", TEXT, phase_name, "its name", .values = phase_names, ALWAYS),
+    MADE("lane", TEXT, phase_lane, "of the threads that spent it", .values = lane_names, ALWAYS),
     MADE("kind", TEXT, phase_kind, "the thread did something for the batch, or waited", .values = kind_values,
          ALWAYS),
     F(count, COUNT, "spans in the window"),

@@ -10,8 +10,4 @@
 
 extern const struct pp_field pp_report_fields[]; /* of struct pp_report */
 
-/* The texts of pp_phase_info()->name and pp_lane_name(), for enumerations of other documents. */
-extern const char *const pp_phase_names[];
-extern const char *const pp_lane_names[];
-
 #endif

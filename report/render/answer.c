@@ -236,8 +236,7 @@ char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 int pp_answer_fix_before(const void *a, const void *b)
 {
     const struct pp_report_fix *x = a, *y = b;
-    int work = x->effort > 0;
-    return work != (y->effort > 0) ? !work : x->gain > y->gain;
+    return x->effort != y->effort ? x->effort < y->effort : x->gain > y->gain;
 }
 
 size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order)

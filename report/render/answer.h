@@ -19,9 +19,9 @@ char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "STORAGE-BOUND (latency), confidence 80.0 %: read takes ..." */
 char *pp_answer_cause(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
+/* How certain that is: ", confidence 80.0 %", or "". */
 /* What PyTorch's DataLoader is expected to do on this data; NULL: not known, or the next step says it. */
 const char *pp_answer_pytorch(const struct pp_report *r);
-/* How certain that is: ", confidence 80.0 %", or "". */
 char *pp_answer_certainty(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
 char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);

@@ -4,7 +4,7 @@
 
 enum { MOST_HEADS = 16 };
 
-enum pp_html_form pp_html_form_of(enum pp_field_unit unit)
+static enum pp_html_form form_of(enum pp_field_unit unit)
 {
     switch (unit) {
     case PP_UNIT_NONE:
@@ -44,10 +44,10 @@ static void put_parts(FILE *out, const struct pp_section_rows *rows, const struc
         if (v.kind == PP_VALUE_NULL || v.kind == PP_VALUE_TEXT)
             pp_html_text(out, v.text);
         else if (c->flags & PP_CELL_OF_LINE)
-            pp_html_num(out, pp_html_form_of(f->unit), pp_value_as_number(&v), "%s%s",
+            pp_html_num(out, form_of(f->unit), pp_value_as_number(&v), "%s%s",
                         ((const struct pp_gpu_line *)row)->path, f->key);
         else
-            pp_html_num(out, pp_html_form_of(f->unit), pp_value_as_number(&v), "%s.%zu.%s", rows->path,
+            pp_html_num(out, form_of(f->unit), pp_value_as_number(&v), "%s.%zu.%s", rows->path,
                         rows->number + i, f->key);
         if (f && f->unit == PP_UNIT_BYTES_PER_S)
             fputs("/s", out);

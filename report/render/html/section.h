@@ -10,6 +10,4 @@ void pp_html_section(FILE *out, const struct pp_section_rows *rows);
 /* All rows of the field at path. */
 void pp_html_section_at(FILE *out, const struct pp_section *s, const struct pp_report *r, const char *path);
 
-enum pp_html_form pp_html_form_of(enum pp_field_unit unit);
-
 #endif
