@@ -80,7 +80,7 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode)
     return same;
 }
 
-static uint64_t pragma(sqlite3 *db, const char *sql)
+uint64_t pp_db_uint(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;
     uint64_t v = 0;
@@ -92,12 +92,12 @@ static uint64_t pragma(sqlite3 *db, const char *sql)
 
 uint64_t pp_db_version(sqlite3 *db)
 {
-    return pragma(db, "PRAGMA user_version");
+    return pp_db_uint(db, "PRAGMA user_version");
 }
 
 uint64_t pp_db_bytes(sqlite3 *db)
 {
-    return pragma(db, "PRAGMA page_count") * pragma(db, "PRAGMA page_size");
+    return pp_db_uint(db, "PRAGMA page_count") * pp_db_uint(db, "PRAGMA page_size");
 }
 
 static uint32_t be32(const uint8_t *p)

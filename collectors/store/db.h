@@ -19,6 +19,8 @@ extern const char pp_schema_finish[]; /* indexes, when the rows are there */
 pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path);
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path);
 
+/* The number in the first row's first column; 0: there is none, or that could not be read. */
+uint64_t pp_db_uint(sqlite3 *db, const char *sql);
 /* The version a file says it has; 0: that could not be read. */
 uint64_t pp_db_version(sqlite3 *db);
 /* Size of the database with what is in its log and in the open transaction. */

@@ -99,21 +99,11 @@ static pp_status walk_chunks(struct rows *r)
     return status;
 }
 
-static uint64_t query_uint(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *st = NULL;
-    uint64_t v = 0;
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
-        v = (uint64_t)sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    return v;
-}
-
 static pp_status write_rows(struct pp_store *s)
 {
     struct rows r = {.store = s,
                      .keep_below = UINT64_MAX,
-                     .total = query_uint(s->db, "SELECT sum(n) FROM chunk")};
+                     .total = pp_db_uint(s->db, "SELECT sum(n) FROM chunk")};
     if (r.total > s->max_rows)
         r.keep_below = (uint64_t)((double)s->max_rows / (double)r.total * 0x1p64);
     pp_status status = pp_store_begin(s);
@@ -199,7 +189,7 @@ static void say_what_is_left(const struct pp_store *s, pp_status status, struct 
             s->failure.text);
     else
         pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
-                (unsigned long long)query_uint(s->db, "SELECT sum(n) FROM chunk"));
+                (unsigned long long)pp_db_uint(s->db, "SELECT sum(n) FROM chunk"));
 }
 
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
