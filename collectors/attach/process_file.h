@@ -12,6 +12,11 @@
 
 #define PP_PROCESS_MAGIC "PPPROCS"
 
+enum {
+    PP_PROCESS_HOOKED = 1, /* an interpreter with our hooks */
+    PP_PROCESS_LOADER = 2  /* it has also imported PyTorch's DataLoader */
+};
+
 struct pp_process_file {
     char magic[8];
     int64_t pid, parent_pid;
@@ -23,7 +28,7 @@ struct pp_process_file {
     uint64_t unthreaded; /* events of threads that could not be given a ring */
     uint64_t reentrant;  /* events from inside our own calls (a signal handler, an annotated allocator) */
     uint32_t chained;    /* 1: another tool is attached behind us; 2: it was asked for and could not be */
-    uint32_t python;     /* 1: an interpreter with our hooks */
+    uint32_t python;     /* PP_PROCESS_HOOKED, PP_PROCESS_LOADER; 0: no interpreter, or one without hooks */
     char note[256];      /* the Python hooks: why they are off, or what they left out; "" for neither */
     char command[4096 - 336];
 };

@@ -66,7 +66,34 @@ static PyObject *next(PyObject *self, PyObject *args)
 {
     PyObject *f;
     (void)self;
-    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_NEXT) : NULL;
+    if (!PyArg_ParseTuple(args, "O", &f))
+        return NULL;
+    record_saw_loader();
+    return types_timed(f, TIMED_NEXT);
+}
+
+static PyObject *thread_timed(PyObject *args, enum timed_kind kind)
+{
+    PyObject *f;
+    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, kind) : NULL;
+}
+
+static PyObject *put(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return thread_timed(args, TIMED_PUT);
+}
+
+static PyObject *get(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return thread_timed(args, TIMED_GET);
+}
+
+static PyObject *backward(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return thread_timed(args, TIMED_BACKWARD);
 }
 
 static PyObject *samples(PyObject *self, PyObject *args)
@@ -178,6 +205,9 @@ static PyMethodDef functions[] = {
     {"decode", decode, METH_VARARGS, "decode(f): f, timed as a part of the sample in work"},
     {"collate", collate, METH_VARARGS, "collate(f): f, timed as the collation of a batch"},
     {"next", next, METH_VARARGS, "next(f): f, timed as the wait for a batch"},
+    {"put", put, METH_VARARGS, "put(f): f, which may hand a batch to another thread"},
+    {"get", get, METH_VARARGS, "get(f): f, which may take one from another thread"},
+    {"backward", backward, METH_VARARGS, "backward(f): f, whose thread is the trainer"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},

@@ -192,7 +192,21 @@ def _hook_cv2(module):
         setattr(module, name, record.decode(getattr(module, name)))
 
 
+# ---- the thread that trains, where another takes the batches ----
+
+
+def _hook_queue(module):
+    module.Queue.put = record.put(module.Queue.put)
+    module.Queue.get = record.get(module.Queue.get)
+
+
+def _hook_autograd(module):
+    module.backward = record.backward(module.backward)
+
+
 _HOOKS = {
+    "queue": _hook_queue,
+    "torch.autograd": _hook_autograd,
     "torch.utils.data.dataloader": _hook_dataloader,
     "torch.utils.data._utils.worker": _hook_worker,
     "torchdata.stateful_dataloader.worker": _hook_worker,

@@ -42,6 +42,7 @@ static void fork_child(void)
 static void end_thread(void *arg)
 {
     struct record_local *l = arg;
+    record_taker_end(l);
     record_lane_close(&l->worker);
     record_lane_close(&l->trainer);
     self = NULL;
@@ -54,7 +55,7 @@ static struct pp_process_file *process_file(void)
         process.file = pp_process_file_map(process.dir);
         if (process.file) {
             pp_guard_add(process.file, sizeof(*process.file));
-            process.file->python = 1;
+            process.file->python = PP_PROCESS_HOOKED;
         }
     }
     return process.file;
@@ -89,6 +90,12 @@ int record_join(const char *dir)
 int record_is_on(void)
 {
     return process.session && !process.off;
+}
+
+void record_saw_loader(void)
+{
+    if (process.file)
+        process.file->python = PP_PROCESS_LOADER;
 }
 
 void record_note(const char *what)
@@ -129,13 +136,23 @@ struct record_local *record_local(void)
     return self;
 }
 
+struct record_local *record_local_peek(void)
+{
+    return self;
+}
+
+uint64_t record_forks(void)
+{
+    return process.forks;
+}
+
 int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
 {
     if (lane->trace && lane->forks == process.forks)
         return 1;
     if (!record_is_on())
         return 0;
-    if (kind == PP_LANE_TRAINER)
+    if (kind != PP_LANE_WORKER)
         (void)process_file();
     pp_accounts_close(&lane->accounts);
     pp_accounts_open(&lane->accounts);

@@ -54,12 +54,48 @@ struct record_iteration {
     int ended;
 };
 
+enum {
+    RECORD_HELD_MAX = 32,    /* spans of a thread of which it is not yet known what it is */
+    RECORD_HANDED_MAX = 256, /* batches on their way from one thread to another */
+};
+
+/* What a thread that takes batches is: takers.c. */
+enum record_role {
+    RECORD_UNDECIDED,
+    RECORD_TRAINER,    /* its waits are the trainer's */
+    RECORD_PREFETCHES, /* it takes batches for another thread, which trains */
+};
+
+/* Batches that were put and not yet got, first in, first out, and what else came between them. */
+struct record_handed {
+    struct record_parcel {
+        struct record_about about;
+        int is_batch;
+    } parcel[RECORD_HANDED_MAX];
+    uint64_t put, got; /* so far */
+    int taken;         /* by another thread, at least once */
+};
+
+struct record_taker {
+    enum record_role role; /* as the lane has it */
+    int main;              /* 1: the process's first thread, -1: another, 0: not looked at */
+    int trains;            /* it has called backward */
+    int gives;             /* another thread has taken a batch from it */
+    int settled;           /* without a thread that trains, it counts as the trainer */
+    struct pp_span *held;
+    unsigned n_held;
+    struct record_handed own; /* taken, and not handed over */
+    struct record_mark get_from;
+    const void *get_queue; /* for which it has waited since get_from */
+};
+
 struct record_local {
     /* the thread that takes the batches */
     struct record_lane trainer;
     struct record_mark step_from; /* stamp 0: no step is running */
     struct record_about step;
     int taking; /* depth of __next__: one loader's may call another's */
+    struct record_taker taker;
 
     /* a worker, or the training thread of a loader without workers */
     struct record_lane worker;
@@ -94,7 +130,13 @@ void record_off(const char *why);
 /* What was left out or failed to fit, while the rest goes on: added to the process file's note. */
 void record_note(const char *what);
 
+/* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
+void record_saw_loader(void);
+
 struct record_local *record_local(void);
+struct record_local *record_local_peek(void); /* NULL: this thread has none yet */
+/* How often this process and those before it were forked. */
+uint64_t record_forks(void);
 /* Opens the lane if it is not open in this process. 0: there is no ring for it. */
 int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name);
 void record_lane_close(struct record_lane *lane);
@@ -110,6 +152,8 @@ int record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round
 
 /* ---- spans.c ---- */
 
+struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                           const struct record_mark *to, const struct record_about *about);
 struct record_mark record_now(const struct record_lane *lane, int with_cpu);
 /* A span of the lane from one moment to another. */
 void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
@@ -130,5 +174,37 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
 /* got: 1 a batch, 0 the end of the epoch, -1 an exception */
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
                      int got);
+
+/* ---- takers.c ----
+ *
+ * The thread that takes a DataLoader's batches need not be the one that trains: it may hand them over through
+ * a queue.Queue. The trainer is the thread that calls backward; without one, the process's first thread, or
+ * the one that takes the batches. Its wait for a batch is DATA_WAIT, from __next__ or from the queue. A
+ * thread that takes batches for it is a copy lane: GET_WAIT for __next__, PUT_WAIT for the queue. Until it is
+ * known which a thread is, its first spans are held back. */
+
+/* The lane of a thread that takes batches, by what it is. 0: there is no ring. */
+int record_taker_open(struct record_local *l);
+int record_taker_is_open(const struct record_local *l);
+/* The same for a thread that is the trainer as far as is known: so that it is no part of the first wait. */
+void record_taker_open_early(struct record_local *l);
+/* A span of it, as the trainer's; a thread that prefetches has it as what it is for it, or not at all. */
+void record_taker_put(struct record_local *l, pp_phase phase, const struct record_mark *from,
+                      const struct record_mark *to, const struct record_about *about);
+void record_taker_end(struct record_local *l); /* before the thread ends */
+void record_trains(struct record_local *l);
+/* It has taken this batch. */
+void record_holds(struct record_local *l, const struct record_about *about);
+/* Whether what it puts into a queue may be a batch for another thread; a queue that has had none (known 0) is
+ * only looked at while it holds one. */
+int record_may_hand_over(struct record_local *l, int known);
+/* Its oldest batch is put into h; and out of it again, where the queue was full. */
+void record_hand_over(struct record_local *l, struct record_handed *h);
+void record_hand_back(struct record_local *l, struct record_handed *h);
+void record_put_end(struct record_local *l, const struct record_mark *from);
+/* The moment so many ns ago, without its CPU time. */
+struct record_mark record_ago(const struct record_lane *lane, uint64_t ns);
+/* It has got the oldest batch of h, for which it waited since from. */
+void record_get_end(struct record_local *l, const struct record_mark *from, struct record_handed *h);
 
 #endif

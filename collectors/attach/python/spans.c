@@ -38,8 +38,8 @@ static int run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns
     return 1;
 }
 
-void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
-                const struct record_mark *to, const struct record_about *about)
+struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                           const struct record_mark *to, const struct record_about *about)
 {
     struct pp_span s = {.start_ns = from->stamp,
                         .dur_ns = to->stamp - from->stamp,
@@ -56,6 +56,13 @@ void record_put(struct record_lane *lane, pp_phase phase, const struct record_ma
                       &s.run_delay_ns))
             s.flags |= PP_SPAN_HAS_DELAY;
     }
+    return s;
+}
+
+void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                const struct record_mark *to, const struct record_about *about)
+{
+    struct pp_span s = record_span(lane, phase, from, to, about);
     pp_span_put_stamped(lane->trace, &s);
 }
 
@@ -278,8 +285,8 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
 {
     *from = record_now(&l->trainer, 1);
     if (l->step_from.stamp)
-        record_put(&l->trainer, PP_PHASE_STEP, &l->step_from, from, &l->step);
-    l->step_from.stamp = 0;
+        record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
+    l->step_from.stamp = l->taker.get_from.stamp = 0;
     /* A loader without workers makes the batch in this thread. */
     l->first_batch = it->first_batch;
     l->batch = it->first_batch + it->taken;
@@ -309,10 +316,11 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         }
         l->step_from = now;
         l->step = about;
+        record_holds(l, &about);
     } else if (got == 0) {
         it->ended = 1;
     } else {
         about.flags = PP_SPAN_ERROR;
     }
-    record_put(&l->trainer, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
+    record_taker_put(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
 }

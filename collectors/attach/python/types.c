@@ -190,7 +190,7 @@ static PyObject *call_next(PyObject *function, PyObject *args, PyObject *kwargs)
                                       ? iteration_of(PyTuple_GetItem(args, 0), &held)
                                       : NULL;
     struct record_mark from;
-    if (!it || !record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer")) {
+    if (!it || !record_taker_open(l)) {
         Py_XDECREF(held);
         return PyObject_Call(function, args, kwargs);
     }
@@ -214,6 +214,9 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_DECODE: return call_decode(t->inner, args, kwargs);
     case TIMED_COLLATE: return call_collate(t->inner, args, kwargs);
     case TIMED_NEXT: return call_next(t->inner, args, kwargs);
+    case TIMED_PUT: return queues_put(t->inner, args, kwargs);
+    case TIMED_GET: return queues_get(t->inner, args, kwargs);
+    case TIMED_BACKWARD: return queues_backward(t->inner, args, kwargs);
     }
     return PyObject_Call(t->inner, args, kwargs);
 }
@@ -476,7 +479,7 @@ PyObject *types_iteration(const struct record_iteration *it)
     /* The lane is made here, so that making it is no part of the first wait. */
     struct record_local *l = record_is_on() ? record_local() : NULL;
     if (l && l->slot < 0)
-        (void)record_lane_open(&l->trainer, PP_LANE_TRAINER, "trainer");
+        record_taker_open_early(l);
     return (PyObject *)h;
 }
 
@@ -532,7 +535,8 @@ int types_add(PyObject *module)
         add_type(bound_slots, "_pipeprobe.Bound", sizeof(struct bound), gc, &bound_type) != 0 ||
         add_type(samples_slots, "_pipeprobe.Samples", sizeof(struct proxy), gc, &samples_type) != 0 ||
         add_type(stream_slots, "_pipeprobe.Stream", sizeof(struct proxy), gc, &stream_type) != 0 ||
-        add_type(queue_slots, "_pipeprobe.Queue", sizeof(struct proxy), gc, &queue_type) != 0)
+        add_type(queue_slots, "_pipeprobe.Queue", sizeof(struct proxy), gc, &queue_type) != 0 ||
+        queues_add_type() != 0)
         return -1;
     return add_type(iteration_slots, "_pipeprobe.Iteration", sizeof(struct held_iteration), 0,
                     &iteration_type);

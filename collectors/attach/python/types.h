@@ -15,6 +15,9 @@ enum timed_kind {
     TIMED_DECODE,  /* a part of the sample in work */
     TIMED_COLLATE, /* a span of the worker */
     TIMED_NEXT,    /* DataLoader iterators' __next__: a span of the thread that takes the batch */
+    TIMED_PUT,     /* queue.Queue's put: perhaps of a batch, for another thread */
+    TIMED_GET,     /* queue.Queue's get: likewise */
+    TIMED_BACKWARD /* its thread is the trainer */
 };
 
 /* Adds the types to the module. -1 with an exception. */
@@ -34,6 +37,13 @@ void types_set_parent(int64_t pid);
 /* Begins the iteration and holds it; set as an attribute of a DataLoader's iterator. */
 PyObject *types_iteration(const struct record_iteration *it);
 struct record_iteration *types_iteration_of(PyObject *held); /* NULL: it is none */
+
+/* ---- queues.c: calls of the function, recorded ---- */
+
+int queues_add_type(void); /* -1 with an exception */
+PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs);
 
 #define TYPES_ITERATION "_pipeprobe_iteration" /* the attribute */
 
