@@ -26,6 +26,7 @@ struct kind {
     pp_process_file_fn *process;
     pp_loaders_file_fn *loaders;
     void *ctx;
+    int keep; /* the files stay */
 };
 
 static int process_is_sound(union file *f, long long pid)
@@ -94,7 +95,8 @@ static struct pp_session_taken take(const char *path, const struct kind *k)
             if (sound)
                 k->give(k, &f);
         }
-        unlinkat(dirfd(d), e->d_name, 0);
+        if (!k->keep)
+            unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
         closedir(d);
@@ -111,12 +113,23 @@ struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_f
                                     .ctx = ctx});
 }
 
-struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
+static struct pp_session_taken loaders_files(const char *dir, pp_loaders_file_fn *fn, void *ctx, int keep)
 {
     return take(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
                                     .size = sizeof(struct pp_loaders_file),
                                     .is_sound = loaders_are_sound,
                                     .give = give_loaders,
                                     .loaders = fn,
-                                    .ctx = ctx});
+                                    .ctx = ctx,
+                                    .keep = keep});
+}
+
+struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
+{
+    return loaders_files(dir, fn, ctx, 0);
+}
+
+struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx)
+{
+    return loaders_files(dir, fn, ctx, 1);
 }

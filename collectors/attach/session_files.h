@@ -1,5 +1,5 @@
-/* collectors/attach/session_files.h: what recorded processes left about themselves in the session directory,
- * taken by `pipeprobe exec` at the end.
+/* collectors/attach/session_files.h: what recorded processes leave about themselves in the session directory.
+ * The collector of loaders reads while they run (loaders.h); `pipeprobe exec` takes all at the end.
  *
  * Any process of the program can write there, so nothing in these files is trusted: an ordinary file of the
  * right size whose name is the process id in it, texts that end, a limited number of them. A file that is
@@ -25,5 +25,7 @@ typedef void pp_loaders_file_fn(void *ctx, const struct pp_loaders_file *f);
 /* Each hands every sound file of its kind to fn (NULL: to none) and removes all of its kind. */
 struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx);
 struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx);
+/* The same without removing; their processes may be writing. */
+struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx);
 
 #endif

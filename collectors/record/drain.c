@@ -266,7 +266,8 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
                                                                .gpu_activity = opts->gpu_activity,
                                                                .processes = list_processes,
                                                                .processes_ctx = d,
-                                                               .data_path = opts->data_path},
+                                                               .data_path = opts->data_path,
+                                                               .session_dir = pp_session_dir(opts->session)},
                                      &d->collectors, err);
     if (!status) {
         int e = pthread_create(&d->thread, NULL, drain_main, d);

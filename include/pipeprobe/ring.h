@@ -41,6 +41,8 @@ extern "C" {
 #define PP_LOADERS_FILE_PREFIX \
     "loaders-" /* of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid \
                 */
+#define PP_UNHOOKED_FILE_NAME \
+    "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
 
 #define PP_THREADS_MAX 16384
 #define PP_NAMES_MAX 1024
@@ -142,7 +144,8 @@ static inline int pp_session_has_file(const char *name)
     return strncmp(name, "ring-", 5) == 0 ||
            strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_LOADERS_FILE_PREFIX, sizeof(PP_LOADERS_FILE_PREFIX) - 1) == 0 ||
-           strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0;
+           strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0 ||
+           strcmp(name, PP_UNHOOKED_FILE_NAME) == 0;
 }
 
 static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t tick)

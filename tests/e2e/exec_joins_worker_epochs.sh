@@ -81,7 +81,7 @@ like "and says why" "$(cat "$OUT")" "cannot record into $T/no/such/dir.sqlite"
 
 # A Python program that annotates nothing.
 run timeout 60 "$PP" exec -o "$T/plain.sqlite" -- "$python" -c pass
-like "no ranges: the one next step" "$(cat "$ERR")" "used no DataLoader.*run --loader pytorch"
+like "no ranges: the one next step" "$(cat "$ERR")" "did not import torch.utils.data and made no NVTX call"
 run timeout 60 "$PP" report "$T/plain.sqlite"
 is "no ranges: the report's exit code" "$rc" 3
 like "no ranges: the report's next step" "$(tr '\n' ' ' <"$OUT" | tr -s ' ')" "Do: Measure PyTorch's DataLoader on the data"

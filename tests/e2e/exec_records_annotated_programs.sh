@@ -64,10 +64,6 @@ refuses "nothing behind --" 125 "no program given" "$PP" exec -o "$T/no.sqlite" 
 refuses "a forgotten --" 125 "write -- before the program" "$PP" exec "$CLIENT" push=1
 run "$PP" exec --nosuch -- "$CLIENT" push=1
 is "an unknown option" "$rc" 125
-refuses "the file exists" 125 "already exists.*--force" "$PP" exec -o "$T/plain.sqlite" -- "$CLIENT" push=1
-refuses "a directory in place of the file" 125 "is a directory; name a file in it" "$PP" exec -o "$T" -- "$CLIENT" push=1
-refuses "a directory that is not there" 125 "nodir" "$PP" exec -o "$T/nodir/x.sqlite" -- "$CLIENT" push=1
-PIPEPROBE_INJECT_LIB=$T/gone.so refuses "a library that is not there" 125 "PIPEPROBE_INJECT_LIB" "$PP" exec -o "$T/no.sqlite" -- "$CLIENT" push=1
 check "none of them left a file" test ! -e "$T/no.sqlite"
 run "$PP" exec --help
 is "--help" "$rc" 0

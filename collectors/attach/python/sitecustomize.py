@@ -12,6 +12,8 @@ def _begin():
     session = os.environ.get("PIPEPROBE_SESSION")
     if not session:
         return
+    if sys.version_info < (3, 8):  # whose objects of a heap type do not hold their type
+        raise ImportError("Python %d.%d is older than 3.8" % sys.version_info[:2])
     sys.path.insert(0, here)
     try:
         import _pipeprobe
@@ -22,10 +24,25 @@ def _begin():
         pipeprobe_hooks.install(_pipeprobe)
 
 
+def _say(error):
+    """Why there are no hooks: the first interpreter that has none writes it into the session."""
+    import os
+
+    if "t" in getattr(sys, "abiflags", ""):
+        error = "a free-threaded Python cannot load them; a build of Python with the GIL can"
+    path = os.path.join(os.environ.get("PIPEPROBE_SESSION", ""), "unhooked")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.write(fd, ("%s: %s" % (sys.executable, error)).encode("utf-8", "replace")[:250])
+    os.close(fd)
+
+
 try:
     _begin()
-except Exception:  # a free-threaded interpreter, another C library, no session: the job runs all the same
-    pass
+except Exception as e:  # a free-threaded interpreter, another C library, no session: the job runs all the same
+    try:
+        _say(e)
+    except Exception:
+        pass
 
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402,F401  the next one; without one, site expects this ImportError

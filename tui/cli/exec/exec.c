@@ -5,13 +5,11 @@
 #include "tui/cli/exec/exec_map.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_record.h"
+#include "tui/cli/exec/exec_words.h"
 #include "tui/cli/shipped.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
-#include "probe/base/text.h"
-#include "report/build/build.h"
-#include "report/render/render.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -77,10 +75,12 @@ static void make_environment(struct surroundings *s)
     snprintf(s->set_library, sizeof(s->set_library), "NVTX_INJECTION64_PATH=%s", s->library);
     snprintf(s->set_session, sizeof(s->set_session), "PIPEPROBE_SESSION=%s", s->session);
     snprintf(s->set_next, sizeof(s->set_next), "PIPEPROBE_NEXT_INJECTION=%s", s->next ? s->next : "");
-    s->env[0] = s->set_library;
-    s->env[1] = s->set_session;
-    s->env[2] = s->set_next;
-    size_t n = 3;
+    size_t n = 0;
+    s->env[n++] = s->set_session;
+    if (*s->library) {
+        s->env[n++] = s->set_library;
+        s->env[n++] = s->set_next;
+    }
     if (*s->python.set_path)
         s->env[n++] = s->python.set_path;
     if (*s->python.set_preload)
@@ -93,15 +93,6 @@ static const char *join_command_line(char *const *argv, char *text, size_t size)
     for (; *argv && n < size - 1; argv++)
         n += (size_t)snprintf(text + n, size - n, " %s", *argv);
     return text;
-}
-
-/* An interpreter called python..., or a script called *.py. */
-static int is_python(char *const *program)
-{
-    const char *slash = strrchr(program[0], '/'), *name = slash ? slash + 1 : program[0];
-    size_t n = strlen(name);
-    return strncmp(name, "python", 6) == 0 || strncmp(name, "torchrun", 8) == 0 ||
-           (n > 3 && strcmp(name + n - 3, ".py") == 0);
 }
 
 /* What the recording cannot know, under the names that `run` stores it. */
@@ -126,87 +117,13 @@ static void store_config(struct pp_store *store, const struct options *o, char *
     for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", o->maps.item[i]);
     pp_store_meta_text(store, "config", "source", "nvtx");
-    pp_store_meta_text(store, "config", "python_program", is_python(program) ? "true" : "false");
+    pp_store_meta_text(store, "config", "python_program", exec_words_is_python(program) ? "true" : "false");
     store_told(store, o);
     pp_store_meta_text(store, "config", "map", o->maps.n ? text : "none");
     pp_store_meta_num(store, "config", "map_rows", (double)map_rows, "rows");
     pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
     pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
     exec_python_store_config(store, &s->python);
-}
-
-/* ---- the closing words ---- */
-
-static void print_totals(const struct exec_record *r, char *const *argv)
-{
-    const char *program = argv[0];
-    const struct exec_totals *t = &r->totals;
-    char spans[32], dropped[32];
-    if (!t->processes && !t->spans) {
-        fprintf(
-            stderr,
-            "pipeprobe exec: no process of %s reported, so %s has no spans. Possible reasons: Python with -I, -E or -S, free-threaded or "
-            "older than 3.8; sudo or a launcher that clears the environment; a program without NVTX annotations, built with NVTX_DISABLE, "
-            "set-user-ID, 32-bit or statically linked\n",
-            program, r->path);
-        return;
-    }
-    if (!t->spans && t->hooked) {
-        fprintf(
-            stderr,
-            "pipeprobe exec: %s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on the "
-            "data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step (docs/guide/recording-your-own-job.md)\n",
-            program, r->path);
-        return;
-    }
-    char processes[48] = "";
-    if (t->processes) /* those with NVTX calls; a program that uses the C API has none */
-        snprintf(processes, sizeof(processes), " in %u process%s", t->processes,
-                 t->processes == 1 ? "" : "es");
-    fprintf(stderr, "pipeprobe exec: %s span%s of %u thread%s%s recorded in %s\n",
-            pp_text_count(spans, sizeof(spans), (double)t->spans), t->spans == 1 ? "" : "s", t->threads,
-            t->threads == 1 ? "" : "s", processes, r->path);
-    if (t->dropped)
-        fprintf(stderr,
-                "pipeprobe exec: %s more were lost because rings were full; use a larger --ring-spans\n",
-                pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
-    if (t->ringless)
-        fprintf(
-            stderr,
-            "pipeprobe exec: %llu thread%s got no ring in %s and are not recorded; free some space or inodes there, or use a smaller --ring-spans\n",
-            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s",
-            pp_recording_rings_dir(r->recording));
-    if (t->chained == 2)
-        fprintf(stderr,
-                "pipeprobe exec: the tool in NVTX_INJECTION64_PATH could not be attached and got no calls\n");
-}
-
-static int has_phase(const struct pp_report *r, pp_phase phase)
-{
-    for (size_t i = 0; i < r->n_phases; i++)
-        if (r->phases[i].phase == phase && r->phases[i].count)
-            return 1;
-    return 0;
-}
-
-/* A verdict needs to know when the trainer waited and when it worked; without both phases there is none, and
- * we say what is missing. */
-static void print_verdict(const struct exec_record *r)
-{
-    struct pp_err err;
-    struct pp_report *report = NULL;
-    if (pp_report_build(r->path, &report, &err) != PP_OK)
-        fprintf(stderr, "pipeprobe exec: no verdict: %s\n", err.text);
-    else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
-        fprintf(
-            stderr,
-            "pipeprobe exec: no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map\n",
-            has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
-            : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
-                                                  : "neither");
-    else
-        pp_render_short(report, stderr, pp_cli_use_color(PP_COLOR_AUTO, stderr), pp_cli_columns(stderr));
-    pp_report_free(report);
 }
 
 /* ---- the command ---- */
@@ -217,12 +134,66 @@ static int failed_before(const struct pp_err *err)
     return PP_LAUNCH_FAILED;
 }
 
-/* Everything up to the program's start. 0, or the exit code after a message. */
+/* The recording, up to where the program may begin. On failure there is none. */
+static pp_status begin_recording(const struct options *o, char *const *program, const char *map_text,
+                                 size_t map_rows, struct exec_record *rec, struct surroundings *s,
+                                 struct pp_err *err)
+{
+    char line[4096];
+    pp_status st = pp_shipped_find("the injection library", "PIPEPROBE_INJECT_LIB", &pp_shipped_libraries,
+                                   LIBRARY, s->library, err);
+    if (st != PP_OK) {
+        exec_say("NVTX ranges are not recorded: %s", err->text);
+        s->library[0] = '\0';
+    }
+    st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, err);
+    if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
+        st = pp_fail(err, PP_E_SYSTEM, "the session directory %s was removed",
+                     pp_recording_rings_dir(rec->recording));
+    if (st == PP_OK) {
+        exec_python_prepare(&s->python, program[0], !o->no_reads);
+        make_environment(s);
+        store_config(pp_recording_store(rec->recording), o, program, map_rows, s);
+        st = exec_record_start(rec, join_command_line(program, line, sizeof(line)), err);
+    }
+    if (st != PP_OK)
+        exec_record_abandon(rec);
+    return st;
+}
+
+/* What was typed as the output cannot be a file's name anywhere. */
+static int is_no_name(const char *output)
+{
+    return output && (strcmp(output, "-") == 0 || strlen(output) > PATH_MAX - 64);
+}
+
+/* Where the recording goes, or that there is none: also with --quiet, for the file is not where it was asked
+ * for. */
+static void say_where(const struct options *o, const struct exec_record *rec, const struct surroundings *s,
+                      const char *program, const struct pp_err *unrecorded)
+{
+    if (!rec->recording)
+        exec_say("%s runs unrecorded: %s", program, unrecorded->text);
+    else if (*rec->taken)
+        exec_say("%s already exists, so this recording is %s; --force replaces a file", rec->taken,
+                 rec->path);
+    if (!rec->recording || o->quiet)
+        return;
+    if (s->next)
+        exec_say("NVTX_INJECTION64_PATH is set to %s; both it and pipeprobe get the calls", s->next);
+    if (s->nested)
+        exec_say("inside another pipeprobe exec; this one records, the outer one gets no calls of %s",
+                 program);
+}
+
+/* Everything up to the program's start. 0, or the exit code after a message. Only what was typed wrong, and a
+ * program that cannot be started, keep it from starting: where nothing can be recorded it runs all the same,
+ * and unrecorded says why. */
 static int start(const struct options *o, char *const *program, struct exec_record *rec,
-                 struct surroundings *s, struct pp_launch *launch)
+                 struct surroundings *s, struct pp_launch *launch, struct pp_err *unrecorded)
 {
     struct pp_err err;
-    char *map_text = NULL, line[4096];
+    char *map_text = NULL;
     size_t map_rows = 0;
     pp_err_clear(&err);
     int code = pp_launch_find(program[0], &err);
@@ -232,34 +203,16 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     }
     pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
     if (st == PP_OK)
-        st = pp_shipped_find("the injection library", "PIPEPROBE_INJECT_LIB", &pp_shipped_libraries, LIBRARY,
-                             s->library, &err);
-    if (st == PP_OK)
-        st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, &err);
-    if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
-        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
-                     pp_recording_rings_dir(rec->recording));
-    if (st == PP_OK) {
-        exec_python_prepare(&s->python, program[0], !o->no_reads);
-        make_environment(s);
-        store_config(pp_recording_store(rec->recording), o, program, map_rows, s);
-        st = exec_record_start(rec, join_command_line(program, line, sizeof(line)), &err);
-    }
+        st = begin_recording(o, program, map_text, map_rows, rec, s, unrecorded);
+    else
+        code = failed_before(&err);
+    if (!code && st == PP_E_USAGE && is_no_name(o->output))
+        code = failed_before(unrecorded);
     free(map_text);
-    if (st != PP_OK) {
-        exec_record_abandon(rec);
-        return failed_before(&err);
-    }
-    if (s->next && !o->quiet)
-        fprintf(stderr,
-                "pipeprobe exec: NVTX_INJECTION64_PATH is set to %s; both it and pipeprobe get the calls\n",
-                s->next);
-    if (s->nested && !o->quiet)
-        fprintf(
-            stderr,
-            "pipeprobe exec: inside another pipeprobe exec; this one records, the outer one gets no calls of %s\n",
-            program[0]);
-    code = pp_launch_start(launch, program, s->env, &err);
+    if (code)
+        return code;
+    say_where(o, rec, s, program[0], unrecorded);
+    code = pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_record_abandon(rec);
         pp_cli_fail(&pp_cmd_exec, &err);
@@ -267,29 +220,40 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     return code;
 }
 
+/* After the program's end. */
+static void end_recording(const struct options *o, char *const *program, struct exec_record *rec,
+                          const struct surroundings *s, int exit_code, int signalled)
+{
+    struct pp_err err;
+    pp_err_clear(&err);
+    pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
+    if (st != PP_OK)
+        pp_cli_fail(&pp_cmd_exec, &err);
+    if (!o->quiet && !pp_recording_lost(rec->recording))
+        exec_words_totals(rec, program, *s->python.hooks != '\0');
+    if (!o->quiet && st == PP_OK && rec->totals.spans)
+        exec_words_verdict(rec);
+}
+
 static int run_program(const struct options *o, char *const *program)
 {
     struct exec_record rec = {0};
     struct surroundings *s = calloc(1, sizeof(*s));
     struct pp_launch launch;
-    struct pp_err err;
-    pp_err_clear(&err);
+    struct pp_err unrecorded;
+    pp_err_clear(&unrecorded);
     if (!s) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-        return failed_before(&err);
+        pp_fail(&unrecorded, PP_E_NO_MEMORY, "no memory");
+        return failed_before(&unrecorded);
     }
     pp_launch_begin(&launch); /* before the drain's thread, which is not to take signals */
-    int code = start(o, program, &rec, s, &launch);
+    int code = start(o, program, &rec, s, &launch, &unrecorded);
     if (!code) {
         code = pp_launch_wait(&launch);
-        exec_python_take(&s->python, pp_recording_store(rec.recording), s->session);
-        pp_status st = exec_record_end(&rec, code, launch.signalled ? "interrupted" : "finished", &err);
-        if (st != PP_OK)
-            pp_cli_fail(&pp_cmd_exec, &err);
-        if (!o->quiet && !pp_recording_lost(rec.recording))
-            print_totals(&rec, program);
-        if (!o->quiet && st == PP_OK && rec.totals.spans)
-            print_verdict(&rec);
+        if (rec.recording)
+            end_recording(o, program, &rec, s, code, launch.signalled);
+        else
+            exec_say("nothing of %s was recorded: %s", program[0], unrecorded.text);
     }
     pp_launch_end(&launch);
     exec_record_free(&rec);
@@ -343,9 +307,10 @@ const struct pp_command pp_cmd_exec = {
     .opts = opts,
     .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
              "Of a program with NVTX: ranges, marks, threads and processes. A map gives range\n"
-             "names a phase (read, decode, data_wait, step, ...). Exit code: the program's;\n"
-             "128+N when signal N ended it; 127 not found, 126 not executable, 125 pipeprobe\n"
-             "could not start.",
+             "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
+             "free name is taken; where nothing can be recorded, the program runs all the same.\n"
+             "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
+             "executable, 125 it was not started (a wrong option or map).",
     .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",
                  "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,

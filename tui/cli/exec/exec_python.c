@@ -1,8 +1,5 @@
 #include "tui/cli/exec/exec_python.h"
 
-#include "collectors/attach/session_files.h"
-#include "probe/base/io.h"
-
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -93,73 +90,4 @@ void exec_python_store_config(struct pp_store *store, const struct exec_python *
                        !*p->hooks  ? "none"
                        : *p->reads ? "hooks and reads"
                                    : "hooks");
-}
-
-/* ---- what the processes said ---- */
-
-static void store_loader(struct pp_store *store, int64_t pid, unsigned number,
-                         const struct pp_loader_row *row)
-{
-    char key[48], text[512];
-    snprintf(key, sizeof(key), "%lld.%u", (long long)pid, number);
-    snprintf(
-        text, sizeof(text),
-        "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
-        "persistent_workers=%u in_order=%u drop_last=%u start_method=%s epochs=%u",
-        row->dataset, (unsigned long long)row->samples, row->sampler, row->workers, row->batch_size,
-        row->prefetch, row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
-        row->start_method, row->iterations);
-    pp_store_meta_text(store, "loader", key, text);
-}
-
-/* The loader that gave most batches is the one that a report is about. */
-struct taking {
-    struct exec_python *python;
-    struct pp_store *store;
-    double batches;
-    struct pp_loader_row best;
-};
-
-static void take_loaders(void *ctx, const struct pp_loaders_file *f)
-{
-    struct taking *t = ctx;
-    for (unsigned i = 0; i < f->n_loaders; i++) {
-        const struct pp_loader_row *row = &f->loader[i];
-        double batches = (double)row->iterations * (row->batches ? (double)row->batches : 1);
-        store_loader(t->store, f->pid, i, row);
-        t->python->loaders++;
-        if (batches > t->batches) {
-            t->batches = batches;
-            t->best = *row;
-        }
-    }
-}
-
-void exec_python_take(struct exec_python *p, struct pp_store *store, const char *session_dir)
-{
-    struct taking t = {.python = p, .store = store};
-    struct pp_session_taken files = pp_loaders_files_take(session_dir, store ? take_loaders : NULL, &t);
-    if (files.unsound)
-        pp_store_loss(store, "loaders", files.unsound,
-                      "their files in the session directory are incomplete or damaged");
-    if (files.too_many)
-        pp_store_loss(store, "loaders", files.too_many,
-                      "they belong to more processes than the 16,384 that are listed");
-    if (!t.batches)
-        return;
-    p->workers = t.best.workers;
-    p->batch_size = t.best.batch_size;
-    pp_store_meta_text(store, "config", "source", "pytorch");
-    /* A loader without workers works in the training thread: one lane, and nothing is made ahead. */
-    pp_store_meta_num(store, "config", "workers", t.best.workers ? t.best.workers : 1, "processes");
-    if (t.best.batch_size)
-        pp_store_meta_num(store, "config", "batch_size", t.best.batch_size, "samples");
-    if (t.best.prefetch)
-        pp_store_meta_num(store, "config", "prefetch", t.best.prefetch, "batches");
-    pp_store_meta_text(store, "config", "dataset", t.best.dataset);
-    if (t.best.samples)
-        pp_store_meta_num(store, "config", "dataset_samples", (double)t.best.samples, "samples");
-    pp_store_meta_num(store, "config", "pin_memory", t.best.pin_memory, NULL);
-    pp_store_meta_num(store, "config", "persistent_workers", t.best.persistent_workers, NULL);
-    pp_store_meta_num(store, "config", "in_order", t.best.in_order, NULL);
 }

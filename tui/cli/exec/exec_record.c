@@ -1,14 +1,19 @@
 #include "tui/cli/exec/exec_record.h"
 
 #include "collectors/attach/session_files.h"
+#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/trace/drain_side.h"
 #include "tui/cli/recording_name.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define BESIDE_MAX 1000
 
 /* ---- the session directory: what is in it besides the rings ---- */
 
@@ -23,9 +28,25 @@ static struct map_path map_path(const struct exec_record *r)
     return path;
 }
 
+/* What the first Python without hooks said, if any did; the file goes. */
+static void take_unhooked(struct exec_record *r)
+{
+    char path[PATH_MAX + sizeof(PP_UNHOOKED_FILE_NAME)];
+    snprintf(path, sizeof(path), "%s/" PP_UNHOOKED_FILE_NAME, pp_recording_rings_dir(r->recording));
+    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    ssize_t n = pp_io_pread_full(fd, r->unhooked, sizeof(r->unhooked) - 1, 0);
+    r->unhooked[n > 0 ? n : 0] = '\0';
+    close(fd);
+    unlink(path);
+}
+
 static void clear_session_dir(struct exec_record *r)
 {
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    take_unhooked(r);
     unlink(map_path(r).text);
 }
 
@@ -35,6 +56,30 @@ static pp_status write_map(const struct exec_record *r, const char *text, struct
 }
 
 /* ---- beginning ---- */
+
+/* r->path is taken: run.sqlite becomes run-2.sqlite, run-3.sqlite, ... What is no file is not avoided. */
+static pp_status create_beside(struct exec_record *r, const struct pp_recording_opts *opts,
+                               struct pp_err *err)
+{
+    struct pp_recording_opts beside = *opts;
+    struct stat st;
+    const char *slash, *dot;
+    pp_status status = PP_E_EXISTS;
+    if (stat(r->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err->code;
+    memcpy(r->taken, r->path, sizeof(r->taken));
+    slash = strrchr(r->taken, '/');
+    dot = strrchr(slash ? slash : r->taken, '.');
+    int stem = (int)(dot && dot > r->taken && dot[-1] != '/' ? (size_t)(dot - r->taken) : strlen(r->taken));
+    beside.store.path = r->path;
+    beside.store.force = 0;
+    for (int i = 2; status == PP_E_EXISTS && i < BESIDE_MAX; i++)
+        status = (size_t)snprintf(r->path, sizeof(r->path), "%.*s-%d%s", stem, r->taken, i, r->taken + stem) <
+                         sizeof(r->path)
+                     ? pp_recording_create(&beside, &r->recording, err)
+                     : pp_fail(err, PP_E_USAGE, "the name is too long: %s", r->taken);
+    return status;
+}
 
 pp_status exec_record_create(struct exec_record *r, const char *output, int force, size_t ring_spans,
                              const char *map_text, struct pp_err *err)
@@ -46,9 +91,12 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     pp_status st = pp_recording_name(output, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
         st = pp_recording_create_named(output, &opts, r->path, sizeof(r->path), &r->recording, err);
+    if (st == PP_E_EXISTS)
+        st = create_beside(r, &opts, err);
     if (st != PP_OK)
         return st;
     clear_session_dir(r); /* of a run that was killed */
+    r->unhooked[0] = '\0';
     st = write_map(r, map_text, err);
     if (st != PP_OK)
         exec_record_abandon(r);
@@ -88,20 +136,31 @@ static void take_process(void *ctx, const struct pp_process_file *f)
         pp_store_meta_text(store, "process_note", pid, f->note);
     r->totals.processes++;
     r->totals.hooked += f->python != 0;
+    r->totals.with_loader += f->python == PP_PROCESS_LOADER;
     if (f->chained == 1 || f->chained == 2)
         r->totals.chained = (int)f->chained;
 }
 
-static void take_processes(struct exec_record *r)
+static void lose_files(struct pp_store *store, const char *what, struct pp_session_taken t)
 {
-    struct pp_session_taken t = pp_process_files_take(pp_recording_rings_dir(r->recording), take_process, r);
-    struct pp_store *store = pp_recording_store(r->recording);
     if (t.unsound)
-        pp_store_loss(store, "processes", t.unsound,
+        pp_store_loss(store, what, t.unsound,
                       "their files in the session directory are incomplete or damaged");
     if (t.too_many)
-        pp_store_loss(store, "processes", t.too_many,
-                      "there were more of them than the 16,384 that are listed");
+        pp_store_loss(store, what, t.too_many, "there were more of them than the 16,384 that are listed");
+}
+
+/* They are stored already (collectors/attach/loaders.h); damage is counted here, once. */
+static void stored_already(void *ctx, const struct pp_loaders_file *f)
+{
+}
+
+static void take_files(struct exec_record *r)
+{
+    const char *dir = pp_recording_rings_dir(r->recording);
+    struct pp_store *store = pp_recording_store(r->recording);
+    lose_files(store, "processes", pp_process_files_take(dir, take_process, r));
+    lose_files(store, "loaders", pp_loaders_files_take(dir, stored_already, NULL));
 }
 
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)
@@ -113,8 +172,10 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;
-    take_processes(r);
+    take_files(r);
     clear_session_dir(r);
+    if (r->unhooked[0])
+        pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
     pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
     pp_store_meta_num(store, "result", "processes", r->totals.processes, "processes");
     return pp_recording_finish(r->recording, outcome, 0, err);

@@ -11,17 +11,21 @@ struct exec_totals {
     uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
     unsigned threads, processes;       /* with spans or not, but with an NVTX call */
     unsigned hooked;                   /* of the processes, Python with our hooks */
+    unsigned with_loader;              /* of those, with PyTorch's DataLoader imported */
     int chained;                       /* 1: another tool was attached, 2: it could not be */
 };
 
 struct exec_record {
     char path[4096];
+    char taken[4096];               /* the name that was asked for, and is another's; "": path is that name */
+    char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
 };
 
 /* Makes the file and, beside it, the session "PATH.rings" for ring_spans spans a thread, with map_text (may
- * be empty) in it. The name is output, or one of our own choice. On failure nothing is left. */
+ * be empty) in it. The name is output, or one of our own choice; where output exists and is not to be
+ * replaced, the next free one beside it. On failure nothing is left. */
 pp_status exec_record_create(struct exec_record *r, const char *output, int force, size_t ring_spans,
                              const char *map_text, struct pp_err *err);
 /* Starts the drain: the program may begin. */

@@ -1,0 +1,147 @@
+#include "collectors/attach/loaders.h"
+
+#include "collectors/attach/session_files.h"
+#include "collectors/store/writer.h"
+#include "probe/base/err.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was stored last of one process: nothing is written twice. */
+struct known {
+    int64_t pid;
+    unsigned n;
+    struct pp_loader_row row[PP_LOADERS_MAX];
+};
+
+struct loaders {
+    struct pp_store *store;
+    char dir[PATH_MAX];
+    struct known known[PP_LOADERS_PROCESSES];
+    size_t n_known;
+    struct pp_loader_row chosen; /* as stored under "config" */
+    int has_chosen;
+};
+
+/* ---- storing ---- */
+
+static void store_row(struct pp_store *store, int64_t pid, unsigned number, const struct pp_loader_row *row)
+{
+    char key[48], text[512];
+    snprintf(key, sizeof(key), "%lld.%u", (long long)pid, number);
+    snprintf(
+        text, sizeof(text),
+        "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
+        "persistent_workers=%u in_order=%u drop_last=%u start_method=%s epochs=%u",
+        row->dataset, (unsigned long long)row->samples, row->sampler, row->workers, row->batch_size,
+        row->prefetch, row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
+        row->start_method, row->iterations);
+    pp_store_meta_text(store, "loader", key, text);
+}
+
+/* As `run` stores its own. */
+static void store_chosen(struct pp_store *store, const struct pp_loader_row *row)
+{
+    pp_store_meta_text(store, "config", "source", "pytorch");
+    /* A loader without workers works in the training thread: one lane, and nothing is made ahead. */
+    pp_store_meta_num(store, "config", "workers", row->workers ? row->workers : 1, "processes");
+    if (row->batch_size)
+        pp_store_meta_num(store, "config", "batch_size", row->batch_size, "samples");
+    if (row->prefetch)
+        pp_store_meta_num(store, "config", "prefetch", row->prefetch, "batches");
+    pp_store_meta_text(store, "config", "dataset", row->dataset);
+    if (row->samples)
+        pp_store_meta_num(store, "config", "dataset_samples", (double)row->samples, "samples");
+    pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
+    pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);
+    pp_store_meta_num(store, "config", "in_order", row->in_order, NULL);
+}
+
+static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_row *b)
+{
+    struct pp_loader_row x = *a, y = *b;
+    x.iterations = y.iterations = 0;
+    return memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+static double batches_of(const struct pp_loader_row *row)
+{
+    return (double)row->iterations * (row->batches ? (double)row->batches : 1);
+}
+
+/* The loader that has given most batches so far is the one that a report is about. */
+static void choose(struct loaders *l)
+{
+    const struct pp_loader_row *best = NULL;
+    for (size_t k = 0; k < l->n_known; k++)
+        for (unsigned i = 0; i < l->known[k].n; i++) {
+            const struct pp_loader_row *row = &l->known[k].row[i];
+            if (batches_of(row) > (best ? batches_of(best) : 0))
+                best = row;
+        }
+    if (!best || (l->has_chosen && same_arguments(best, &l->chosen)))
+        return;
+    l->chosen = *best;
+    l->has_chosen = 1;
+    store_chosen(l->store, best);
+}
+
+static struct known *known_of(struct loaders *l, int64_t pid)
+{
+    for (size_t k = 0; k < l->n_known; k++)
+        if (l->known[k].pid == pid)
+            return &l->known[k];
+    if (l->n_known == PP_LOADERS_PROCESSES)
+        return NULL;
+    l->known[l->n_known] = (struct known){.pid = pid};
+    return &l->known[l->n_known++];
+}
+
+static void take(void *ctx, const struct pp_loaders_file *now)
+{
+    struct loaders *l = ctx;
+    struct known *before = known_of(l, now->pid);
+    for (unsigned i = 0; before && i < now->n_loaders; i++) {
+        if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
+            continue;
+        store_row(l->store, now->pid, i, &now->loader[i]);
+        before->row[i] = now->loader[i];
+        before->n = i < before->n ? before->n : i + 1;
+    }
+}
+
+/* ---- the collector ---- */
+
+static void loaders_poll(void *state)
+{
+    struct loaders *l = state;
+    pp_loaders_files_read(l->dir, take, l);
+    choose(l);
+}
+
+static pp_status loaders_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
+{
+    struct loaders *l = calloc(1, sizeof(*l));
+    if (!l)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to watch the job's DataLoaders");
+    l->store = opts->store;
+    snprintf(l->dir, sizeof(l->dir), "%s", opts->session_dir ? opts->session_dir : "");
+    *out = l;
+    return PP_OK;
+}
+
+static int loaders_available(char *text, size_t size)
+{
+    snprintf(text, size, "the arguments of a Python job's DataLoaders are read from its session");
+    return 1;
+}
+
+const struct pp_collector pp_collector_loaders = {
+    .name = "DataLoaders",
+    .available = loaders_available,
+    .start = loaders_start,
+    .poll = loaders_poll,
+    .stop = free,
+};

@@ -1,0 +1,210 @@
+#include "tui/cli/exec/exec_words.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/build/build.h"
+#include "report/render/render.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/shell_words.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void exec_say(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    char *plain = text ? pp_text_plain(text) : NULL;
+    fprintf(stderr, "pipeprobe exec: %s\n", plain ? plain : "no memory for a message");
+    free(plain);
+    free(text);
+}
+
+/* ---- programs that are Python ---- */
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int is_interpreter(const char *path)
+{
+    return strncmp(name_of(path), "python", 6) == 0;
+}
+
+int exec_words_is_python(char *const *program)
+{
+    const char *name = name_of(program[0]);
+    size_t n = strlen(name);
+    return is_interpreter(name) || strncmp(name, "torchrun", 8) == 0 ||
+           (n > 3 && strcmp(name + n - 3, ".py") == 0);
+}
+
+/* The interpreter's letters without those that keep it from the hooks: "-uI" is "-u". Returns whether there
+ * were any; *last: what comes behind them is the program's, *takes_next: the next word is this option's. */
+static int without_isolation(const char *option, char *kept, size_t size, int *last, int *takes_next)
+{
+    size_t n = 0;
+    int found = 0;
+    *last = *takes_next = 0;
+    for (const char *c = option; *c && n + 1 < size; c++) {
+        int is_letter = c > option && !*last && !*takes_next;
+        if (is_letter && strchr("IES", *c)) {
+            found = 1;
+            continue;
+        }
+        kept[n++] = *c;
+        if (is_letter && strchr("cm", *c))
+            *last = 1;
+        if (is_letter && strchr("WX", *c))
+            *takes_next = 1;
+    }
+    kept[n] = '\0';
+    if (*takes_next && n && !strchr("WX", kept[n - 1]))
+        *takes_next = 0; /* it has its argument already: -Werror */
+    return found;
+}
+
+int exec_words_advice(char *const *program, char *text, size_t size, const char **why)
+{
+    size_t n = 0, python = 0, k = 0, kept = 0;
+    int isolated = 0, last = 0, takes_next = 0;
+    while (program[n])
+        n++;
+    while (python < n && !is_interpreter(program[python]))
+        python++;
+    char **words = python < n ? calloc(n + 4, sizeof(*words)) : NULL;
+    char(*option)[64] = python < n ? calloc(n, sizeof(*option)) : NULL;
+    if (words && option) {
+        for (size_t i = 0; i < python; i++)
+            words[k++] = program[i];
+        words[k++] = (char *)"pipeprobe";
+        words[k++] = (char *)"exec";
+        words[k++] = (char *)"--";
+        words[k++] = program[python];
+        size_t i = python + 1;
+        for (; i < n && !last && program[i][0] == '-' && program[i][1] && program[i][1] != '-'; i++) {
+            isolated |= without_isolation(program[i], option[kept], sizeof(*option), &last, &takes_next);
+            if (option[kept][1])
+                words[k++] = option[kept++];
+            if (takes_next && i + 1 < n)
+                words[k++] = program[++i];
+        }
+        for (; i < n; i++)
+            words[k++] = program[i];
+        pp_shell_words(words, text, size);
+    }
+    *why = isolated && python
+               ? "it does not hand on the environment, and -I, -E and -S make Python ignore the hooks"
+           : isolated ? "-I, -E and -S make Python ignore the hooks"
+                      : "it does not hand on the environment";
+    int applies = words && option && (isolated || python);
+    free(words);
+    free(option);
+    return applies;
+}
+
+/* ---- what was recorded ---- */
+
+static void say_nothing_reported(const struct exec_record *r, char *const *program, int with_hooks)
+{
+    char advice[1024];
+    const char *why;
+    if (*r->unhooked)
+        exec_say("no process of %s reported, so %s has no spans: the hooks cannot be loaded into %s",
+                 program[0], r->path, r->unhooked);
+    else if (exec_words_is_python(program) && !with_hooks)
+        exec_say(
+            "no process of %s reported, so %s has no spans: the extension for Python is not installed with "
+            "this pipeprobe (it is built where Python.h is found)",
+            program[0], r->path);
+    else if (exec_words_advice(program, advice, sizeof(advice), &why))
+        exec_say("no process of %s reported, so %s has no spans: %s; start it so: %s", program[0], r->path,
+                 why, advice);
+    else
+        exec_say(
+            "no process of %s reported, so %s has no spans; it may be a program without NVTX annotations, "
+            "set-user-ID, 32-bit or statically linked, or a launcher that clears the environment: then start "
+            "it so: LAUNCHER pipeprobe exec -- python3 train.py",
+            program[0], r->path);
+}
+
+static void say_no_spans(const struct exec_record *r, const char *program)
+{
+    if (r->totals.with_loader)
+        exec_say(
+            "%s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on "
+            "the data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step "
+            "(docs/guide/recording-your-own-job.md)",
+            program, r->path);
+    else
+        exec_say(
+            "%s did not import torch.utils.data and made no NVTX call, so %s has no spans; record a job that "
+            "uses PyTorch's DataLoader, or annotate data_wait and step "
+            "(docs/guide/recording-your-own-job.md)",
+            program, r->path);
+}
+
+void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks)
+{
+    const struct exec_totals *t = &r->totals;
+    char spans[32], dropped[32], processes[48] = "";
+    if (!t->processes && !t->spans) {
+        say_nothing_reported(r, program, with_hooks);
+        return;
+    }
+    if (!t->spans && t->hooked) {
+        say_no_spans(r, program[0]);
+        return;
+    }
+    if (t->processes) /* those with NVTX calls; a program that uses the C API has none */
+        snprintf(processes, sizeof(processes), " in %u process%s", t->processes,
+                 t->processes == 1 ? "" : "es");
+    exec_say("%s span%s of %u thread%s%s recorded in %s",
+             pp_text_count(spans, sizeof(spans), (double)t->spans), t->spans == 1 ? "" : "s", t->threads,
+             t->threads == 1 ? "" : "s", processes, r->path);
+    if (t->dropped)
+        exec_say("%s more were lost because rings were full; use a larger --ring-spans",
+                 pp_text_count(dropped, sizeof(dropped), (double)t->dropped));
+    if (t->ringless)
+        exec_say(
+            "%llu thread%s got no ring in %s and are not recorded; free some space or inodes there, or use a "
+            "smaller --ring-spans",
+            (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s",
+            pp_recording_rings_dir(r->recording));
+    if (t->chained == 2)
+        exec_say("the tool in NVTX_INJECTION64_PATH could not be attached and got no calls");
+}
+
+/* ---- the verdict ---- */
+
+static int has_phase(const struct pp_report *r, pp_phase phase)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == phase && r->phases[i].count)
+            return 1;
+    return 0;
+}
+
+void exec_words_verdict(const struct exec_record *r)
+{
+    struct pp_err err;
+    struct pp_report *report = NULL;
+    if (pp_report_build(r->path, &report, &err) != PP_OK)
+        exec_say("no verdict: %s", err.text);
+    else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
+        exec_say("no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map",
+                 has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
+                 : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
+                                                       : "neither");
+    else
+        pp_render_short(report, stderr, pp_cli_use_color(PP_COLOR_AUTO, stderr), pp_cli_columns(stderr));
+    pp_report_free(report);
+}

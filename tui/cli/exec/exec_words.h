@@ -1,0 +1,26 @@
+/* tui/cli/exec/exec_words.h: what exec says on standard error: a sentence a line, with names of others made
+ * safe for a terminal. */
+#ifndef PP_TUI_CLI_EXEC_EXEC_WORDS_H
+#define PP_TUI_CLI_EXEC_EXEC_WORDS_H
+
+#include "tui/cli/exec/exec_record.h"
+
+/* "pipeprobe exec: " and the sentence. */
+void exec_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* An interpreter called python..., torchrun, or a script called *.py. */
+int exec_words_is_python(char *const *program);
+
+/* What was recorded; when that is nothing, why, and how to start the program so that it is something.
+ * with_hooks 0: this pipeprobe has none for Python. */
+void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks);
+/* The verdict on one screen. It needs to know when the trainer waited and when it worked; without both there
+ * is none, and it is said what is missing. */
+void exec_words_verdict(const struct exec_record *r);
+
+/* How a job that no Python reported from would be started so that one does, into text, quoted for a shell:
+ * pipeprobe behind what drops the environment, and the interpreter without -I, -E, -S. *why says which of
+ * them it is. 0: the words name no Python that these apply to. */
+int exec_words_advice(char *const *program, char *text, size_t size, const char **why);
+
+#endif
