@@ -75,6 +75,9 @@ done <<'ROWS'
 2|ci baseline show -b absent.json
 2|ci run -- images
 2|doctor extra
+2|attach
+2|attach run.sqlite
+2|attach 99999999
 2|selftest --only nosuch
 2|help nosuch
 # it could be, and could not be measured

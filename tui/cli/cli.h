@@ -34,6 +34,7 @@ struct pp_command {
 #define PP_COMMANDS(X) \
     X(run)             \
     X(exec)            \
+    X(attach)          \
     X(top)             \
     X(report)          \
     X(whatif)          \

@@ -1,0 +1,235 @@
+#include "collectors/attach/watch.h"
+
+#include "collectors/system/counters.h"
+#include "probe/base/err.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define THREADS_MAX 512 /* of a process whose run delay is read */
+#define COMMAND_MAX 4096
+
+/* ---- files of /proc ---- */
+
+/* The beginning of a file, as a text; -1 with errno. */
+static ssize_t read_text(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    buf[n > 0 ? n : 0] = '\0';
+    errno = e;
+    return n;
+}
+
+static ssize_t read_of(int64_t pid, const char *file, char *buf, size_t size)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, file);
+    return read_text(path, buf, size);
+}
+
+int pp_watch_parse_stat(const char *text, double ticks_per_s, struct pp_watch_look *out)
+{
+    long long pid, parent;
+    unsigned long long user, system, started;
+    /* The name is between the first ( and the last ), and may hold either. */
+    const char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (!open || !close || close < open || sscanf(text, "%lld", &pid) != 1)
+        return 0;
+    if (sscanf(close + 1,
+               " %c %lld %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+               &out->state, &parent, &user, &system, &started) != 5)
+        return 0;
+    out->pid = pid;
+    out->parent = parent;
+    out->started = started;
+    out->cpu_s = (double)(user + system) / ticks_per_s;
+    snprintf(out->name, sizeof(out->name), "%.*s", (int)(close - open - 1), open + 1);
+    return 1;
+}
+
+static int read_stat(int64_t pid, struct pp_watch_look *out)
+{
+    char text[1024];
+    return read_of(pid, "stat", text, sizeof(text)) > 0 &&
+           pp_watch_parse_stat(text, (double)sysconf(_SC_CLK_TCK), out);
+}
+
+/* Of each thread there is: the second number of its schedstat, in ns. */
+static double read_delay_s(int64_t pid)
+{
+    char path[64], file[384], text[128];
+    unsigned long long ran, waited, sum = 0;
+    int threads = 0;
+    snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && threads < THREADS_MAX && (e = readdir(d));) {
+        snprintf(file, sizeof(file), "%s/%s/schedstat", path, e->d_name);
+        if (e->d_name[0] != '.' && read_text(file, text, sizeof(text)) > 0 &&
+            sscanf(text, "%llu %llu", &ran, &waited) == 2) {
+            sum += waited;
+            threads++;
+        }
+    }
+    if (d)
+        closedir(d);
+    return threads ? (double)sum / 1e9 : NAN;
+}
+
+int pp_watch_look(int64_t pid, struct pp_watch_look *out)
+{
+    char text[512];
+    memset(out, 0, sizeof(*out));
+    if (!read_stat(pid, out))
+        return 0;
+    out->delay_s = read_delay_s(pid);
+    if (read_of(pid, "wchan", out->wait, sizeof(out->wait)) < 0 || strcmp(out->wait, "0") == 0)
+        out->wait[0] = '\0';
+    if (read_of(pid, "io", text, sizeof(text)) <= 0 ||
+        !pp_counters_find(text, NULL, "rchar:", &out->read_bytes))
+        out->read_bytes = NAN;
+    if (isnan(out->read_bytes) || !pp_counters_find(text, NULL, "read_bytes:", &out->storage_bytes))
+        out->storage_bytes = NAN;
+    return 1;
+}
+
+/* ---- which processes ---- */
+
+size_t pp_watch_children(const int64_t *parents, size_t n, int64_t *out, size_t max)
+{
+    struct pp_watch_look look;
+    size_t found = 0;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && found < max && (e = readdir(d));) {
+        if (!isdigit((unsigned char)e->d_name[0]) || !read_stat(strtoll(e->d_name, NULL, 10), &look))
+            continue;
+        for (size_t i = 0; i < n; i++)
+            if (look.parent == parents[i] && look.state != 'Z') {
+                out[found++] = look.pid;
+                break;
+            }
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+size_t pp_watch_command(int64_t pid, char *buf, size_t size)
+{
+    char path[64];
+    size_t n = 0;
+    snprintf(path, sizeof(path), "/proc/%lld/cmdline", (long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && n<size - 1; n += got> 0 ? (size_t)got : 0)
+        got = read(fd, buf + n, size - 1 - n);
+    if (fd >= 0)
+        close(fd);
+    buf[n] = '\0';
+    return n;
+}
+
+static int holds(const char *command, size_t n, const char *word)
+{
+    return memmem(command, n, word, strlen(word)) != NULL;
+}
+
+enum pp_watch_kind pp_watch_kind_of(const struct pp_watch_look *look, const char *command, size_t n,
+                                    const char *parents, size_t parents_n)
+{
+    if (strncmp(look->name, "pt_data_worker", 14) == 0 || holds(command, n, "multiprocessing.spawn"))
+        return PP_WATCH_WORKER;
+    if (holds(command, n, "multiprocessing.resource_tracker") ||
+        holds(command, n, "multiprocessing.semaphore_tracker"))
+        return PP_WATCH_HELPER;
+    if (holds(command, n, "multiprocessing.forkserver"))
+        return holds(parents, parents_n, "multiprocessing.forkserver") ? PP_WATCH_WORKER : PP_WATCH_SERVER;
+    /* Forked: the same words, until it starts another program. */
+    return n && n == parents_n && memcmp(command, parents, n) == 0 ? PP_WATCH_WORKER : PP_WATCH_OTHER;
+}
+
+/* ---- checking ---- */
+
+static int names_python(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
+}
+
+int pp_watch_is_python(int64_t pid)
+{
+    char path[64], exe[PATH_MAX], command[COMMAND_MAX];
+    snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
+    ssize_t n = readlink(path, exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    return names_python(exe) || (pp_watch_command(pid, command, sizeof(command)) && names_python(command));
+}
+
+static int64_t python_below(int64_t pid)
+{
+    int64_t level[64], below[64], found = 0;
+    size_t n = 1;
+    level[0] = pid;
+    for (int depth = 0; depth < 4 && n && !found; depth++) {
+        n = pp_watch_children(level, n, below, 64);
+        for (size_t i = 0; i < n && !found; i++)
+            found = pp_watch_is_python(below[i]) ? below[i] : 0;
+        memcpy(level, below, sizeof(level));
+    }
+    return found;
+}
+
+pp_status pp_watch_check(int64_t pid, struct pp_err *err)
+{
+    struct pp_watch_look look;
+    char text[512];
+    struct stat st;
+    const long long id = pid;
+    snprintf(text, sizeof(text), "/proc/%lld", id);
+    if (stat(text, &st) != 0 || !read_stat(pid, &look))
+        return pp_fail(err, PP_E_NOT_FOUND, "there is no process %lld here", id);
+    if (look.state == 'Z' || look.state == 'X')
+        return pp_fail(err, PP_E_SYSTEM,
+                       "process %lld has ended; its parent, process %lld, has not yet taken note", id,
+                       (long long)look.parent);
+    if (read_of(pid, "io", text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM))
+        return pp_fail(err, PP_E_ACCESS,
+                       "process %lld belongs to user %u; run pipeprobe attach as that user or as root", id,
+                       (unsigned)st.st_uid);
+    if (pp_watch_is_python(pid))
+        return PP_OK;
+    int64_t child = python_below(pid);
+    if (child)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "process %lld is %s and not a Python interpreter; process %lld, which it started, is one", id,
+            look.name, (long long)child);
+    return pp_fail(err, PP_E_USAGE, "process %lld is %s and not a Python interpreter", id, look.name);
+}
+
+int pp_watch_machine(double *busy_s, double *all_s)
+{
+    char text[512];
+    unsigned long long t[8] = {0};
+    if (read_text("/proc/stat", text, sizeof(text)) <= 0 ||
+        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+               &t[6], &t[7]) < 5)
+        return 0;
+    double all = 0, idle = (double)(t[3] + t[4]), ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    for (size_t i = 0; i < 8; i++)
+        all += (double)t[i];
+    *all_s = all / ticks_per_s;
+    *busy_s = (all - idle) / ticks_per_s;
+    return 1;
+}

@@ -1,0 +1,183 @@
+#include "tui/cli/attach/attach_words.h"
+
+#include "probe/base/text.h"
+#include "tui/cli/exec/exec_words.h"
+#include "tui/cli/shell_words.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the table ---- */
+
+static const char *bytes_per_s(char *buf, size_t size, double bytes, double s)
+{
+    return pp_text_bytes(buf, size, s > 0 ? bytes / s : NAN);
+}
+
+static const char *share(char *buf, size_t size, double part_s, double s)
+{
+    if (!(s > 0) || isnan(part_s))
+        return "-";
+    snprintf(buf, size, "%.0f %%", 100 * part_s / s);
+    return buf;
+}
+
+static void row_name(const struct attach_row *row, char *buf, size_t size)
+{
+    switch (row->kind) {
+    case ATTACH_JOB: snprintf(buf, size, "job"); break;
+    case ATTACH_WORKER: snprintf(buf, size, "worker %d", row->number); break;
+    case ATTACH_OTHER: {
+        char *plain = pp_text_plain(row->last.name);
+        snprintf(buf, size, "%s", plain ? plain : "child");
+        free(plain);
+    }
+    }
+}
+
+/* "R 80 % S 20 % (futex_wait)" */
+static void row_states(const struct attach_row *row, char *buf, size_t size)
+{
+    const struct {
+        char letter;
+        unsigned looks;
+    } states[] = {{'R', row->running}, {'S', row->sleeping}, {'D', row->blocked}};
+    size_t n = 0;
+    *buf = '\0';
+    for (size_t i = 0; i < 3 && row->looks; i++)
+        if (states[i].looks && n < size)
+            n += (size_t)snprintf(buf + n, size - n, "%s%c %.0f %%", n ? " " : "", states[i].letter,
+                                  100.0 * states[i].looks / row->looks);
+    if (*row->waits_in && n < size)
+        snprintf(buf + n, size - n, " (%.32s)", row->waits_in);
+}
+
+void attach_print_table(const struct attach_rows *r, FILE *out)
+{
+    char name[40], pid[32], states[96], cpu[24], delay[24], read[32], storage[32];
+    fprintf(out, "%-16s %8s %7s %10s %10s %10s  %s\n", "process", "pid", "CPU", "run delay", "read/s",
+            "storage/s", "states");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct attach_row *row = &r->row[i];
+        row_name(row, name, sizeof(name));
+        row_states(row, states, sizeof(states));
+        snprintf(pid, sizeof(pid), "%lld", (long long)row->last.pid);
+        fprintf(out, "%-16.16s %8s %7s %10s %10s %10s  %s", name, row->alive ? pid : "ended",
+                share(cpu, sizeof(cpu), row->cpu_s, row->alive_s),
+                share(delay, sizeof(delay), row->delay_s, row->alive_s),
+                bytes_per_s(read, sizeof(read), row->read_bytes, row->alive_s),
+                bytes_per_s(storage, sizeof(storage), row->storage_bytes, row->alive_s), states);
+        if (row->processes > 1)
+            fprintf(out, ", %u processes", row->processes);
+        fputc('\n', out);
+    }
+    if (r->left_out)
+        fprintf(out, "%u more children are not listed\n", r->left_out);
+}
+
+/* ---- the hint ---- */
+
+#define BUSY 0.75    /* of a CPU: more is busy */
+#define IDLE 0.25    /* less is idle */
+#define DELAYED 0.15 /* of the time: a CPU was missing */
+#define BLOCKED 0.25 /* of the looks: in waits that only I/O ends */
+
+char *attach_hint(const struct attach_workers *w, const struct attach_machine *m, char *text, size_t size)
+{
+    const double cpu = 100 * w->cpu, delay = 100 * w->delay;
+    double blocked = w->looks ? (double)w->blocked / w->looks : 0;
+    char read[32], storage[32];
+    if (!w->n)
+        snprintf(
+            text, size,
+            "No DataLoader worker was seen: the loader may have none (num_workers=0), be between two epochs, or "
+            "be another program's.");
+    else if (!w->looks || isnan(w->cpu))
+        snprintf(text, size, "The workers were not seen for long enough to say anything.");
+    else if (w->delay >= DELAYED)
+        snprintf(
+            text, size,
+            "Workers are ready but without a CPU %.0f %% of the time, and run %.0f %%: there are more busy "
+            "threads than CPUs (%.1f usable), or a quota.",
+            delay, cpu, m->usable_cpus);
+    else if (blocked >= BLOCKED)
+        snprintf(
+            text, size,
+            "Workers are in waits that only I/O ends at %.0f %% of the looks; they read %s/s, of which %s/s came "
+            "from storage",
+            100 * blocked, pp_text_bytes(read, sizeof(read), w->read_per_s),
+            pp_text_bytes(storage, sizeof(storage), w->storage_per_s));
+    else if (w->cpu >= BUSY && m->busy_cpus < m->usable_cpus - 0.5)
+        snprintf(text, size, "Workers are busy: %.0f %% of a CPU each; of %.1f usable CPUs %.1f were busy.",
+                 cpu, m->usable_cpus, m->busy_cpus);
+    else if (w->cpu >= BUSY)
+        snprintf(text, size,
+                 "Workers are busy: %.0f %% of a CPU each; the %.1f usable CPUs are busy as well.", cpu,
+                 m->usable_cpus);
+    else if (w->cpu <= IDLE)
+        snprintf(
+            text, size,
+            "Workers run only %.0f %% of the time each: they wait, for storage, for a lock or for the trainer; "
+            "from outside these look the same.",
+            cpu);
+    else
+        snprintf(text, size, "Workers run %.0f %% of the time each and are without a CPU %.0f %%.", cpu,
+                 delay);
+    return text;
+}
+
+/* ---- what cannot be known ---- */
+
+static char **words_of(char *command, size_t n)
+{
+    size_t words = 0, k = 0;
+    for (size_t i = 0; i < n; i++)
+        words += command[i] == '\0';
+    char **out = calloc(words + 2, sizeof(*out));
+    for (size_t at = 0; out && at < n; at += strlen(command + at) + 1)
+        out[k++] = command + at;
+    return out;
+}
+
+/* The job's command line under pipeprobe exec; without one, an example of it. */
+static void exec_line(const struct attach_rows *r, char *line, size_t size)
+{
+    static const char lead[] = "pipeprobe exec -- ";
+    char *command = malloc(r->command_bytes + 1), **words = NULL;
+    const char *why;
+    *line = '\0';
+    if (command) {
+        memcpy(command, r->command, r->command_bytes);
+        command[r->command_bytes] = '\0';
+        words = words_of(command, r->command_bytes);
+    }
+    if (words && words[0] && !exec_words_advice(words, line, size, &why) && !*line) {
+        memcpy(line, lead, sizeof(lead));
+        pp_shell_words(words, line + sizeof(lead) - 1, size - sizeof(lead) + 1);
+    }
+    if (!*line)
+        snprintf(line, size, "%spython3 train.py", lead);
+    free(words);
+    free(command);
+}
+
+void attach_print_rest(const struct attach_rows *r, const struct pp_page *page)
+{
+    char line[8192], path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "/proc/%lld/cwd", (long long)r->pid);
+    ssize_t n = readlink(path, dir, sizeof(dir) - 1);
+    dir[n > 0 ? n : 0] = '\0';
+    char *plain = *dir && (!getcwd(own, sizeof(own)) || strcmp(own, dir) != 0) ? pp_text_plain(dir) : NULL;
+    pp_page_text(
+        page, PP_TONE_PLAIN, "Not known:", ATTACH_INDENT, 0,
+        "How long the training waits for data, and which part of a sample (read, decode, transform, "
+        "collate) takes the time. pipeprobe puts no hook into a running process, whatever its Python.");
+    snprintf(text, sizeof(text), "Start the job so%s%s:", plain ? ", in " : "", plain ? plain : "");
+    pp_page_text(page, PP_TONE_PLAIN, "To know it:", ATTACH_INDENT, 0, text);
+    exec_line(r, line, sizeof(line));
+    fprintf(page->out, "\n    %s\n", line);
+    free(plain);
+}

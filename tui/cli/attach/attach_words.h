@@ -1,0 +1,24 @@
+/* tui/cli/attach/attach_words.h: what `pipeprobe attach` prints: the table, a hint, and what cannot be known
+ * from outside a process. A hint says what was seen; which cause it has is not decided here. */
+#ifndef PP_TUI_CLI_ATTACH_ATTACH_WORDS_H
+#define PP_TUI_CLI_ATTACH_ATTACH_WORDS_H
+
+#include "probe/base/page.h"
+#include "tui/cli/attach/attach_rows.h"
+
+#include <stdio.h>
+
+enum { ATTACH_INDENT = 12 };
+
+/* Machine-wide, while it was watched. */
+struct attach_machine {
+    double usable_cpus, busy_cpus; /* NAN: not known */
+};
+
+void attach_print_table(const struct attach_rows *r, FILE *out);
+/* One sentence into text. */
+char *attach_hint(const struct attach_workers *w, const struct attach_machine *m, char *text, size_t size);
+/* What is not known this way, and the command that would tell: the job's own, under pipeprobe exec. */
+void attach_print_rest(const struct attach_rows *r, const struct pp_page *page);
+
+#endif
