@@ -20,6 +20,22 @@ static PyObject *join(PyObject *self, PyObject *args)
     return PyBool_FromLong(on);
 }
 
+static PyObject *leave(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    record_leave();
+    types_leave();
+    return none();
+}
+
+static PyObject *session(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return PyLong_FromUnsignedLong(record_session());
+}
+
 static PyObject *off(PyObject *self, PyObject *args)
 {
     const char *why;
@@ -200,6 +216,8 @@ static PyObject *iteration(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
+    {"leave", leave, METH_NOARGS, "leave(): ends recording in this process, until the next join"},
+    {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
     {"decode", decode, METH_VARARGS, "decode(f): f, timed as a part of the sample in work"},

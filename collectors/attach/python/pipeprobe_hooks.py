@@ -45,10 +45,10 @@ def _start_method(loader):
     return context.get_start_method() if loader.num_workers else "none"
 
 
-@_guard
-def _iterator_made(iterator, loader):
+def _state_of(loader):
+    """What is known of the loader in this recording."""
     state = loader.__dict__.get("_pipeprobe")
-    if state is None:
+    if state is None or state["session"] != record.session():
         workers = loader.num_workers
         number = record.loader(
             workers,
@@ -65,8 +65,14 @@ def _iterator_made(iterator, loader):
             _type_name(loader.dataset),
             _type_name(getattr(loader, "sampler", None)),
         )
-        state = loader.__dict__["_pipeprobe"] = {"number": number, "epochs": 0}
-    _iteration_begins(iterator, loader, state, 0)
+        state = loader.__dict__["_pipeprobe"] = {"number": number, "epochs": 0, "session": record.session()}
+    return state
+
+
+@_guard
+def _iterator_made(iterator, loader):
+    if record.session():
+        _iteration_begins(iterator, loader, _state_of(loader), 0)
 
 
 def _iteration_begins(iterator, loader, state, round_):
@@ -80,13 +86,18 @@ def _iteration_begins(iterator, loader, state, round_):
         0 if loader.drop_last else _length(getattr(loader, "sampler", None)),
     )
     iterator._pipeprobe_round = round_
+    iterator._pipeprobe_session = state["session"]
     state["epochs"] += 1
 
 
 @_guard
 def _iterator_reset(iterator, loader, first_iter):
-    if not first_iter:
-        _iteration_begins(iterator, loader, loader.__dict__["_pipeprobe"], iterator._pipeprobe_round + 1)
+    if first_iter or not record.session():
+        return
+    state = _state_of(loader)
+    if getattr(iterator, "_pipeprobe_session", 0) != state["session"]:
+        record.note("a loader's persistent workers are older than the recording and not in it")
+    _iteration_begins(iterator, loader, state, getattr(iterator, "_pipeprobe_round", 0) + 1)
 
 
 def _hook_dataloader(module):
@@ -125,6 +136,8 @@ def _looks_like(ours, theirs):
 
 @_guard
 def _fetcher_made(fetcher):
+    if not record.session():
+        return
     if hasattr(fetcher, "dataset_iter"):
         record.fetcher(fetcher, True, record.stream(fetcher.dataset_iter))
     else:
@@ -150,6 +163,8 @@ def _timed_dataset(dataset):
 
 @_guard
 def _worker_arguments(args, at):
+    if not record.session():
+        return None
     import multiprocessing
 
     args = list(args)
@@ -218,6 +233,16 @@ _HOOKS = {
 
 # ---- when a module is imported ----
 
+_hooked = set()
+
+
+def _apply(hook, module, name):
+    _hooked.add(name)
+    try:
+        hook(module)
+    except Exception as e:
+        record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
+
 
 class _Finder:
     """Finds nothing itself: lets the others find the module, and puts the hook behind its execution."""
@@ -248,15 +273,21 @@ def _put_behind(loader, hook, name):
     def exec_module(module):
         del loader.exec_module  # the class's own again
         execute(module)
-        try:
-            hook(module)
-        except Exception as e:
-            record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
+        _apply(hook, module, name)
 
     loader.exec_module = exec_module
 
 
 def install(extension):
     global record
-    record = extension
-    sys.meta_path.insert(0, _Finder())
+    if record is None:
+        record = extension
+        sys.meta_path.insert(0, _Finder())
+
+
+def hook_imported():
+    """For a process whose recording begins after its imports."""
+    for name, hook in _HOOKS.items():
+        module = sys.modules.get(name)
+        if module is not None and name not in _hooked:
+            _apply(hook, module, name)

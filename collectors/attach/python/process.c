@@ -20,14 +20,17 @@ static struct {
     struct pp_process_file *file;    /* NULL: not to be had, or inherited and not yet this process's own */
     struct pp_loaders_file *loaders; /* likewise; the parent's in a forked worker */
     char dir[PATH_MAX];
-    uint64_t forks;
+    uint64_t forks;    /* and sessions that were left: lanes of another number are silent */
+    uint32_t sessions; /* joined so far */
     int64_t pid;
-    int off;
+    int off, presence, loaders_are_mapped;
     uint32_t next_batch; /* first_batch of the next iteration */
     struct record_iteration *newest;
-} process;
+    struct record_local *locals; /* of all threads */
+} process = {.presence = -1};
 
 static pthread_key_t at_thread_exit;
+static pthread_mutex_t locals_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct record_local *self;
 
 /* ---- the process ---- */
@@ -36,6 +39,10 @@ static void fork_child(void)
 {
     process.forks++;
     process.file = NULL;
+    process.locals = self; /* the other threads stayed in the parent */
+    if (self)
+        self->next = NULL;
+    pthread_mutex_init(&locals_lock, NULL);
 }
 
 /* Handles retire with their thread; the session's own fork handlers silence what a child inherits. */
@@ -43,10 +50,28 @@ static void end_thread(void *arg)
 {
     struct record_local *l = arg;
     record_taker_end(l);
+    pthread_mutex_lock(&locals_lock);
+    for (struct record_local **p = &process.locals; *p; p = &(*p)->next) {
+        if (*p == l) {
+            *p = l->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&locals_lock);
     record_lane_close(&l->worker);
     record_lane_close(&l->trainer);
     self = NULL;
     free(l);
+}
+
+/* Once in the life of a process, which may join several sessions, one after the other. */
+static int prepare(void)
+{
+    static int done;
+    if (!done)
+        done = pthread_key_create(&at_thread_exit, end_thread) == 0 &&
+               pthread_atfork(NULL, NULL, fork_child) == 0;
+    return done;
 }
 
 static struct pp_process_file *process_file(void)
@@ -72,19 +97,67 @@ static int child_of_hooked(void)
 
 int record_join(const char *dir)
 {
-    if (process.session)
+    if (process.session || process.off)
         return !process.off;
-    if (strlen(dir) >= sizeof(process.dir) || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
+    if (strlen(dir) >= sizeof(process.dir) || !prepare() ||
         pp_session_join(dir, &process.session, NULL) != PP_OK)
         return 0;
+    process.sessions++;
     memcpy(process.dir, dir, strlen(dir) + 1);
     /* Held until the process has gone, and by the children it forks: should exec be killed, the rings are not
      * taken for abandoned while they fill. */
-    (void)!pp_presence_enter(dir);
-    pthread_atfork(NULL, NULL, fork_child);
+    process.presence = pp_presence_enter(dir);
     if (!child_of_hooked())
         (void)process_file();
     return 1;
+}
+
+/* 1: its thread is in the middle of something, and writes its end. Nothing of this session is to reach the
+ * next one. */
+static int let_go(struct record_local *l)
+{
+    int busy = l->taking || l->depth;
+    if (!busy) {
+        record_lane_close(&l->worker);
+        record_lane_close(&l->trainer);
+    }
+    l->step_from.stamp = 0;
+    return busy;
+}
+
+static void unmap(void *at, size_t bytes)
+{
+    if (!at)
+        return;
+    pp_guard_remove(at);
+    munmap(at, bytes);
+}
+
+void record_leave(void)
+{
+    int busy = 0;
+    if (!process.session)
+        return;
+    pthread_mutex_lock(&locals_lock);
+    for (struct record_local *l = process.locals; l; l = l->next)
+        busy |= let_go(l);
+    pthread_mutex_unlock(&locals_lock);
+    unmap(process.file, sizeof(*process.file));
+    if (process.loaders_are_mapped)
+        unmap(process.loaders, sizeof(*process.loaders));
+    else
+        free(process.loaders);
+    if (!busy) /* else its rings stay mapped: they are read no more */
+        pp_session_close(process.session, 0);
+    if (process.presence >= 0)
+        close(process.presence);
+    process.file = NULL;
+    process.loaders = NULL;
+    process.newest = NULL;
+    process.session = NULL;
+    process.presence = -1;
+    process.next_batch = 0;
+    process.forks++;
 }
 
 int record_is_on(void)
@@ -96,6 +169,11 @@ void record_saw_loader(void)
 {
     if (process.file)
         process.file->python = PP_PROCESS_LOADER;
+}
+
+uint32_t record_session(void)
+{
+    return record_is_on() ? process.sessions : 0;
 }
 
 void record_note(const char *what)
@@ -131,6 +209,10 @@ struct record_local *record_local(void)
             self->worth_cpu = 1;
             self->worker.accounts.fd = self->trainer.accounts.fd = -1;
             pthread_setspecific(at_thread_exit, self);
+            pthread_mutex_lock(&locals_lock);
+            self->next = process.locals;
+            process.locals = self;
+            pthread_mutex_unlock(&locals_lock);
         }
     }
     return self;
@@ -202,6 +284,7 @@ static struct pp_loaders_file *loaders(void)
     process.pid = getpid();
     process.loaders = map_file(loaders_path(path, sizeof(path), process.pid), O_RDWR | O_CREAT,
                                sizeof(*process.loaders));
+    process.loaders_are_mapped = process.loaders != NULL;
     if (!process.loaders) /* then the numbers are kept for this process alone */
         process.loaders = calloc(1, sizeof(*process.loaders));
     if (process.loaders) {
@@ -238,6 +321,7 @@ void record_iteration_begin(struct record_iteration *it)
     it->first_batch = first_batch();
     it->taken = 0;
     it->ended = 0;
+    it->session = process.sessions;
     process.newest = it;
     if (it->batches)
         process.next_batch += (uint32_t)it->batches;
@@ -272,6 +356,7 @@ int record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round
         process.pid = parent_pid;
         process.loaders = map_file(loaders_path(path, sizeof(path), parent_pid), O_RDONLY,
                                    sizeof(*process.loaders));
+        process.loaders_are_mapped = process.loaders != NULL;
     }
     const struct pp_loaders_file *f = process.loaders;
     uint32_t n = f ? __atomic_load_n(&f->n_iterations, __ATOMIC_ACQUIRE) : 0;

@@ -49,6 +49,7 @@ struct record_iteration {
     uint64_t base_seed;
     uint32_t round, first_batch, epoch, loader;
     uint32_t taken;            /* batches so far */
+    uint32_t session;          /* it began in */
     uint32_t batch_size;       /* 0: not known */
     uint64_t batches, samples; /* of an epoch; 0: not known */
     int ended;
@@ -90,6 +91,8 @@ struct record_taker {
 };
 
 struct record_local {
+    struct record_local *next; /* of the process's threads */
+
     /* the thread that takes the batches */
     struct record_lane trainer;
     struct record_mark step_from; /* stamp 0: no step is running */
@@ -125,6 +128,11 @@ struct record_local {
 /* Joins the session in dir. 0: nothing is recorded in this process. */
 int record_join(const char *dir);
 int record_is_on(void);
+/* Ends recording here, before the session ends; another may be joined later. Called with the interpreter
+ * locked, so that no other thread is between two calls of its own that follow each other. */
+void record_leave(void);
+/* Which of the sessions joined in this process is recorded, from 1 on; 0: none. */
+uint32_t record_session(void);
 /* Off for good in this process; the first reason goes into its process file. */
 void record_off(const char *why);
 /* What was left out or failed to fit, while the rest goes on: added to the process file's note. */

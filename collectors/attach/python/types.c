@@ -124,6 +124,13 @@ int types_fetcher(PyObject *fetcher, const char *attribute, PyObject *timed)
     return 0;
 }
 
+void types_leave(void)
+{
+    Py_CLEAR(fetching.fetcher);
+    Py_CLEAR(fetching.plain);
+    Py_CLEAR(fetching.timed);
+}
+
 /* Costs nothing per sample where samples are not recorded. */
 static void fetch_detailed(int detailed)
 {
@@ -178,7 +185,8 @@ static struct record_iteration *iteration_of(PyObject *loader_iter, PyObject **h
     *held = PyObject_GetAttrString(loader_iter, TYPES_ITERATION);
     if (!*held)
         PyErr_Clear();
-    return *held ? types_iteration_of(*held) : NULL;
+    struct record_iteration *it = *held ? types_iteration_of(*held) : NULL;
+    return it && it->session == record_session() ? it : NULL;
 }
 
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */

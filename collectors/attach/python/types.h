@@ -44,6 +44,8 @@ int queues_add_type(void); /* -1 with an exception */
 PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs);
+/* Lets go of what the calling thread fetched from. */
+void types_leave(void);
 
 #define TYPES_ITERATION "_pipeprobe_iteration" /* the attribute */
 

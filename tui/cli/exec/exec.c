@@ -5,6 +5,7 @@
 #include "tui/cli/exec/exec_map.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_record.h"
+#include "tui/cli/exec/exec_session.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/shipped.h"
 
@@ -22,7 +23,7 @@
 struct options {
     struct pp_opt_list maps;
     const char *output;
-    int force, quiet, no_reads;
+    int force, quiet, no_reads, serve;
     int64_t ring_spans;
     int64_t workers, batch_size, prefetch; /* 0: not told */
 };
@@ -49,6 +50,8 @@ static const struct pp_opt opts[] = {
     {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
      .min = 1024, .max = 4194304,
      .help = "ring size per thread, in spans of 64 bytes"},
+    {.name = "serve", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(serve), .dflt = "0",
+     .help = "start nothing: print a session as JSON and record the processes that join it, until stdin ends"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -196,7 +199,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     char *map_text = NULL;
     size_t map_rows = 0;
     pp_err_clear(&err);
-    int code = pp_launch_find(program[0], &err);
+    int code = o->serve ? 0 : pp_launch_find(program[0], &err);
     if (code) {
         pp_cli_fail(&pp_cmd_exec, &err);
         return code;
@@ -209,10 +212,13 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     if (!code && st == PP_E_USAGE && is_no_name(o->output))
         code = failed_before(unrecorded);
     free(map_text);
+    if (!code && o->serve && !rec->recording)
+        code = failed_before(unrecorded);
     if (code)
         return code;
     say_where(o, rec, s, program[0], unrecorded);
-    code = pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
+    code = o->serve ? exec_session_print(rec, s->python.hooks, &err)
+                    : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_record_abandon(rec);
         pp_cli_fail(&pp_cmd_exec, &err);
@@ -249,9 +255,9 @@ static int run_program(const struct options *o, char *const *program)
     pp_launch_begin(&launch); /* before the drain's thread, which is not to take signals */
     int code = start(o, program, &rec, s, &launch, &unrecorded);
     if (!code) {
-        code = pp_launch_wait(&launch);
+        code = o->serve ? exec_session_wait(&launch) : pp_launch_wait(&launch);
         if (rec.recording)
-            end_recording(o, program, &rec, s, code, launch.signalled);
+            end_recording(o, program, &rec, s, o->serve ? -1 : code, launch.signalled);
         else
             exec_say("nothing of %s was recorded: %s", program[0], unrecorded.text);
     }

@@ -176,7 +176,8 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     clear_session_dir(r);
     if (r->unhooked[0])
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
-    pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
+    if (exit_code >= 0)
+        pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
     pp_store_meta_num(store, "result", "processes", r->totals.processes, "processes");
     return pp_recording_finish(r->recording, outcome, 0, err);
 }

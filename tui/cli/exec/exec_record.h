@@ -30,8 +30,8 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                              const char *map_text, struct pp_err *err);
 /* Starts the drain: the program may begin. */
 pp_status exec_record_start(struct exec_record *r, const char *command_line, struct pp_err *err);
-/* Stops the drain and finishes the file. exit_code is the program's; outcome: "finished" or "interrupted".
- * The file stays readable whatever fails; err says what is missing. */
+/* Stops the drain and finishes the file. exit_code is the program's, -1: it goes on; outcome: "finished" or
+ * "interrupted". The file stays readable whatever fails; err says what is missing. */
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err);
 /* The program did not start: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);
