@@ -16,9 +16,13 @@ ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c a
 ATTACH_EXT_OBJ := $(ATTACH_EXT_SRC:%.c=$(B)/pic/%.o)
 READS_ONLY := $(wildcard collectors/attach/reads/*.c)
 READS := $(B)/libpipeprobe_reads.so
+# `import pipeprobe`: a wheel has it (mk/portable.mk), an installation for those who put it on PYTHONPATH.
+PACKAGE_PY := $(wildcard collectors/attach/package/pipeprobe/*.py) collectors/attach/package/pipeprobe/py.typed
 ATTACH_EXT := $(if $(PYTHON_INCLUDE),$(ATTACH_DIR)/_pipeprobe.abi3.so)
 
 $(B)/pic/collectors/attach/python/%.o: CPPFLAGS += -isystem $(PYTHON_INCLUDE)
+# Doctor says why the extension is not there.
+$(B)/tui/cli/doctor/doctor_checks.o: CPPFLAGS += -DPP_HAVE_PYTHON_H=$(if $(PYTHON_INCLUDE),1,0)
 
 all unit helpers bench-bins: $(ATTACH_PY) $(ATTACH_EXT) $(READS)
 
@@ -42,6 +46,8 @@ install-python: $(ATTACH_PY) $(ATTACH_EXT) $(READS)
 	install -d $(DESTDIR)$(PREFIX)/lib/pipeprobe/python/attach
 	install -m 644 $(ATTACH_PY) $(DESTDIR)$(PREFIX)/lib/pipeprobe/python/attach/
 	$(if $(ATTACH_EXT),install -m 755 $(ATTACH_EXT) $(DESTDIR)$(PREFIX)/lib/pipeprobe/python/attach/)
+	install -d $(DESTDIR)$(PREFIX)/lib/pipeprobe/python/package/pipeprobe
+	install -m 644 $(PACKAGE_PY) $(DESTDIR)$(PREFIX)/lib/pipeprobe/python/package/pipeprobe/
 
 uninstall: uninstall-python
 .PHONY: uninstall-python

@@ -174,7 +174,8 @@ help:
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
-	'make portable     one binary with its libraries linked in, to carry to another machine' \
+	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
+	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \

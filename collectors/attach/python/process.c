@@ -167,8 +167,9 @@ int record_is_on(void)
 
 void record_saw_loader(void)
 {
-    if (process.file)
-        process.file->python = PP_PROCESS_LOADER;
+    struct pp_process_file *f = process_file();
+    if (f)
+        f->python = PP_PROCESS_LOADER;
 }
 
 uint32_t record_session(void)

@@ -1,0 +1,181 @@
+"""record(): a recording of a part of this process. A child, `pipeprobe exec --serve`, makes the file and empties the rings; the
+hooks are those of `pipeprobe exec -- python`."""
+
+import os
+import sys
+import warnings
+from typing import IO, TYPE_CHECKING, Any, Dict, Optional, Union
+
+from ._program import Error, PipeprobeWarning, program
+from ._report import Report
+
+if TYPE_CHECKING:
+    import subprocess
+    from types import TracebackType
+    from typing import Type
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def record(path: Optional[Path] = None, *, force: bool = False) -> "Recording":
+    """Records the DataLoaders that are iterated in a `with` block, in this process and its workers.
+
+    path: the file, by default pipeprobe-DATE-TIME.sqlite. force: replaces it. When it cannot be recorded the block runs all
+    the same, with a PipeprobeWarning."""
+    return Recording(path, force=force)
+
+
+class Recording:
+    """A recording, from start() to stop(); best as a context manager."""
+
+    def __init__(self, path: Optional[Path] = None, *, force: bool = False) -> None:
+        #: The file, absolute once it is recorded; None: not known yet.
+        self.path: Optional[str] = None if path is None else os.fspath(path)
+        #: Whether this process is being recorded into it.
+        self.active = False
+        self._force = force
+        self._pid = 0
+        self._child: Optional["subprocess.Popen[bytes]"] = None
+        self._said: Optional[IO[bytes]] = None
+        self._hooks: Any = None
+        self._environment: Dict[str, Optional[str]] = {}
+
+    def start(self) -> "Recording":
+        if self.active or _is_worker():
+            return self
+        try:
+            self._start()
+        except Exception as e:
+            self._end()
+            _warn("not recorded: %s" % e)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Ends the recording; returns when the file is finished."""
+        if not self.active or self._pid != os.getpid():  # a fork of the recorded process
+            return
+        self.active = False
+        try:
+            trouble = self._end()
+        except Exception as e:
+            trouble = str(e)
+        if trouble:
+            _warn("the recording %s may lack its end: %s" % (self.path, trouble))
+
+    def report(self) -> Report:
+        """What was recorded."""
+        if self.path is None:
+            raise Error("nothing was recorded")
+        return Report(self.path)
+
+    def __enter__(self) -> "Recording":
+        return self.start()
+
+    def __exit__(
+        self, kind: "Optional[Type[BaseException]]", value: Optional[BaseException], traceback: "Optional[TracebackType]"
+    ) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        outer = os.environ.get("PIPEPROBE_SESSION")
+        if outer:
+            self.path = outer[: -len(".rings")] if outer.endswith(".rings") else None
+            raise Error("this process is recorded already, into %s" % self.path)
+        session = self._begin()
+        hooks = session["hooks"]
+        if not hooks:
+            raise Error("this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing")
+        sys.path.insert(0, hooks)
+        try:
+            import _pipeprobe  # type: ignore[import-not-found]
+            import pipeprobe_hooks  # type: ignore[import-not-found]
+        finally:
+            sys.path.remove(hooks)
+        if not _pipeprobe.join(session["session"]):
+            raise Error("the recorder is off in this process, since an error of its own or because the session cannot be joined")
+        self._hooks = _pipeprobe
+        pipeprobe_hooks.install(_pipeprobe)
+        pipeprobe_hooks.hook_imported()
+        path = os.environ.get("PYTHONPATH")
+        self._set("PYTHONPATH", hooks + os.pathsep + path if path else hooks)  # for workers that are started anew
+        self._set("PIPEPROBE_SESSION", session["session"])
+        self.path = session["recording"]
+        self.active = True
+        self._pid = os.getpid()
+
+    def _begin(self) -> Dict[str, Any]:
+        """Starts the child: where its session is."""
+        import json
+        import subprocess
+        import tempfile
+
+        arguments = [program(), "exec", "--serve", "--quiet"]
+        if self.path is not None:
+            arguments += ["--output", self.path]
+        if self._force:
+            arguments.append("--force")
+        self._said = tempfile.TemporaryFile()
+        # A session of its own: Ctrl-C and an interrupted kernel are not its end.
+        self._child = subprocess.Popen(
+            arguments + ["--", sys.executable or "python"] + sys.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            start_new_session=True,
+        )
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise Error(self._end() or "pipeprobe exec ended at once")
+        return dict(json.loads(line.decode("utf-8", "surrogateescape")))
+
+    def _set(self, name: str, value: str) -> None:
+        self._environment[name] = os.environ.get(name)
+        os.environ[name] = value
+
+    def _end(self) -> str:
+        """Undoes what start did, as far as it came. What went wrong, or ""."""
+        if self._hooks is not None:
+            self._hooks.leave()
+            self._hooks = None
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._environment = {}
+        child, said, self._child, self._said = self._child, self._said, None, None
+        trouble = ""
+        if child is not None:
+            assert child.stdin is not None and child.stdout is not None
+            try:  # a byte: its end alone would wait for workers that inherited the pipe
+                child.stdin.write(b"\n")
+                child.stdin.close()
+            except OSError:
+                pass
+            child.stdout.close()
+            if child.wait() != 0:
+                trouble = "pipeprobe exec ended with status %d" % child.returncode
+        if said is not None:
+            said.seek(0)
+            trouble = said.read().decode("utf-8", "replace").strip() or trouble
+            said.close()
+        return trouble
+
+
+def _is_worker() -> bool:
+    """A child of multiprocessing, which runs the main module once more."""
+    import multiprocessing
+
+    return multiprocessing.parent_process() is not None
+
+
+def _warn(text: str) -> None:
+    """Names the line outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn("pipeprobe: %s" % text, PipeprobeWarning, stacklevel=level)

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""wheel.py PREFIX PACKAGE VERSION OUT: a wheel of the Python package PACKAGE with the program of PREFIX (mk/portable.mk) in it:
+OUT/pipeprobe-VERSION-py3-none-PLATFORM.whl, whose name it prints.
+
+PLATFORM is what the files themselves need: manylinux_2_N with the newest version of glibc's symbols that any of them asks for,
+linux where one needs a library that not every machine has. The same input gives the same bytes. Needs objdump and Python's own
+modules, no build back end."""
+
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+
+# Libraries of the C library, which a manylinux wheel may take from the machine (PEP 600).
+EVERYWHERE = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-a-z0-9_]*)\.so\.\d+$")
+FORMATS = {"elf64-x86-64": "x86_64", "elf64-littleaarch64": "aarch64", "elf64-powerpcle": "ppc64le"}
+OLDEST_GLIBC = (2, 17)  # of the tags that installers know on every machine
+
+METADATA = """Metadata-Version: 2.1
+Name: pipeprobe
+Version: %s
+Summary: Finds out what a PyTorch training job waits for: storage, transforms, the loader or synchronisation
+License: Apache-2.0
+License-File: LICENSE
+Keywords: pytorch,dataloader,profiler,training,gpu
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: Python :: 3
+Classifier: Typing :: Typed
+Requires-Python: >=3.8
+Description-Content-Type: text/markdown
+
+%s"""
+
+
+def is_elf(path):
+    with open(path, "rb") as f:
+        return f.read(4) == b"\x7fELF"
+
+
+def platform_of(paths):
+    """The platform tag that holds for all of these ELF files, and which of them decided it."""
+    glibc, machine, why = OLDEST_GLIBC, None, None
+    for path in paths:
+        told = subprocess.run(["objdump", "-p", path], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+        form = re.search(r"file format (\S+)", told).group(1)
+        if machine not in (None, FORMATS.get(form, form)):
+            sys.exit("wheel.py: %s is for another machine than the files before it" % path)
+        machine = FORMATS.get(form, form)
+        for library in re.findall(r"^\s+NEEDED\s+(\S+)", told, re.M):
+            if not EVERYWHERE.match(library):
+                return "linux_" + machine, "%s needs %s" % (os.path.basename(path), library)
+        for version in re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)$", told, re.M):
+            asked = tuple(int(n) for n in version.split("."))[:2]
+            if asked > glibc:
+                glibc, why = asked, "%s needs GLIBC_%s" % (os.path.basename(path), version)
+    return "manylinux_%d_%d_%s" % (glibc + (machine,)), why
+
+
+def tree(root, skip=()):
+    for folder, folders, files in os.walk(root):
+        folders.sort()
+        folders[:] = [f for f in folders if f != "__pycache__" and os.path.relpath(os.path.join(folder, f), root) not in skip]
+        for name in sorted(files):
+            path = os.path.join(folder, name)
+            yield path, os.path.relpath(path, root)
+
+
+def stamp():
+    told = os.environ.get("SOURCE_DATE_EPOCH")
+    if not told:
+        git = subprocess.run(["git", "log", "-1", "--format=%ct"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+        told = git.stdout.strip()
+    return time.gmtime(max(int(told or 0), 315532800))[:6]  # a zip file begins in 1980
+
+
+def main():
+    if len(sys.argv) != 5:
+        sys.exit("usage: wheel.py PREFIX PACKAGE VERSION OUT")
+    prefix, package, version, out = sys.argv[1:]
+    members = []  # name in the wheel, bytes, executable
+
+    def add(name, data, executable=False):
+        members.append((name, data, executable))
+
+    def add_file(name, path):
+        with open(path, "rb") as f:
+            add(name, f.read(), bool(os.stat(path).st_mode & 0o100))
+
+    for path, name in tree(package):
+        if name != os.path.join("pipeprobe", "_version.py"):
+            add_file(name, path)
+    add("pipeprobe/_version.py", b'version = "%s"\n' % version.encode())
+    # The package itself is there already.
+    native = list(tree(prefix, skip=(os.path.join("lib", "pipeprobe", "python", "package"),)))
+    for path, name in native:
+        add_file("pipeprobe/_native/" + name, path)
+    platform, why = platform_of([path for path, _ in native if is_elf(path)])
+
+    info = "pipeprobe-%s.dist-info/" % version
+    with open("docs/guide/python.md") as f:
+        add(info + "METADATA", (METADATA % (version, f.read())).encode())
+    add_file(info + "LICENSE", "LICENSE")
+    add(info + "entry_points.txt", b"[console_scripts]\npipeprobe = pipeprobe.__main__:main\n")
+    add(info + "WHEEL", ("Wheel-Version: 1.0\nGenerator: pipeprobe %s\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % (version, platform)).encode())
+    rows = []
+    for name, data, _ in members:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        rows.append("%s,sha256=%s,%d\n" % (name, digest, len(data)))
+    add(info + "RECORD", ("".join(rows) + info + "RECORD,,\n").encode())
+
+    path = os.path.join(out, "pipeprobe-%s-py3-none-%s.whl" % (version, platform))
+    when = stamp()
+    with zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as z:
+        for name, data, executable in members:
+            member = zipfile.ZipInfo(name, when)
+            member.external_attr = (0o100755 if executable else 0o100644) << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3
+            z.writestr(member, data)
+    os.replace(path + ".part", path)
+    if why:
+        print("  tag    %s: %s" % (platform, why), file=sys.stderr)
+    print(path)
+
+
+main()

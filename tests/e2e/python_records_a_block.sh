@@ -1,0 +1,45 @@
+#!/bin/bash
+# `import pipeprobe`: a block of a process is recorded with its workers and no more than the block; the process is as it was, whatever goes wrong;
+# the report of a recording as an object; the cell magic in IPython. PYTHON names the interpreter, IPYTHON one that has IPython as well.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a block is recorded" "the extension is not built: no Python.h"; done_testing; fi
+if ! "$PYTHON" -c 'import torch, torchvision' 2>/dev/null; then skip "a block is recorded" "$PYTHON has no torch and torchvision"; done_testing; fi
+
+export PATH=$PWD/$BUILD:$PATH PYTHONPATH=$PWD/collectors/attach/package PYTHONDONTWRITEBYTECODE=1
+"$MAKE_DATASET" "$T/images" --n 40 --classes 2 --size 160x120 >/dev/null
+JOB=$PWD/tests/jobs/notebook.py
+said() { grep -- "^$1" "$OUT"; }
+batches() { sql "$T/$1.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'"; }
+# samples made in workers or in the training thread, epochs, loaders
+held() { sql "$T/$1.sqlite" "SELECT count(*), (SELECT count(DISTINCT epoch) FROM v_span WHERE phase = 'data_wait'), (SELECT count(*) FROM meta WHERE section = 'loader') FROM v_span WHERE phase = 'transform'"; }
+whole() { sql "$T/$1.sqlite" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'" && sql "$T/$1.sqlite" 'PRAGMA integrity_check'; }
+
+run timeout 120 "$PYTHON" -W error::ResourceWarning "$JOB" "$T/images" "$T"
+is "the program ends as it would" "$rc" 0
+is "standard error has no more than the warning that is not ours" "$(grep -v -i 'torchvision\|warn(' "$ERR")" ""
+for name in forked spawned; do is "$name: samples, epochs, loaders" "$(held $name)" "40|1|1"; done
+is "without workers, twice: samples, epochs, loaders" "$(held plain)" "40|1|1" # replaced by the last one
+is "two loaders: samples, epochs, loaders" "$(held both)" "80|1|2"
+is "two loaders: no batch number twice" "$(sql "$T/both.sqlite" "SELECT count(DISTINCT batch) = count(*) FROM v_span WHERE phase = 'data_wait'")" 1
+is "no step reaches from one recording into the next" "$(sql "$T/both.sqlite" "SELECT min(start_ns) >= (SELECT value FROM meta WHERE key = 'started_mono_ns') FROM v_span")" 1
+is "the workers are named" "$(sql "$T/spawned.sqlite" "SELECT group_concat(name, ', ') FROM (SELECT name FROM thread WHERE lane = 'worker' ORDER BY name)")" "worker 0, worker 1"
+is "what was recorded is the program" "$(sql "$T/forked.sqlite" "SELECT value LIKE '%notebook.py%' FROM meta WHERE key = 'command_line'")" 1
+for name in forked plain spawned both kept broken_off raised outer; do is "$name: the file is whole" "$(whole $name | paste -sd' ')" "finished ok"; done
+is "workers that are older than the recording: their batches" "$(batches kept)" 5
+like "workers that are older than the recording: said" "$(sql "$T/kept.sqlite" "SELECT value FROM meta WHERE section = 'process_note'")" "older than the recording"
+is "after a loop that was left: nothing of later epochs" "$(batches broken_off)" 1
+is "after an exception in the block: all before it" "$(batches raised)" 5
+is "the batches are the same" "$(said forked; said both)" $'forked same batches True\nboth same batches True'
+is "random state and environment" "$(said random; said environment)" $'random state True\nenvironment True'
+is "the exception is the user's own" "$(said exception)" "exception \"the user's own\""
+is "an existing file stays" "$(said 'file exists')" "file exists: recorded False samples 40"
+is "no directory for the file" "$(said 'no directory')" "no directory: samples 40"
+is "in a block that is recorded already" "$(said nested:)" "nested: recorded True False"
+for name in again nested nowhere; do is "$name: one warning, where the block begins" "$(said "$name warned")" "$name warned 1 names True here True"; done
+is "a collector that is killed" "$(said 'collector killed'; said 'killed warned')" $'collector killed: samples 40\nkilled warned 1'
+run "$PP" report --json "$T/killed.sqlite"
+check "what it had stored can be read" json_valid "$OUT"
+is "nothing but recordings is left" "$(find "$T" -maxdepth 1 -name '*.rings' -not -name 'killed.*' | wc -l)" 0
+done_testing
