@@ -8,6 +8,7 @@
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
 #include "probe/transform/transform.h"
+#include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,21 @@ static void look_jpeg(struct pp_finding *f)
 static void look_sqlite(struct pp_finding *f)
 {
     found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
+}
+
+static void look_hooks(struct pp_finding *f)
+{
+    struct exec_python p;
+    exec_python_prepare(&p, "python3", 1);
+    if (*p.hooks)
+        found(f, PP_YES, "in %.150s%s", p.hooks,
+              *p.reads ? "" : "; libpipeprobe_reads.so is missing: reads are part of decoding");
+    else
+        found(f, PP_NO, "%s",
+              PP_HAVE_PYTHON_H
+                  ? "python/attach/_pipeprobe.abi3.so is not beside the program; use make install, "
+                    "make wheel or the archive of make portable"
+                  : "built without Python.h; apt-get install python3-dev and build again");
 }
 
 /* ---- CPUs and memory ---- */
@@ -222,6 +238,8 @@ const struct pp_check pp_checks[] = {
     {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower"},
     {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
+    {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
+     "exec records annotated programs, and no unmodified PyTorch job"},
     {NULL, "AVX2", look_avx2, "resize and normalise use it",
      "resize and normalise use portable code: same bits, slower"},
     {NULL, "all CPUs usable", look_cpus, "workers can use every CPU of the machine",
