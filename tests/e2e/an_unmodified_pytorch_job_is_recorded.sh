@@ -116,7 +116,8 @@ for b in DataLoader(D(), batch_size=4, num_workers=2): pass
 P
 run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/kill.py" worker
 is "a killed worker: status" "$rc" 1
-like "a killed worker: torch's own error" "$(cat "$ERR")" "Traceback"
+# Instead of its traceback, sometimes, without us too: "lost sys.stderr", when the end comes while an error is printed.
+like "a killed worker: torch's own error" "$(cat "$ERR")" "Traceback|lost sys.stderr"
 check "a killed worker: what it did is there" test "$(count "lane = 'worker'")" -gt 50
 run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/kill.py" job
 is "a killed job: status" "$rc" 137
