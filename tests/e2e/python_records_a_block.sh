@@ -41,5 +41,37 @@ for name in again nested nowhere; do is "$name: one warning, where the block beg
 is "a collector that is killed" "$(said 'collector killed'; said 'killed warned')" $'collector killed: samples 40\nkilled warned 1'
 run "$PP" report --json "$T/killed.sqlite"
 check "what it had stored can be read" json_valid "$OUT"
+
+# ---- a process that is killed, and one that exec records ----
+cat >"$T/killed_itself.py" <<'P'
+import os, sys, pipeprobe
+with pipeprobe.record(sys.argv[1]) as r:
+    if len(sys.argv) > 2: os.kill(os.getpid(), 9)
+    print("recorded", r.active, r.path)
+P
+run "$PYTHON" "$T/killed_itself.py" "$T/killed_itself.sqlite" kill
+is "a process that is killed: status" "$rc" 137
+for _ in $(seq 300); do [ -e "$T/killed_itself.sqlite.rings" ] || break; sleep 0.1; done
+is "a process that is killed: the file is whole" "$(whole killed_itself | paste -sd' ')" "finished ok"
+run "$PP" exec -q -o "$T/around.sqlite" -- "$PYTHON" "$T/killed_itself.py" "$T/within.sqlite"
+is "within exec: its recording is the one" "$rc $(cat "$OUT")" "0 recorded False $(realpath "$T/around.sqlite")"
+like "within exec: said" "$(cat "$ERR")" "killed_itself.py:2: PipeprobeWarning: pipeprobe: not recorded: this process is recorded already, into .*around.sqlite"
+
+# ---- IPython ----
+IPYTHON=${IPYTHON:-$PWD/build/venv/ipython/bin/python}
+if ! "$IPYTHON" -c 'import IPython' 2>/dev/null; then
+    { "$PYTHON" -m venv --system-site-packages build/venv/ipython && timeout 120 build/venv/ipython/bin/pip install -q ipython; } >"$T/pip" 2>&1
+fi
+if ! "$IPYTHON" -c 'import IPython, torchvision' 2>/dev/null; then skip "cells of IPython" "IPython cannot be installed from PyPI here"
+else
+    run env IPYTHONDIR="$T/ipython" timeout 120 "$IPYTHON" tests/jobs/cells.py "$T/images" "$T"
+    is "cells of IPython" "$rc $(cat "$OUT")" "0 load True ''
+cell True 40 ['taken', '40', 'Out[0]:', '41']
+page 1 True
+again True -40 0 True
+raises False CellFailed 1 1
+usage False True"
+    is "a cell's recording" "$(batches cell)" 1
+fi
 is "nothing but recordings is left" "$(find "$T" -maxdepth 1 -name '*.rings' -not -name 'killed.*' | wc -l)" 0
 done_testing
