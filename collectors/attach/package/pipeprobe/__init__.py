@@ -19,7 +19,7 @@ from ._recording import Recording, record
 from ._report import Report, report
 
 try:
-    from ._version import version as __version__
+    from ._version import version as __version__  # type: ignore[import-not-found]
 except ImportError:  # the source tree
     __version__ = "0+source"
 

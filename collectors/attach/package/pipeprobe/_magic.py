@@ -24,7 +24,7 @@ def load(ipython: Any) -> None:
             elif path is None and not word.startswith("-"):
                 path = word
             else:
-                from IPython.core.error import UsageError
+                from IPython.core.error import UsageError  # type: ignore[import-not-found]
 
                 raise UsageError("%%%%pipeprobe [FILE] [--force]: %s is neither" % word)
         recording = Recording(path, force=force)
@@ -32,7 +32,7 @@ def load(ipython: Any) -> None:
             recorded = recording.active
             result = ipython.run_cell(cell)
         if recorded:
-            from IPython.display import display
+            from IPython.display import display  # type: ignore[import-not-found]
 
             display(recording.report())
         if not result.success:

@@ -42,7 +42,7 @@ def _ranked(path: str, rank: str) -> str:
 
 
 def interpreter() -> List[str]:
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    flags: List[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     if getattr(sys.stdout, "write_through", False):
         flags.append("-u")
     return [sys.executable] + flags
