@@ -16,7 +16,7 @@ batches() { sql "$T/$1.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'data_
 held() { sql "$T/$1.sqlite" "SELECT count(*), (SELECT count(DISTINCT epoch) FROM v_span WHERE phase = 'data_wait'), (SELECT count(*) FROM meta WHERE section = 'loader') FROM v_span WHERE phase = 'transform'"; }
 whole() { sql "$T/$1.sqlite" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'" && sql "$T/$1.sqlite" 'PRAGMA integrity_check'; }
 
-run timeout 120 "$PYTHON" -W error::ResourceWarning "$JOB" "$T/images" "$T"
+run timeout 200 "$PYTHON" -W error::ResourceWarning "$JOB" "$T/images" "$T"
 is "the program ends as it would" "$rc" 0
 is "standard error has no more than the warning that is not ours" "$(grep -v -i 'torchvision\|warn(' "$ERR")" ""
 for name in forked spawned; do is "$name: samples, epochs, loaders" "$(held $name)" "40|1|1"; done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # alone
 # make wheel: the same bytes each time, named by what its files need; pip installs it, the program and the hooks run from there, and pip takes all
-# of it away. For PYTHON, and the oldest and the newest Python of this machine; PYTHONS="..." names others, PYTHONS=all takes every one.
+# of it away. For the oldest and the newest Python of this machine, and a job of PYTHON's torch; PYTHONS="..." names others, PYTHONS=all takes every one.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -41,6 +41,16 @@ like "its name says what its files need of glibc" "$wheel" "pipeprobe-[0-9.]+-py
 is "and so does WHEEL" "$(sed -n 's/^Tag: //p' "$T/x"/*.dist-info/WHEEL)" "$(basename "$wheel" .whl | sed 's/^pipeprobe-[^-]*-//')"
 is "it asks for no other package" "$(grep -c '^Requires-Dist' "$T/x"/*.dist-info/METADATA)" 0
 
+# ---- the program by itself says what it lacks; with its folder it has the hooks ----
+hooks() { # PROGRAM: doctor's row
+    "$1" doctor --json >"$T/doctor.json"
+    sqlite3 :memory: "SELECT json_extract(value, '\$.ok'), json_extract(value, '\$.value') FROM json_each(CAST(readfile('$T/doctor.json') AS TEXT), '\$.checks') WHERE json_extract(value, '\$.name') = 'PyTorch hooks'"
+}
+cp "$BUILD/pipeprobe-portable" "$T/alone"
+like "the program alone has no hooks, and says what to do" "$(hooks "$T/alone")" "^0\|.* is not beside the program; use make install"
+cp -r "$BUILD"/portable/pipeprobe-* "$T/folder"
+like "the folder of make portable has them" "$(hooks "$T/folder/bin/pipeprobe")" "^1\|in $T/folder/lib/pipeprobe/python/attach"
+
 # ---- pip, with every Python ----
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 cat >"$T/job.py" <<'P'
@@ -78,7 +88,7 @@ case ${PYTHONS:-} in
 "" | all) pythons "$PYTHON" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python python3.{8..14} >"$T/pythons" ;;
 *) pythons $PYTHONS >"$T/pythons" ;;
 esac
-if [ -z "${PYTHONS:-}" ]; then { sed -n '1p;$p' "$T/pythons"; pythons "$PYTHON"; } | sort -V -u -k1,1 >"$T/few" && mv "$T/few" "$T/pythons"; fi
+[ -n "${PYTHONS:-}" ] || sed -i -n '1p; 1!{$p}' "$T/pythons"
 tried=0
 while read -r version python; do
     if ! "$python" -c 'import pip, venv' 2>/dev/null; then
