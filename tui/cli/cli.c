@@ -69,7 +69,7 @@ enum { PREFIX_BYTES = sizeof(PREFIX) - 1, VARIABLE_BYTES = 96 };
 static const struct {
     const char *name, *only; /* only: the one value that it is read for, NULL: any */
 } variables[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL}, {"INJECT_LIB", NULL},     {"LIB", NULL},
-                 {"PYTHON_DIR", NULL},   {"MAPS", NULL},      {"NEXT_INJECTION", NULL}, {"SESSION", NULL},
+                 {"PYTHON_DIR", NULL},   {"MAPS", NULL},      {"NEXT_INJECTION", NULL}, {"OVERRIDE", NULL}, {"SESSION", NULL},
                  {"SIMD", "portable"}};
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 

@@ -35,6 +35,7 @@ struct pp_command {
     X(run)             \
     X(exec)            \
     X(attach)          \
+    X(tune)            \
     X(top)             \
     X(report)          \
     X(whatif)          \

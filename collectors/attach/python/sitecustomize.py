@@ -14,13 +14,19 @@ def _begin():
         return
     if sys.version_info < (3, 8):  # whose objects of a heap type do not hold their type
         raise ImportError("Python %d.%d is older than 3.8" % sys.version_info[:2])
+    override = os.environ.get("PIPEPROBE_OVERRIDE")
     sys.path.insert(0, here)
     try:
         import _pipeprobe
         import pipeprobe_hooks
+
+        if override:
+            import pipeprobe_override
     finally:
         sys.path.remove(here)
     if _pipeprobe.join(session):
+        if override:
+            pipeprobe_override.install(pipeprobe_hooks._HOOKS, override)
         pipeprobe_hooks.install(_pipeprobe)
 
 

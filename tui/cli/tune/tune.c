@@ -1,0 +1,367 @@
+/* `pipeprobe tune`: records a PyTorch job, predicts what other arguments of its DataLoader would gain, runs
+ * the job with them for a bounded time, and prints measured beside predicted. The job is not changed: its
+ * hooks put the arguments in place (collectors/attach/python/pipeprobe_override.py). */
+#include "tui/cli/tune/tune.h"
+
+#include "collectors/attach/launch.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "tui/cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct options {
+    struct pp_opt_list tries;
+    const char *output;
+    uint64_t duration_ns, proof_ns, start_limit_ns, grace_ns;
+    int64_t repeats, loader_number;
+    int yes, json, quiet, no_reads;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "yes", .letter = 'y', .type = PP_OPT_FLAG, .offset = AT(yes), .dflt = "0", .group = "Options",
+     .help = "start the job without asking; needed where there is no terminal"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
+     .help = "a new directory for recordings and logs (default pipeprobe-tune-DATE-TIME)"},
+    {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
+     .dflt = "30s", .min = 1e9, .max = 86400e9, .help = "steady state recorded of the first baseline"},
+    {.name = "proof-duration", .type = PP_OPT_DURATION, .offset = AT(proof_ns), .arg = "TIME", .dflt = "30s",
+     .min = 1e9, .max = 86400e9, .help = "steady state of every run after it"},
+    {.name = "repeats", .letter = 'r', .type = PP_OPT_INT, .offset = AT(repeats), .arg = "N", .dflt = "1", .min = 1,
+     .max = TUNE_REPEATS_MAX, .help = "rounds; each runs every change and the baseline"},
+    {.name = "try", .type = PP_OPT_LIST, .offset = AT(tries), .arg = "KEY=N,...",
+     .help = "this change, not the best predicted: workers prefetch pin persistent in_order (repeatable)"},
+    {.name = "loader-number", .type = PP_OPT_INT, .offset = AT(loader_number), .arg = "N", .min = 1, .max = 1e6,
+     .help = "the N-th DataLoader that the job makes (default: the one with most batches)"},
+    {.name = "start-limit", .type = PP_OPT_DURATION, .offset = AT(start_limit_ns), .arg = "TIME", .dflt = "10m",
+     .min = 1e9, .max = 86400e9, .help = "time until the second batch, at most"},
+    {.name = "grace", .type = PP_OPT_DURATION, .offset = AT(grace_ns), .arg = "TIME", .dflt = "10s", .min = 1e8,
+     .max = 3600e9, .help = "time from SIGINT to SIGTERM, and from SIGTERM to SIGKILL"},
+    {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
+     .help = "do not time file reads (no LD_PRELOAD)"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.tune/1"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
+     .help = "no notes on stderr, only errors"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* ---- before anything is started ---- */
+
+static void say_command(char *const *program, FILE *out)
+{
+    for (; *program; program++) {
+        char *plain = pp_text_plain(*program);
+        fprintf(out, " %s", plain ? plain : "?");
+        free(plain);
+    }
+    fputc('\n', out);
+}
+
+static void say_what_starts(const struct options *o, char *const *program, const char *dir)
+{
+    char first[32], further[32], grace[32];
+    int changes = o->tries.n ? o->tries.n : TUNE_FIXES_MAX;
+    pp_text_duration(first, sizeof(first), (double)o->duration_ns);
+    pp_text_duration(further, sizeof(further), (double)o->proof_ns);
+    pp_text_duration(grace, sizeof(grace), (double)o->grace_ns);
+    fputs("pipeprobe tune starts this job several times, each time from its beginning:\n ", stderr);
+    say_command(program, stderr);
+    fprintf(
+        stderr,
+        "  once as it is, for %s of steady state; then up to %lld times for %s, with other DataLoader arguments\n"
+        "  and as it is again. Each run ends with SIGINT, after %s with SIGTERM, then with SIGKILL.\n"
+        "  What the job writes (checkpoints, logs, trackers) it writes in every run. Its standard input is empty.\n"
+        "  Recordings and output go to the new directory %s.\n",
+        first, (long long)((changes + 1) * o->repeats), further, grace, dir);
+}
+
+/* On a terminal the answer is asked for. */
+static pp_status ask(const struct options *o, char *const *program, const char *dir, struct pp_err *err)
+{
+    char answer[16] = "";
+    int terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    if (!o->yes && !terminal)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "tune starts the job several times, and a job may write checkpoints: give --yes where no terminal can be asked");
+    if (!o->quiet || !o->yes)
+        say_what_starts(o, program, dir);
+    if (o->yes)
+        return PP_OK;
+    fputs("Start? [y/N] ", stderr);
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+        return pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
+    return PP_OK;
+}
+
+static pp_status name_dir(const char *output, char *dir, size_t size, struct pp_err *err)
+{
+    char when[32];
+    struct stat st;
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    int n = output ? snprintf(dir, size, "%s", output) : snprintf(dir, size, "pipeprobe-tune-%s", when);
+    if (n < 1 || (size_t)n >= size)
+        return pp_fail(err, PP_E_USAGE, "-o: a name of 1 to %zu bytes is needed", size - 1);
+    if (lstat(dir, &st) == 0)
+        return pp_fail(err, PP_E_EXISTS,
+                       "%s exists; tune writes into a new directory: give another name with -o", dir);
+    return PP_OK;
+}
+
+/* The job may change its directory: the path is absolute. */
+static pp_status make_dir(struct tune_session *s, const char *dir, struct pp_err *err)
+{
+    char real[PATH_MAX];
+    if (mkdir(dir, 0777) != 0 || !realpath(dir, real))
+        return errno == ENOENT
+                   ? pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir)
+                   : pp_fail_errno(err, errno, "cannot make the directory %s", dir);
+    if (strlen(real) >= sizeof(s->job.dir) || strchr(real, '\n')) {
+        rmdir(dir);
+        return pp_fail(err, PP_E_USAGE, "the path of %s is too long, or has a line break", dir);
+    }
+    strcpy(s->job.dir, real);
+    return PP_OK;
+}
+
+/* ---- the baseline ---- */
+
+static void note(const struct options *o, const char *label, const char *text)
+{
+    if (!o->quiet)
+        pp_cli_note(label, text);
+}
+
+static pp_status run_baseline(struct tune_session *s, const struct options *o, struct pp_err *err)
+{
+    char text[512];
+    struct tune_run *r = &s->baseline;
+    note(o, "running", "01-baseline");
+    pp_status st = tune_run_make(&s->job, "01-baseline", o->duration_ns, NULL, NULL, r, err);
+    if (st != PP_OK)
+        return st;
+    s->loader = tune_log_choose(&r->loaders, (long)o->loader_number);
+    if (tune_stopped())
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
+    if (r->end == TUNE_END_ITSELF && r->status != 0)
+        return pp_fail(err, PP_E_SYSTEM, "%s (its output: %s)", r->why, r->log);
+    if (!s->loader && o->loader_number)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--loader-number %lld: the job made %zu DataLoader%s; one that is made again with the same arguments counts once",
+            (long long)o->loader_number, r->loaders.made, r->loaders.made == 1 ? "" : "s");
+    if (!s->loader)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "no DataLoader of the job was seen%s%s; 'pipeprobe exec' says why (its output: %s)",
+                       r->loaders.trouble[0] ? ": " : "", r->loaders.trouble, r->log);
+    if (isnan(r->rate))
+        return pp_fail(err, PP_E_INCONCLUSIVE, "the baseline was not measured: %s (its output: %s)", r->why,
+                       r->log);
+    s->base = (struct tune_sample){.rate = {r->rate}, .noise = {r->noise}, .n = 1};
+    note(o, "loader", tune_loader_text(s, text, sizeof(text)));
+    return PP_OK;
+}
+
+/* ---- the other runs ---- */
+
+static void take(struct tune_sample *sample, const struct tune_run *r)
+{
+    sample->rate[sample->n] = r->rate;
+    sample->noise[sample->n++] = r->noise;
+}
+
+/* What of the change was applied; 0: nothing. */
+static int check_applied(struct tune_candidate *c, const struct tune_run *r)
+{
+    int applied = 0;
+    size_t n = 0;
+    c->left[0] = '\0';
+    for (int k = 0; k < TUNE_KEYS; k++) {
+        if (c->set.value[k] < 0)
+            continue;
+        applied += r->loaders.set[k] > 0;
+        if (!r->loaders.set[k] && n < sizeof(c->left))
+            n += (size_t)snprintf(c->left + n, sizeof(c->left) - n, "%s%s: %s", n ? "; " : "",
+                                  tune_keys[k].argument,
+                                  r->loaders.left[k] ? r->loaders.why[k]
+                                                     : "the job made no such DataLoader again");
+    }
+    return applied;
+}
+
+static void take_candidate(struct tune_candidate *c, const struct tune_run *r)
+{
+    int applied = check_applied(c, r);
+    snprintf(c->recording, sizeof(c->recording), "%s", r->path);
+    if (isnan(r->rate)) {
+        snprintf(c->why, sizeof(c->why), "%s", r->why);
+    } else if (!applied) {
+        snprintf(c->why, sizeof(c->why), "it could not be applied: %.280s", c->left);
+        c->left[0] = '\0';
+    } else {
+        take(&c->sample, r);
+    }
+}
+
+/* which: of the candidates; their number: the baseline again. */
+static pp_status run_one(struct tune_session *s, const struct options *o, int which, int number,
+                         struct pp_err *err)
+{
+    char name[TUNE_TEXT + 16], words[TUNE_TEXT] = "baseline", text[600];
+    struct tune_candidate *c = which < s->candidates ? &s->candidate[which] : NULL;
+    struct tune_run *r = calloc(1, sizeof(*r));
+    if (c && c->why[0]) { /* it failed in a round before */
+        free(r);
+        return PP_OK;
+    }
+    if (c)
+        tune_set_words(&c->set, words);
+    for (char *p = words; *p; p++)
+        *p = *p == '=' ? '-' : *p == ',' ? '_' : *p;
+    snprintf(name, sizeof(name), "%02d-%s", number, words);
+    note(o, "running", name);
+    pp_status st = r ? tune_run_make(&s->job, name, o->proof_ns, c ? &c->set : NULL, s->loader, r, err)
+                     : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
+    if (st == PP_OK && c)
+        take_candidate(c, r);
+    else if (st == PP_OK && !isnan(r->rate))
+        take(&s->base, r);
+    const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
+    snprintf(text, sizeof(text), "%s: %s", name, why);
+    if (why[0] && !tune_stopped())
+        note(o, "failed", text);
+    free(r);
+    return st;
+}
+
+static void say_plan(const struct tune_session *s, const struct options *o)
+{
+    char predicted[64], text[320];
+    for (int i = 0; i < s->candidates; i++) {
+        snprintf(text, sizeof(text), "%s, predicted %s", s->candidate[i].words,
+                 tune_percent(&s->candidate[i].predicted, predicted, sizeof(predicted)));
+        note(o, "to prove", text);
+    }
+}
+
+/* Rounds in alternating order: what drifts steadily hits all alike. */
+static pp_status run_rounds(struct tune_session *s, const struct options *o, struct pp_err *err)
+{
+    int number = 2;
+    pp_status st = PP_OK;
+    say_plan(s, o);
+    for (int64_t round = 0; round < o->repeats && s->candidates; round++)
+        for (int i = 0; i <= s->candidates && st == PP_OK && !tune_stopped(); i++)
+            st = run_one(s, o, round % 2 ? s->candidates - i : i, number++, err);
+    if (st == PP_OK && tune_stopped())
+        st = pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
+    return st;
+}
+
+/* ---- the command ---- */
+
+static int was_measured(const struct tune_session *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->candidates; i++)
+        n += s->candidate[i].sample.n > 0;
+    return n;
+}
+
+static int exit_code(const struct tune_session *s)
+{
+    return s->candidates     ? (was_measured(s) ? 0 : pp_status_exit_code(PP_E_SYSTEM))
+           : s->inconclusive ? pp_status_exit_code(PP_E_INCONCLUSIVE)
+                             : 0;
+}
+
+static int tune(const struct options *o, char *const *program)
+{
+    struct tune_session *s = calloc(1, sizeof(*s));
+    struct tune_set ignored;
+    struct pp_err err = {0};
+    char dir[sizeof(s->job.dir)];
+    pp_status st = s ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+    for (int i = 0; i < o->tries.n && st == PP_OK; i++)
+        st = tune_set_parse(o->tries.item[i], &ignored, &err);
+    if (st == PP_OK && pp_launch_find(program[0], &err) != 0)
+        st = err.code;
+    if (st == PP_OK)
+        st = name_dir(o->output, dir, sizeof(dir), &err);
+    if (st == PP_OK)
+        st = ask(o, program, dir, &err);
+    if (st == PP_OK)
+        st = make_dir(s, dir, &err);
+    if (st == PP_OK) {
+        s->job.program = program;
+        s->job.no_reads = o->no_reads;
+        s->job.start_limit_ns = o->start_limit_ns;
+        s->job.grace_ns = o->grace_ns;
+        tune_catch_signals();
+        st = run_baseline(s, o, &err);
+    }
+    if (st == PP_OK)
+        st = tune_plan(s, &o->tries, o->quiet ? NULL : stderr, &err);
+    if (st == PP_OK)
+        st = run_rounds(s, o, &err);
+    if (st == PP_OK)
+        st = tune_sum_up(s, &err);
+    int code = st == PP_OK ? exit_code(s) : pp_cli_fail(&pp_cmd_tune, &err);
+    if (st == PP_OK)
+        (o->json ? tune_print_json : tune_print)(s, stdout);
+    free(s);
+    return code;
+}
+
+/* Options end at "--": what comes behind it is the job's. */
+static int tune_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    struct pp_err err = {0};
+    int own = 1, n_operands = 0, code;
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    if (!operands)
+        return pp_cli_fail(&pp_cmd_tune, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
+    char *kept = own < argc ? argv[own] : NULL;
+    if (kept)
+        argv[own] = NULL;
+    code = pp_cli_parse(&pp_cmd_tune, &set, own, argv, operands, &n_operands);
+    if (kept)
+        argv[own] = kept;
+    if (code < 0 && (n_operands || own + 1 >= argc)) {
+        pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
+        code = pp_cli_fail(&pp_cmd_tune, &err);
+    } else if (code < 0) {
+        code = tune(&o, argv + own + 1);
+    }
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_tune = {
+    .name = "tune",
+    .summary = "prove on a PyTorch job what other DataLoader arguments gain",
+    .usage = "tune [options] -- PROGRAM [ARGUMENTS]",
+    .opts = opts,
+    .notes = "Records the job for a bounded time, predicts the best arguments of its DataLoader,\n"
+             "runs the job again with each of them (no change to its code), and prints measured\n"
+             "beside predicted. The job is started several times, after a question or --yes.",
+    .examples = {"pipeprobe tune -- python3 train.py",
+                 "pipeprobe tune --yes --try workers=8,prefetch=4 -- python3 train.py"},
+    .run = tune_main,
+};

@@ -1,0 +1,60 @@
+/* tui/cli/tune/tune.h: what the parts of `pipeprobe tune` share: the candidates, from the prediction to the
+ * measurement, and how they are shown. */
+#ifndef PP_TUI_CLI_TUNE_TUNE_H
+#define PP_TUI_CLI_TUNE_TUNE_H
+
+#include "tui/cli/tune/tune_run.h"
+#include "tui/cli/tune/tune_stats.h"
+
+#include "probe/base/opts.h"
+
+#include <stdio.h>
+
+enum { TUNE_CANDIDATES_MAX = 32, TUNE_FIXES_MAX = 3 };
+
+struct tune_candidate {
+    struct tune_set set;
+    char words[TUNE_TEXT];      /* "num_workers=8, prefetch_factor=4" */
+    struct tune_gain predicted; /* over the first baseline; NAN: no replay knows the change */
+    struct tune_sample sample;
+    struct tune_gain measured;
+    char why[320];            /* not, or not wholly, measured: the reason; else "" */
+    char left[320];           /* of its arguments, those that could not be applied, and why */
+    char recording[PATH_MAX]; /* of the last run */
+};
+
+struct tune_session {
+    struct tune_job job;
+    struct tune_run baseline;         /* the first: predictions are made from it */
+    const struct tune_loader *loader; /* of baseline.loaders: the one that is changed */
+    struct tune_sample base;          /* all baselines */
+    struct tune_candidate candidate[TUNE_CANDIDATES_MAX];
+    int candidates;
+    double spread; /* tune_spread of the whole session */
+    size_t freedom;
+    int best;          /* of the candidates; -1: none gains for sure */
+    char verdict[480]; /* the sentence of the first baseline's report */
+    int inconclusive;  /* its verdict */
+};
+
+/* ---- tune_plan.c ---- */
+
+/* The candidates: those of tries, else the best fixes of the baseline's report that are arguments of a
+ * DataLoader and gain 3 % or more; with their predictions. What cannot be applied to the loader is left out,
+ * and said on notes (NULL: nowhere). */
+pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err);
+
+/* ---- tune_result.c ---- */
+
+/* Gains, the best candidate, and the table of proofs of the first baseline's recording. */
+pp_status tune_sum_up(struct tune_session *s, struct pp_err *err);
+/* "DataLoader(..., num_workers=8)", with what the job sets besides. */
+char *tune_line(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT]);
+/* "+41 % (+36 to +47 %)"; "not known" */
+char *tune_percent(const struct tune_gain *g, char *text, size_t size);
+/* "the DataLoader made first of 2: ImageFolder, 1,281 samples, batch_size=64, num_workers=2" */
+char *tune_loader_text(const struct tune_session *s, char *text, size_t size);
+void tune_print(const struct tune_session *s, FILE *out);
+void tune_print_json(const struct tune_session *s, FILE *out);
+
+#endif

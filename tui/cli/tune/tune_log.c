@@ -1,0 +1,190 @@
+#include "tui/cli/tune/tune_log.h"
+
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BYTES_MAX = 4 << 20, FIELDS_MAX = 17, MADE_MAX = 8192 };
+
+/* Which loader the number-th of a process is. */
+struct place {
+    long pid, number;
+    int loader;
+};
+
+struct reading {
+    struct tune_log *log;
+    struct place *place;
+    size_t places;
+};
+
+/* ---- a line ---- */
+
+static size_t split(char *line, char *field[FIELDS_MAX])
+{
+    size_t n = 0;
+    while (line && n < FIELDS_MAX)
+        field[n++] = strsep(&line, "\t");
+    return n;
+}
+
+static long number_of(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return *text && !*end ? n : -1;
+}
+
+static void copy(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text);
+}
+
+static void remember_pid(struct tune_log *log, long pid)
+{
+    for (size_t i = 0; i < log->pids; i++)
+        if (log->pid[i] == (pid_t)pid)
+            return;
+    if (pid > 1 && log->pids < TUNE_PIDS_MAX)
+        log->pid[log->pids++] = (pid_t)pid;
+}
+
+static int loader_like(const struct tune_log *log, const char *like)
+{
+    for (size_t i = 0; i < log->loaders; i++)
+        if (strcmp(log->loader[i].like, like) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* made PID NUMBER iterable sharded has_in_order workers prefetch pin persistent in_order batch samples
+ * dataset order like */
+static void take_made(struct reading *r, char **f, size_t n)
+{
+    struct tune_log *log = r->log;
+    long pid = number_of(f[1]), number = number_of(f[2]);
+    if (n < 16 || pid < 0 || number < 0 || r->places >= MADE_MAX)
+        return;
+    remember_pid(log, pid);
+    int at = loader_like(log, f[15]);
+    if (at < 0 && log->loaders == TUNE_LOADERS_MAX)
+        return;
+    if (at < 0) {
+        at = (int)log->loaders++;
+        struct tune_loader *l = &log->loader[at];
+        *l = (struct tune_loader){.made = (unsigned)number,
+                                  .iterable = number_of(f[3]) == 1,
+                                  .sharded = number_of(f[4]) == 1,
+                                  .has_in_order = number_of(f[5]) == 1,
+                                  .batch = number_of(f[11]),
+                                  .samples = number_of(f[12])};
+        for (int k = 0; k < TUNE_KEYS; k++)
+            l->value[k] = (int)number_of(f[6 + k]);
+        copy(l->dataset, sizeof(l->dataset), f[13]);
+        copy(l->order, sizeof(l->order), f[14]);
+        copy(l->like, sizeof(l->like), f[15]);
+    }
+    log->loader[at].count++;
+    log->made = (size_t)number + 1 > log->made ? (size_t)number + 1 : log->made;
+    r->place[r->places++] = (struct place){.pid = pid, .number = number, .loader = at};
+}
+
+/* epoch PID NUMBER batches. A forked process may iterate what its parent made. */
+static void take_epoch(struct reading *r, char **f, size_t n)
+{
+    long pid = number_of(f[1]), number = number_of(f[2]), batches = n > 3 ? number_of(f[3]) : 0;
+    const struct place *found = NULL;
+    for (size_t i = 0; i < r->places; i++)
+        if (r->place[i].number == number && (!found || r->place[i].pid == pid))
+            found = &r->place[i];
+    if (!found)
+        return;
+    r->log->loader[found->loader].epochs++;
+    r->log->loader[found->loader].batches += batches > 0 ? (double)batches : 1;
+}
+
+/* set PID NUMBER key value; left PID NUMBER key why */
+static void take_change(struct reading *r, char **f, size_t n)
+{
+    int key = n > 4 ? tune_key_of(f[3], strlen(f[3])) : -1;
+    if (key < 0)
+        return;
+    if (f[0][0] == 's') {
+        r->log->set[key]++;
+    } else {
+        r->log->left[key]++;
+        copy(r->log->why[key], sizeof(r->log->why[key]), f[4]);
+    }
+}
+
+static void take_trouble(struct reading *r, char **f, size_t n)
+{
+    if (n > 4)
+        snprintf(r->log->trouble, sizeof(r->log->trouble), "%s: %s", f[3], f[4]);
+}
+
+static const struct {
+    const char *word;
+    void (*take)(struct reading *r, char **f, size_t n);
+} words[] = {{"made", take_made},
+             {"epoch", take_epoch},
+             {"set", take_change},
+             {"left", take_change},
+             {"trouble", take_trouble}};
+
+static void take_line(struct reading *r, char *line)
+{
+    char *field[FIELDS_MAX];
+    size_t n = split(line, field);
+    for (size_t i = 0; n >= 3 && i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(words[i].word, field[0]) == 0)
+            words[i].take(r, field, n);
+}
+
+/* ---- the file ---- */
+
+pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *err)
+{
+    struct reading r = {.log = log};
+    char *text = malloc(BYTES_MAX + 1);
+    int fd = -1;
+    pp_status st = PP_OK;
+    ssize_t n = 0;
+    memset(log, 0, sizeof(*log));
+    r.place = calloc(MADE_MAX, sizeof(*r.place));
+    if (!text || !r.place) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+        goto out;
+    }
+    fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    n = fd >= 0 ? pp_io_pread_full(fd, text, BYTES_MAX, 0) : -1;
+    if (n < 0) {
+        st = pp_fail(err, PP_E_IO, "cannot read %s: %m", path);
+        goto out;
+    }
+    text[n] = '\0';
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;) /* a last line without end is cut */
+        take_line(&r, line);
+out:
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    free(r.place);
+    return st;
+}
+
+const struct tune_loader *tune_log_choose(const struct tune_log *log, long number)
+{
+    const struct tune_loader *best = NULL;
+    for (size_t i = 0; i < log->loaders; i++) {
+        const struct tune_loader *l = &log->loader[i];
+        if (number ? l->made + 1 == (unsigned long)number : l->batches > (best ? best->batches : 0))
+            best = l;
+    }
+    return best;
+}

@@ -1,0 +1,41 @@
+/* tui/cli/tune/tune_log.h: what the hooks in the job wrote of its DataLoaders (collectors/attach/python/
+ * pipeprobe_override.py): with which arguments they were made, how often they were iterated, and what was
+ * changed. One line per fact, fields apart by tabs. The job can write anything into the file: it is read up
+ * to a limit, and a line that does not fit is passed over. */
+#ifndef PP_TUI_CLI_TUNE_TUNE_LOG_H
+#define PP_TUI_CLI_TUNE_TUNE_LOG_H
+
+#include "tui/cli/tune/tune_keys.h"
+
+#include <sys/types.h>
+
+/* Loaders made with the same arguments, for they have the same role: a script may make one per epoch. */
+struct tune_loader {
+    unsigned made, count; /* the first one's place in the order of creation, from 0; how many there are */
+    int iterable, sharded, has_in_order;
+    int value[TUNE_KEYS]; /* as the job made it */
+    long batch, samples;  /* 0: none, or not known */
+    double epochs, batches;
+    char dataset[128], order[96], like[224]; /* like: what they have in common, as the hooks say it */
+};
+
+enum { TUNE_PIDS_MAX = 64, TUNE_LOADERS_MAX = 32 };
+
+struct tune_log {
+    struct tune_loader loader[TUNE_LOADERS_MAX];
+    size_t loaders, made; /* of different arguments; in all, in the process that made most */
+    pid_t pid[TUNE_PIDS_MAX];
+    size_t pids;             /* processes that made one */
+    unsigned set[TUNE_KEYS]; /* how many loaders were made with the key changed */
+    unsigned left[TUNE_KEYS];
+    char why[TUNE_KEYS][192]; /* of the last one left */
+    char trouble[192];        /* an error in the hooks; "": none */
+};
+
+/* PP_E_IO, ... when there is no such file; an empty one is fine. */
+pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *err);
+/* The one the verdict is about: that gave most batches, or the one made as the number-th (from 1; 0: most
+ * batches). NULL: none was iterated, or there is no such number. */
+const struct tune_loader *tune_log_choose(const struct tune_log *log, long number);
+
+#endif

@@ -1,0 +1,153 @@
+#include "tui/cli/tune/tune.h"
+
+#include "probe/base/err.h"
+#include "report/build/build.h"
+#include "report/replay/whatif.h"
+#include "report/source/source.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WORTH_A_RUN 0.03
+
+/* ---- what the loader takes ---- */
+
+/* Known before anything is run; the hooks in the job have the last word. NULL: nothing speaks against it. */
+static const char *refusal(const struct tune_loader *l, const struct tune_set *set, enum tune_key key)
+{
+    int workers = set->value[TUNE_WORKERS] >= 0 ? set->value[TUNE_WORKERS] : l->value[TUNE_WORKERS];
+    if (key == TUNE_WORKERS && l->iterable && !l->sharded)
+        return "its IterableDataset does not call get_worker_info: each worker would give every sample";
+    if (key == TUNE_IN_ORDER && !l->has_in_order)
+        return "the job's torch has no in_order (2.6 and later have)";
+    if ((key == TUNE_PREFETCH || key == TUNE_PERSISTENT || key == TUNE_IN_ORDER) && workers < 1)
+        return "it needs num_workers > 0";
+    return NULL;
+}
+
+/* Takes out of set what the loader does not take, and what it has already. 0: nothing is left. */
+static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes)
+{
+    char value[16];
+    int left = 0;
+    for (int k = 0; k < TUNE_KEYS; k++) {
+        if (set->value[k] < 0)
+            continue;
+        const char *why = refusal(s->loader, set, (enum tune_key)k);
+        if (!why && s->loader->value[k] == set->value[k])
+            why = "the job has it already";
+        if (why && notes)
+            fprintf(notes, "left out   %s=%s: %s\n", tune_keys[k].argument,
+                    tune_value((enum tune_key)k, set->value[k], value, sizeof(value)), why);
+        if (why)
+            set->value[k] = -1;
+        left += !why;
+    }
+    return left;
+}
+
+static struct tune_candidate *add(struct tune_session *s, struct tune_set set, FILE *notes)
+{
+    if (s->candidates == TUNE_CANDIDATES_MAX || !fit(s, &set, notes))
+        return NULL;
+    for (int i = 0; i < s->candidates; i++)
+        if (tune_set_equal(&s->candidate[i].set, &set))
+            return NULL;
+    struct tune_candidate *c = &s->candidate[s->candidates++];
+    *c = (struct tune_candidate){.set = set, .predicted = {NAN, NAN, NAN}, .measured = {NAN, NAN, NAN}};
+    tune_set_arguments(&set, c->words);
+    return c;
+}
+
+/* ---- from the report ---- */
+
+static void add_fixes(struct tune_session *s, const struct pp_report *report, FILE *notes)
+{
+    struct tune_set set;
+    for (size_t i = 0; i < report->verdict.n_fixes && s->candidates < TUNE_FIXES_MAX; i++) {
+        const struct pp_report_fix *f = &report->verdict.fixes[i];
+        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_fix(f->knob, f->to, &set))
+            continue;
+        struct tune_candidate *c = add(s, set, notes);
+        if (c)
+            c->predicted = (struct tune_gain){f->gain, f->low, f->high};
+    }
+}
+
+/* ---- as asked ---- */
+
+/* 1: the replay knows every change of the set. */
+static int knobs_of(const struct tune_set *set, const struct pp_costs *costs, struct pp_knobs *knobs)
+{
+    char text[48];
+    struct pp_err err;
+    *knobs = pp_knobs_none();
+    for (int k = 0; k < TUNE_KEYS; k++) {
+        const struct tune_key_row *row = &tune_keys[k];
+        if (set->value[k] < 0)
+            continue;
+        if (!row->knob || (row->predicted >= 0 && row->predicted != set->value[k]))
+            return 0;
+        const char *hole = strchr(row->knob, '%');
+        snprintf(text, sizeof(text), "%.*s", (int)(hole ? hole - row->knob : (long)strlen(row->knob)),
+                 row->knob);
+        if (hole)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d", set->value[k]);
+        if (pp_knobs_set(knobs, costs, text, &err) != PP_OK)
+            return 0;
+    }
+    return 1;
+}
+
+static pp_status predict(struct tune_session *s, struct pp_err *err)
+{
+    struct pp_source source;
+    struct pp_timeline timeline = {0};
+    struct pp_costs costs = {0};
+    struct pp_knobs knobs;
+    struct pp_prediction p;
+    pp_status st = pp_source_open(s->baseline.path, &source, err);
+    if (st == PP_OK)
+        st = pp_timeline_build(&source, &timeline, err);
+    if (st == PP_OK)
+        st = pp_costs_read(&source, &timeline, &costs, err);
+    if (st == PP_OK)
+        st = pp_whatif_calibrate(&costs, err);
+    for (int i = 0; st == PP_OK && i < s->candidates; i++) {
+        if (!knobs_of(&s->candidate[i].set, &costs, &knobs))
+            continue;
+        st = pp_whatif(&costs, &knobs, &p, err);
+        if (st == PP_OK)
+            s->candidate[i].predicted = (struct tune_gain){p.gain, p.gain_low, p.gain_high};
+    }
+    pp_costs_free(&costs);
+    pp_timeline_free(&timeline);
+    pp_source_close(&source);
+    return st;
+}
+
+pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err)
+{
+    struct pp_report *report = NULL;
+    struct tune_set set;
+    pp_status st = pp_report_build(s->baseline.path, &report, err);
+    if (st == PP_OK) {
+        snprintf(s->verdict, sizeof(s->verdict), "%s",
+                 report->verdict.sentence ? report->verdict.sentence : "");
+        s->inconclusive = strcmp(report->verdict.l0, "inconclusive") == 0;
+    }
+    if (st == PP_OK && !tries->n)
+        add_fixes(s, report, notes);
+    for (int i = 0; i < tries->n && st == PP_OK; i++) {
+        st = tune_set_parse(tries->item[i], &set, err);
+        if (st == PP_OK)
+            add(s, set, notes);
+    }
+    if (st == PP_OK && tries->n && s->candidates) {
+        struct pp_err why; /* a recording that cannot be replayed is measured all the same */
+        if (predict(s, &why) != PP_OK && notes)
+            fprintf(notes, "predicted  nothing: %s\n", why.text);
+    }
+    pp_report_free(report);
+    return st;
+}

@@ -1,0 +1,285 @@
+#include "tui/cli/tune/tune.h"
+
+#include "collectors/store/proof.h"
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORTH_SAYING 0.03
+#define DRIFT_WORTH_SAYING 0.05
+
+/* ---- adding up ---- */
+
+/* "num_workers" to "8"; several arguments are the DataLoader's. */
+static const char *name_change(const struct tune_set *set, const char *words, char value[TUNE_TEXT])
+{
+    int key = -1, n = 0;
+    for (int k = 0; k < TUNE_KEYS; k++)
+        if (set->value[k] >= 0)
+            key = k, n++;
+    if (n != 1)
+        return snprintf(value, TUNE_TEXT, "%s", words), "DataLoader";
+    tune_value((enum tune_key)key, set->value[key], value, TUNE_TEXT);
+    return tune_keys[key].argument;
+}
+
+static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
+{
+    struct pp_proof_row rows[TUNE_CANDIDATES_MAX];
+    char value[TUNE_CANDIDATES_MAX][TUNE_TEXT];
+    size_t n = 0;
+    for (int i = 0; i < s->candidates; i++) {
+        const struct tune_candidate *c = &s->candidate[i];
+        double base = s->baseline.rate;
+        if (!c->sample.n || isnan(c->predicted.gain))
+            continue;
+        struct pp_proof_row *row = &rows[n];
+        *row = (struct pp_proof_row){.kind = "fix",
+                                     .change = name_change(&c->set, c->words, value[n]),
+                                     .value = value[n],
+                                     .base = base,
+                                     .predicted = base * (1 + c->predicted.gain),
+                                     .predicted_low = base * (1 + c->predicted.low),
+                                     .predicted_high = base * (1 + c->predicted.high),
+                                     .measured = tune_median(&c->sample),
+                                     .rounds = c->sample.n,
+                                     .ballast_cpus = NAN,
+                                     .recording = c->recording};
+        tune_range(&c->sample, &row->measured_low, &row->measured_high);
+        n++;
+    }
+    return n ? pp_proof_write(s->baseline.path, rows, n, err) : PP_OK;
+}
+
+pp_status tune_sum_up(struct tune_session *s, struct pp_err *err)
+{
+    struct tune_sample *all = calloc((size_t)s->candidates + 1, sizeof(*all));
+    double most = WORTH_SAYING;
+    s->best = -1;
+    if (all) {
+        all[0] = s->base;
+        for (int i = 0; i < s->candidates; i++)
+            all[i + 1] = s->candidate[i].sample;
+        s->spread = tune_spread(all, (size_t)s->candidates + 1, &s->freedom);
+    }
+    free(all);
+    for (int i = 0; i < s->candidates; i++) {
+        struct tune_candidate *c = &s->candidate[i];
+        c->measured = tune_gain_of(&s->base, &c->sample, s->spread, s->freedom);
+        if (c->measured.low > 0 && c->measured.gain > most) {
+            most = c->measured.gain;
+            s->best = i;
+        }
+    }
+    return store_proofs(s, err);
+}
+
+/* ---- words ---- */
+
+/* "+41 % (+36 to +47 %)" */
+char *tune_percent(const struct tune_gain *g, char *text, size_t size)
+{
+    if (isnan(g->gain))
+        snprintf(text, size, "not known");
+    else if (isnan(g->low))
+        snprintf(text, size, "%+.0f %%", 100 * g->gain);
+    else
+        snprintf(text, size, "%+.0f %% (%+.0f to %+.0f %%)", 100 * g->gain, 100 * g->low, 100 * g->high);
+    return text;
+}
+
+char *tune_line(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT])
+{
+    static const int usual[TUNE_KEYS] = {
+        [TUNE_WORKERS] = 0, [TUNE_PREFETCH] = 2, [TUNE_PIN] = 0, [TUNE_PERSISTENT] = 0, [TUNE_IN_ORDER] = 1};
+    struct tune_set set = c->set;
+    char arguments[TUNE_TEXT];
+    for (int k = 0; k < TUNE_KEYS; k++)
+        if (set.value[k] < 0 && s->loader->value[k] != usual[k])
+            set.value[k] = s->loader->value[k];
+    snprintf(text, 2 * TUNE_TEXT, "DataLoader(..., %s)", tune_set_arguments(&set, arguments));
+    return text;
+}
+
+static const char *ordinal(unsigned n, char *text, size_t size)
+{
+    static const char *const words[] = {"first", "second", "third"};
+    const char *end = n % 100 / 10 == 1 ? "th"
+                      : n % 10 == 1     ? "st"
+                      : n % 10 == 2     ? "nd"
+                      : n % 10 == 3     ? "rd"
+                                        : "th";
+    if (n >= 1 && n <= 3)
+        return words[n - 1];
+    snprintf(text, size, "%u%s", n, end);
+    return text;
+}
+
+char *tune_loader_text(const struct tune_session *s, char *text, size_t size)
+{
+    const struct tune_loader *l = s->loader;
+    char samples[48] = "", place[16], batch[48] = "";
+    char *plain = pp_text_plain(l->dataset);
+    if (l->samples > 0)
+        snprintf(samples, sizeof(samples), " of %ld samples", l->samples);
+    if (l->batch > 0)
+        snprintf(batch, sizeof(batch), "batch_size=%ld, ", l->batch);
+    int n = snprintf(text, size, "%s%s, %s, %snum_workers=%d", plain ? plain : "?", samples, l->order, batch,
+                     l->value[TUNE_WORKERS]);
+    if (n > 0 && (size_t)n < size && s->baseline.loaders.made > 1)
+        snprintf(text + n, size - (size_t)n,
+                 l->count > 1 ? " (made %s of %zu, and %u more like it)" : " (made %s of %zu)",
+                 ordinal(l->made + 1, place, sizeof(place)), s->baseline.loaders.made, l->count - 1);
+    free(plain);
+    return text;
+}
+
+/* ---- text ---- */
+
+static void print_candidate(const struct tune_candidate *c, FILE *out)
+{
+    char measured[64], predicted[64], rate[32];
+    fprintf(out, "  %s: ", c->words);
+    if (!c->sample.n)
+        fprintf(out, "predicted %s, not measured: %s\n",
+                tune_percent(&c->predicted, predicted, sizeof(predicted)), c->why);
+    else
+        fprintf(out, "measured %s, predicted %s; %s samples/s\n",
+                tune_percent(&c->measured, measured, sizeof(measured)),
+                tune_percent(&c->predicted, predicted, sizeof(predicted)),
+                pp_text_rate(rate, sizeof(rate), tune_median(&c->sample)));
+    if (c->sample.n && c->why[0])
+        fprintf(out, "    %zu run%s measured; another was not: %s\n", c->sample.n,
+                c->sample.n == 1 ? "" : "s", c->why);
+    if (c->left[0])
+        fprintf(out, "    not applied: %s\n", c->left);
+}
+
+/* How far equal runs were apart. */
+static void print_control(const struct tune_session *s, FILE *out)
+{
+    char rate[32], least_text[32], most_text[32];
+    double least, most;
+    tune_range(&s->base, &least, &most);
+    fprintf(out, "Baseline:  %s samples/s", pp_text_rate(rate, sizeof(rate), tune_median(&s->base)));
+    if (s->base.n > 1)
+        fprintf(out, " (%zu runs, %s to %s)", s->base.n, pp_text_rate(least_text, sizeof(least_text), least),
+                pp_text_rate(most_text, sizeof(most_text), most));
+    else
+        fputs(s->candidates ? " (one run: the noise between runs is not known)" : " (one run)", out);
+    fputc('\n', out);
+    double drift = most / least - 1;
+    if (s->base.n > 1 && drift > DRIFT_WORTH_SAYING)
+        fprintf(
+            out,
+            "           The same job differed by %.0f %% from run to run. Use an idle machine, --repeats or a "
+            "longer --proof-duration.\n",
+            100 * drift);
+}
+
+void tune_print(const struct tune_session *s, FILE *out)
+{
+    char text[512], line[2 * TUNE_TEXT];
+    char *dir = pp_text_plain(s->job.dir);
+    fprintf(out, "Loader:    %s\n", tune_loader_text(s, text, sizeof(text)));
+    print_control(s, out);
+    if (s->candidates)
+        fprintf(
+            out,
+            "Measured against the baseline, with the DataLoader's arguments changed (80 %% intervals):\n");
+    for (int i = 0; i < s->candidates; i++)
+        print_candidate(&s->candidate[i], out);
+    if (!s->candidates)
+        fprintf(
+            out,
+            "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %%.\nVerdict:   %s\n",
+            s->verdict);
+    else if (s->best < 0)
+        fputs("Paste:     nothing: no change gains 3 % beyond the noise\n", out);
+    else
+        fprintf(out, "Paste:     %s\n", tune_line(s, &s->candidate[s->best], line));
+    fprintf(out, "Files:     %s\n", dir ? dir : "?");
+    free(dir);
+}
+
+/* ---- JSON ---- */
+
+static void put_gain(struct pp_json *j, const char *key, const struct tune_gain *g)
+{
+    pp_json_key(j, key), pp_json_object(j);
+    pp_json_key(j, "gain"), pp_json_num(j, g->gain);
+    pp_json_key(j, "low"), pp_json_num(j, g->low);
+    pp_json_key(j, "high"), pp_json_num(j, g->high);
+    pp_json_object_end(j);
+}
+
+static void put_rates(struct pp_json *j, const struct tune_sample *s)
+{
+    pp_json_key(j, "samples_per_s"), pp_json_num(j, s->n ? tune_median(s) : NAN);
+    pp_json_key(j, "runs_samples_per_s"), pp_json_array(j);
+    for (size_t i = 0; i < s->n; i++)
+        pp_json_num(j, s->rate[i]);
+    pp_json_array_end(j);
+}
+
+static void put_set(struct pp_json *j, const char *key, const int value[TUNE_KEYS])
+{
+    pp_json_key(j, key), pp_json_object(j);
+    for (int k = 0; k < TUNE_KEYS; k++) {
+        if (value[k] < 0)
+            continue;
+        pp_json_key(j, tune_keys[k].argument);
+        if (tune_keys[k].to == 1)
+            pp_json_bool(j, value[k]);
+        else
+            pp_json_int(j, value[k]);
+    }
+    pp_json_object_end(j);
+}
+
+static void put_candidate(struct pp_json *j, const struct tune_candidate *c)
+{
+    pp_json_object(j);
+    put_set(j, "set", c->set.value);
+    put_gain(j, "predicted", &c->predicted);
+    put_gain(j, "measured", &c->measured);
+    put_rates(j, &c->sample);
+    pp_json_key(j, "not_measured"), pp_json_str(j, c->why[0] ? c->why : NULL);
+    pp_json_key(j, "not_applied"), pp_json_str(j, c->left[0] ? c->left : NULL);
+    pp_json_key(j, "recording"), pp_json_str(j, c->recording[0] ? c->recording : NULL);
+    pp_json_object_end(j);
+}
+
+void tune_print_json(const struct tune_session *s, FILE *out)
+{
+    struct pp_json j;
+    char line[2 * TUNE_TEXT];
+    pp_json_begin(&j, out, 2);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.tune/1");
+    pp_json_key(&j, "directory"), pp_json_str(&j, s->job.dir);
+    pp_json_key(&j, "verdict"), pp_json_str(&j, s->verdict);
+    pp_json_key(&j, "loader"), pp_json_object(&j);
+    pp_json_key(&j, "made"), pp_json_int(&j, s->loader->made + 1);
+    pp_json_key(&j, "loaders_made"), pp_json_uint(&j, s->baseline.loaders.made);
+    pp_json_key(&j, "dataset"), pp_json_str(&j, s->loader->dataset);
+    pp_json_key(&j, "batch_size"), pp_json_num(&j, s->loader->batch > 0 ? (double)s->loader->batch : NAN);
+    put_set(&j, "arguments", s->loader->value);
+    pp_json_object_end(&j);
+    pp_json_key(&j, "baseline"), pp_json_object(&j);
+    put_rates(&j, &s->base);
+    pp_json_key(&j, "recording"), pp_json_str(&j, s->baseline.path);
+    pp_json_key(&j, "relative_spread"), pp_json_num(&j, s->spread);
+    pp_json_object_end(&j);
+    pp_json_key(&j, "candidates"), pp_json_array(&j);
+    for (int i = 0; i < s->candidates; i++)
+        put_candidate(&j, &s->candidate[i]);
+    pp_json_array_end(&j);
+    pp_json_key(&j, "python"),
+        pp_json_str(&j, s->best >= 0 ? tune_line(s, &s->candidate[s->best], line) : NULL);
+    pp_json_object_end(&j);
+    pp_json_end(&j);
+}

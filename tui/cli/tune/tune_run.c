@@ -1,0 +1,364 @@
+#include "tui/cli/tune/tune_run.h"
+
+#include "collectors/store/note.h"
+#include "collectors/store/reader.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/text.h"
+#include "report/build/build.h"
+#include "tui/cli/tune/tune_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 100,
+    LOOK_TICKS = 5, /* the recording is looked into so often */
+    MOST_OPTIONS = 8,
+    BATCHES_LEAST = 10,
+    CANNOT_START = 125 /* exec's own codes from here to 127: docs/reference/exit-codes.md */
+};
+static const uint64_t EXEC_ENDS_NS = UINT64_C(180) *
+                                     1000000000; /* to finish the file of a job that is gone */
+
+/* ---- signals to ourselves ---- */
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+void tune_catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+}
+
+int tune_stopped(void)
+{
+    return stopped;
+}
+
+/* ---- starting ---- */
+
+/* "exec --quiet --output PATH [--no-reads] -- PROGRAM..." */
+static char **words_of(const struct tune_job *job, const struct tune_run *r)
+{
+    size_t n = 0, k = 0;
+    while (job->program[n])
+        n++;
+    char **w = calloc(n + MOST_OPTIONS, sizeof(*w));
+    if (!w)
+        return NULL;
+    w[k++] = (char *)"pipeprobe";
+    w[k++] = (char *)"exec";
+    w[k++] = (char *)"--quiet";
+    w[k++] = (char *)"--output";
+    w[k++] = (char *)r->path;
+    if (job->no_reads)
+        w[k++] = (char *)"--no-reads";
+    w[k++] = (char *)"--";
+    memcpy(w + k, job->program, n * sizeof(*w));
+    return w;
+}
+
+/* In the child. It is a group of its own, so that all of it can be reached, and ends with us. */
+static void become_exec(char **words, const char *override, const char *log, pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
+    if (getppid() == parent && in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) == STDIN_FILENO &&
+        dup2(out, STDOUT_FILENO) == STDOUT_FILENO && dup2(out, STDERR_FILENO) == STDERR_FILENO &&
+        setenv("PIPEPROBE_OVERRIDE", override, 1) == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGHUP, SIG_DFL);
+        if (pp_io_ignores_file_size_signal())
+            signal(SIGXFSZ, SIG_DFL);
+        execv("/proc/self/exe", words);
+    }
+    _exit(CANNOT_START);
+}
+
+static pp_status start(const struct tune_job *job, const struct tune_run *r, const char *override, pid_t *pid,
+                       struct pp_err *err)
+{
+    char **words = words_of(job, r);
+    pid_t parent = getpid();
+    if (!words)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
+    *pid = fork();
+    if (*pid == 0)
+        become_exec(words, override, r->log, parent);
+    int e = errno;
+    free(words);
+    if (*pid < 0)
+        return pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]);
+    setpgid(*pid, *pid); /* whichever of the two is first */
+    return PP_OK;
+}
+
+/* ---- when it is in its steady state ---- */
+
+struct watch {
+    int64_t last_id;
+    uint64_t batches;
+};
+
+static void count_waits(void *ctx, const struct pp_second_row *row)
+{
+    struct watch *w = ctx;
+    if (row->phase == PP_PHASE_DATA_WAIT)
+        w->batches += row->n;
+}
+
+/* The report's window begins with the second batch. */
+static int is_steady(const char *path, struct watch *w)
+{
+    struct pp_reader *reader = NULL;
+    struct pp_err err;
+    if (access(path, R_OK) == 0 && pp_reader_open(path, &reader, &err) == PP_OK)
+        pp_reader_each_second_after(reader, &w->last_id, count_waits, w, &err);
+    pp_reader_close(reader);
+    return w->batches >= 2;
+}
+
+/* ---- to its end ---- */
+
+/* What the group is sent, one after the other; exec itself gets none but the first, and finishes the file. */
+static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
+enum { SIGNALS = sizeof(signals) / sizeof(*signals) };
+
+struct ending {
+    int sent;         /* of signals */
+    uint64_t next_ns; /* when the next one is due */
+};
+
+/* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the interpreter below
+ * a shell script. Not to workers: they end with their loader, and what they recorded stays free of errors. */
+static void interrupt(pid_t exec, const char *notes)
+{
+    struct tune_log *log = malloc(sizeof(*log));
+    struct pp_err err;
+    pid_t program = tune_group_child(exec);
+    kill(exec, SIGINT);
+    if (log && tune_log_read(notes, log, &err) == PP_OK)
+        for (size_t i = 0; i < log->pids; i++)
+            if (log->pid[i] != program && log->pid[i] != exec && tune_group_has(exec, log->pid[i]))
+                kill(log->pid[i], SIGINT);
+    free(log);
+}
+
+static void end_further(struct ending *e, const struct tune_job *job, struct tune_run *r, pid_t exec,
+                        const char *notes)
+{
+    uint64_t now = pp_now_ns();
+    if (e->sent == SIGNALS ? now < e->next_ns : e->sent && now < e->next_ns)
+        return;
+    if (e->sent == SIGNALS) { /* the job is long gone, and exec does not end */
+        kill(exec, SIGKILL);
+        return;
+    }
+    r->signal = signals[e->sent];
+    if (e->sent == 0)
+        interrupt(exec, notes);
+    else
+        tune_group_signal(exec, signals[e->sent]);
+    e->sent++;
+    e->next_ns = now + (e->sent == SIGNALS ? EXEC_ENDS_NS : job->grace_ns);
+}
+
+/* Until exec has ended: its wait status. */
+static int watch_over(const struct tune_job *job, uint64_t duration_ns, struct tune_run *r, pid_t exec,
+                      const char *notes)
+{
+    struct watch watch = {0};
+    struct ending ending = {0};
+    uint64_t limit = pp_now_ns() + job->start_limit_ns, until = 0;
+    int status = 0, ends = 0;
+    for (unsigned tick = 1;; tick++) {
+        pid_t ended = waitpid(exec, &status, WNOHANG);
+        if (ended == exec || (ended < 0 && errno != EINTR))
+            break;
+        uint64_t now = pp_now_ns();
+        if (!ends && !until && tick % LOOK_TICKS == 0 && is_steady(r->path, &watch))
+            until = now + duration_ns;
+        if (!ends && (stopped || now >= (until ? until : limit))) {
+            r->end = stopped ? TUNE_END_STOPPED : until ? TUNE_END_TIME : TUNE_END_LIMIT;
+            ends = 1;
+        }
+        if (ends)
+            end_further(&ending, job, r, exec, notes);
+        nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+    }
+    tune_group_finish(exec); /* what the program left running would slow the next run down */
+    return status;
+}
+
+/* ---- what it measured ---- */
+
+/* The last line of the job's output that says something. */
+static void last_words(const char *log, char *text, size_t size)
+{
+    char line[512];
+    FILE *in = fopen(log, "re");
+    snprintf(text, size, "no output");
+    if (in && fseek(in, -16384, SEEK_END) != 0)
+        rewind(in);
+    while (in && fgets(line, sizeof(line), in)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[strspn(line, " \t")])
+            snprintf(text, size, "%.160s", line);
+    }
+    char *plain = pp_text_plain(text);
+    if (plain)
+        snprintf(text, size, "%s", plain);
+    free(plain);
+    if (in)
+        fclose(in);
+}
+
+/* Mean and scatter of the slices inside the window: pieces of one run, so they know nothing of what differs
+ * between runs. */
+static double noise_of(const struct pp_report *report)
+{
+    double sum = 0, squares = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_coarse; i++) {
+        const struct pp_report_slice *s = &report->coarse[i];
+        if (s->start_s < report->window_start_s || s->end_s > report->window_end_s ||
+            !(s->samples_per_s >= 0))
+            continue;
+        n++;
+        sum += s->samples_per_s;
+        squares += s->samples_per_s * s->samples_per_s;
+    }
+    if (n < 3 || !(sum > 0))
+        return NAN;
+    double mean = sum / (double)n, variance = (squares - sum * mean) / (double)(n - 1);
+    return sqrt(fmax(variance, 0) / (double)n) / mean;
+}
+
+static void measure(struct tune_run *r)
+{
+    char words[168];
+    struct pp_err err;
+    struct pp_report *report = NULL;
+    last_words(r->log, words, sizeof(words));
+    if (r->end == TUNE_END_STOPPED)
+        snprintf(r->why, sizeof(r->why), "interrupted");
+    else if (r->end == TUNE_END_ITSELF && r->status != 0)
+        snprintf(r->why, sizeof(r->why), "the job failed with exit status %d: %s", r->status, words);
+    else if (r->end == TUNE_END_LIMIT)
+        snprintf(r->why, sizeof(r->why),
+                 "the job took no second batch from a DataLoader within --start-limit");
+    else if (pp_report_build(r->path, &report, &err) != PP_OK)
+        snprintf(r->why, sizeof(r->why), "%.300s", err.text);
+    else if (!report->has_steady_state || report->window_batches < BATCHES_LEAST ||
+             !(report->samples_per_s > 0))
+        snprintf(r->why, sizeof(r->why),
+                 "the steady state has %llu batches, %d are needed: use a longer time",
+                 (unsigned long long)(report->has_steady_state ? report->window_batches : 0), BATCHES_LEAST);
+    if (report && !r->why[0]) {
+        r->rate = report->samples_per_s;
+        r->noise = noise_of(report);
+    }
+    pp_report_free(report);
+}
+
+static const char *const ends[] = {[TUNE_END_TIME] = "after the time asked for",
+                                   [TUNE_END_ITSELF] = "by itself",
+                                   [TUNE_END_LIMIT] = "no batch within the limit",
+                                   [TUNE_END_STOPPED] = "tune was interrupted"};
+
+/* What was changed belongs to the recording: it is no recording of the job as it is. */
+static void write_notes(const struct tune_run *r, const struct tune_set *set, const struct tune_loader *of)
+{
+    char words[TUNE_TEXT], left[TUNE_KEYS][256], count[TUNE_KEYS][24];
+    struct pp_note notes[2 * TUNE_KEYS + 4];
+    struct pp_err err;
+    size_t n = 0;
+    notes[n++] = (struct pp_note){"ended", ends[r->end]};
+    if (set) {
+        notes[n++] = (struct pp_note){"override", tune_set_words(set, words)};
+        notes[n++] = (struct pp_note){"loader", of->dataset};
+    }
+    for (int k = 0; set && k < TUNE_KEYS; k++) {
+        if (set->value[k] < 0)
+            continue;
+        snprintf(count[k], sizeof(count[k]), "%u", r->loaders.set[k]);
+        snprintf(left[k], sizeof(left[k]), "left: %s",
+                 r->loaders.left[k] ? r->loaders.why[k] : "no such DataLoader was made");
+        notes[n++] = (struct pp_note){tune_keys[k].argument, r->loaders.set[k] ? "changed" : left[k]};
+    }
+    (void)pp_note_write(r->path, "tune", notes, n, &err); /* the recording is whole without */
+}
+
+/* ---- a run ---- */
+
+static char *override_text(const char *notes, const struct tune_set *set, const struct tune_loader *of)
+{
+    char words[TUNE_TEXT], *text = NULL;
+    int n = set ? asprintf(&text, "log=%s\nset=%s\nmade=%u\nlike=%s", notes, tune_set_words(set, words),
+                           of->made, of->like)
+                : asprintf(&text, "log=%s", notes);
+    return n < 0 ? NULL : text;
+}
+
+static pp_status make_notes(const char *notes, struct pp_err *err)
+{
+    int fd = pp_io_open(notes, O_WRONLY | O_CREAT | O_EXCL, 0644);
+    if (fd < 0)
+        return pp_fail_errno(err, errno, "cannot make %s", notes);
+    close(fd);
+    return PP_OK;
+}
+
+pp_status tune_run_make(const struct tune_job *job, const char *name, uint64_t duration_ns,
+                        const struct tune_set *set, const struct tune_loader *of, struct tune_run *r,
+                        struct pp_err *err)
+{
+    char notes[PATH_MAX], words[168], *override = NULL;
+    pid_t exec = 0;
+    *r = (struct tune_run){.end = TUNE_END_ITSELF, .rate = NAN, .noise = NAN};
+    snprintf(r->path, sizeof(r->path), "%s/%s.sqlite", job->dir, name);
+    snprintf(r->log, sizeof(r->log), "%s/%s.log", job->dir, name);
+    snprintf(notes, sizeof(notes), "%s/%s.loaders", job->dir, name);
+    override = override_text(notes, set, of);
+    pp_status st = override ? make_notes(notes, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (st == PP_OK)
+        st = start(job, r, override, &exec, err);
+    if (st != PP_OK)
+        goto out;
+    int status = watch_over(job, duration_ns, r, exec, notes);
+    r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    st = tune_log_read(notes, &r->loaders, err);
+    unlink(notes);
+    if (st == PP_OK && access(r->path, F_OK) != 0) {
+        last_words(r->log, words, sizeof(words));
+        st = pp_fail(err, PP_E_SYSTEM, "a run of %s could not be recorded: %s", job->program[0], words);
+    }
+    if (st == PP_OK) {
+        measure(r);
+        write_notes(r, set, of);
+    }
+out:
+    free(override);
+    return st;
+}
