@@ -14,9 +14,13 @@ static const struct {
     words_fn *table;              /* names of a table, each with "=" behind it; or NULL */
     const char *words;            /* and these */
 } rows[] = {
-    {"run", "inject", pp_faults_help, ""},  {"whatif", "set", pp_knobs_help, "list"},
-    {"whatif", "sweep", pp_knobs_help, ""}, {"exec", "map", NULL, "pytorch dali pipeprobe"},
-    {"ci", NULL, NULL, "run baseline"},     {"history", NULL, NULL, "add show"},
+    {"run", "inject", pp_faults_help, ""},
+    {"whatif", "set", pp_knobs_help, "list"},
+    {"whatif", "sweep", pp_knobs_help, ""},
+    {"exec", "map", NULL, "pytorch dali pipeprobe"},
+    {"tune", "try", NULL, "workers= prefetch= pin= persistent= in_order="},
+    {"ci", NULL, NULL, "run baseline"},
+    {"history", NULL, NULL, "add show"},
 };
 
 int docs_words(const char *command, const char *option, FILE *out)

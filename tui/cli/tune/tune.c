@@ -9,6 +9,7 @@
 #include "tui/cli/cli.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -114,6 +115,10 @@ static pp_status name_dir(const char *output, char *dir, size_t size, struct pp_
     int n = output ? snprintf(dir, size, "%s", output) : snprintf(dir, size, "pipeprobe-tune-%s", when);
     if (n < 1 || (size_t)n >= size)
         return pp_fail(err, PP_E_USAGE, "-o: a name of 1 to %zu bytes is needed", size - 1);
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof(parent), "%s", dir);
+    if (stat(dirname(parent), &st) != 0 || !S_ISDIR(st.st_mode))
+        return pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir);
     if (lstat(dir, &st) == 0)
         return pp_fail(err, PP_E_EXISTS,
                        "%s exists; tune writes into a new directory: give another name with -o", dir);
@@ -125,9 +130,7 @@ static pp_status make_dir(struct tune_session *s, const char *dir, struct pp_err
 {
     char real[PATH_MAX];
     if (mkdir(dir, 0777) != 0 || !realpath(dir, real))
-        return errno == ENOENT
-                   ? pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir)
-                   : pp_fail_errno(err, errno, "cannot make the directory %s", dir);
+        return pp_fail_errno(err, errno, "cannot make the directory %s", dir);
     if (strlen(real) >= sizeof(s->job.dir) || strchr(real, '\n')) {
         rmdir(dir);
         return pp_fail(err, PP_E_USAGE, "the path of %s is too long, or has a line break", dir);
@@ -280,11 +283,15 @@ static int was_measured(const struct tune_session *s)
     return n;
 }
 
-static int exit_code(const struct tune_session *s)
+/* What was asked for with --try, or is worth a run, and could not be measured is 4. */
+static int exit_code(const struct tune_session *s, const struct options *o)
 {
-    return s->candidates     ? (was_measured(s) ? 0 : pp_status_exit_code(PP_E_SYSTEM))
-           : s->inconclusive ? pp_status_exit_code(PP_E_INCONCLUSIVE)
-                             : 0;
+    pp_status st = PP_OK;
+    if (s->candidates || o->tries.n)
+        st = was_measured(s) ? PP_OK : PP_E_SYSTEM;
+    else if (s->inconclusive)
+        st = PP_E_INCONCLUSIVE;
+    return pp_status_exit_code(st);
 }
 
 static int tune(const struct options *o, char *const *program)
@@ -305,6 +312,7 @@ static int tune(const struct options *o, char *const *program)
     if (st == PP_OK)
         st = make_dir(s, dir, &err);
     if (st == PP_OK) {
+        s->asked = o->tries.n;
         s->job.program = program;
         s->job.no_reads = o->no_reads;
         s->job.start_limit_ns = o->start_limit_ns;
@@ -318,7 +326,7 @@ static int tune(const struct options *o, char *const *program)
         st = run_rounds(s, o, &err);
     if (st == PP_OK)
         st = tune_sum_up(s, &err);
-    int code = st == PP_OK ? exit_code(s) : pp_cli_fail(&pp_cmd_tune, &err);
+    int code = st == PP_OK ? exit_code(s, o) : pp_cli_fail(&pp_cmd_tune, &err);
     if (st == PP_OK)
         (o->json ? tune_print_json : tune_print)(s, stdout);
     free(s);

@@ -34,6 +34,7 @@ struct tune_session {
     size_t freedom;
     int best;          /* of the candidates; -1: none gains for sure */
     char verdict[480]; /* the sentence of the first baseline's report */
+    int asked;         /* the changes are the user's (--try) */
     int inconclusive;  /* its verdict */
 };
 

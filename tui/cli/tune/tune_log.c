@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTES_MAX = 4 << 20, FIELDS_MAX = 17, MADE_MAX = 8192 };
+enum { BYTES_MAX = 4 << 20, FIELDS_MAX = 17, MADE_MAX = 8192, NUMBER_MAX = 1000000 };
 
 /* Which loader the number-th of a process is. */
 struct place {
@@ -68,7 +68,7 @@ static void take_made(struct reading *r, char **f, size_t n)
 {
     struct tune_log *log = r->log;
     long pid = number_of(f[1]), number = number_of(f[2]);
-    if (n < 16 || pid < 0 || number < 0 || r->places >= MADE_MAX)
+    if (n < 16 || pid < 0 || number < 0 || number > NUMBER_MAX || r->places >= MADE_MAX)
         return;
     remember_pid(log, pid);
     int at = loader_like(log, f[15]);

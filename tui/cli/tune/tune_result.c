@@ -192,7 +192,9 @@ void tune_print(const struct tune_session *s, FILE *out)
             "Measured against the baseline, with the DataLoader's arguments changed (80 %% intervals):\n");
     for (int i = 0; i < s->candidates; i++)
         print_candidate(&s->candidate[i], out);
-    if (!s->candidates)
+    if (!s->candidates && s->asked)
+        fputs("Nothing to prove: no change that was asked for can be made to this DataLoader.\n", out);
+    else if (!s->candidates)
         fprintf(
             out,
             "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %%.\nVerdict:   %s\n",

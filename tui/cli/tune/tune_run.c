@@ -290,11 +290,15 @@ static const char *const ends[] = {[TUNE_END_TIME] = "after the time asked for",
 /* What was changed belongs to the recording: it is no recording of the job as it is. */
 static void write_notes(const struct tune_run *r, const struct tune_set *set, const struct tune_loader *of)
 {
-    char words[TUNE_TEXT], left[TUNE_KEYS][256], count[TUNE_KEYS][24];
-    struct pp_note notes[2 * TUNE_KEYS + 4];
+    char words[TUNE_TEXT], left[TUNE_KEYS][256];
+    char sent[16];
+    struct pp_note notes[TUNE_KEYS + 4];
     struct pp_err err;
     size_t n = 0;
     notes[n++] = (struct pp_note){"ended", ends[r->end]};
+    snprintf(sent, sizeof(sent), "%d", r->signal);
+    if (r->signal)
+        notes[n++] = (struct pp_note){"signal", sent};
     if (set) {
         notes[n++] = (struct pp_note){"override", tune_set_words(set, words)};
         notes[n++] = (struct pp_note){"loader", of->dataset};
@@ -302,12 +306,15 @@ static void write_notes(const struct tune_run *r, const struct tune_set *set, co
     for (int k = 0; set && k < TUNE_KEYS; k++) {
         if (set->value[k] < 0)
             continue;
-        snprintf(count[k], sizeof(count[k]), "%u", r->loaders.set[k]);
         snprintf(left[k], sizeof(left[k]), "left: %s",
                  r->loaders.left[k] ? r->loaders.why[k] : "no such DataLoader was made");
         notes[n++] = (struct pp_note){tune_keys[k].argument, r->loaders.set[k] ? "changed" : left[k]};
     }
-    (void)pp_note_write(r->path, "tune", notes, n, &err); /* the recording is whole without */
+    /* The recording is whole without them. */
+    (void)pp_note_write(r->path, "tune", notes, n, &err);
+    /* A run that was to last so long and did is finished, although SIGINT ended it. */
+    if (r->end == TUNE_END_TIME)
+        (void)pp_note_write(r->path, "run", &(struct pp_note){"outcome", "finished"}, 1, &err);
 }
 
 /* ---- a run ---- */

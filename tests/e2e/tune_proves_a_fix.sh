@@ -1,0 +1,110 @@
+#!/bin/bash
+# pipeprobe tune: an unmodified job is run with other DataLoader arguments, and what they gain stands beside the prediction. The samples sleep, so
+# that what else runs on the CPUs decides little. PYTHON names the interpreter.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+JOB=$PWD/tests/jobs/sleeps.py
+HOOKS=$PWD/$BUILD/python/attach
+
+# Refusals start nothing.
+cd "$T" || exit 1
+refuses "without a terminal it needs --yes" 2 "give --yes" "$PP" tune -o "$T/no" -- sh -c "touch $T/started"
+refuses "no job" 2 "write the job after --" "$PP" tune --yes
+refuses "a job before --" 2 "after --" "$PP" tune --yes python3 -- train.py
+refuses "a program that is not there" 2 "program not found" "$PP" tune --yes -- "$T/nothing"
+refuses "a change that there is not" 2 "workers=N" "$PP" tune --yes --try threads=3 -- sh -c "touch $T/started"
+refuses "a value that there is not" 2 "from 0 to 1" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
+mkdir "$T/there"
+refuses "a directory that exists" 2 "new directory" "$PP" tune --yes -o "$T/there" -- sh -c "touch $T/started"
+refuses "a directory that has no place" 2 "no such place" "$PP" tune --yes -o "$T/absent/new" -- sh -c "touch $T/started"
+run timeout 60 "$PYTHON" -c '
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "tune", "-o", sys.argv[2], "--", "touch", sys.argv[3]])
+said = b""
+while b"[y/N]" not in said:
+    said += os.read(fd, 4096)
+os.write(fd, b"n\n")
+try:
+    while True:
+        said += os.read(fd, 4096) or 1 // 0
+except (OSError, ZeroDivisionError):
+    pass
+print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]), said.decode())' "$PP" "$T/asked" "$T/started"
+like "on a terminal it asks, and says before what it will start" "$(tr -s '\r\n ' ' ' <"$OUT")" "^130 .*starts this job several times.*touch .*SIGINT.*checkpoints.*Start\? \[y/N\] n .*nothing was started"
+check "nothing was started, nothing was made" test ! -e "$T/started" -a ! -e "$T/no" -a ! -e "$T/asked"
+
+if [ ! -e "$HOOKS/_pipeprobe.abi3.so" ]; then skip "a job is tuned" "the extension is not built: no Python.h"; done_testing; fi
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is tuned" "$PYTHON has no torch"; done_testing; fi
+note_of() { sql "$1" "SELECT value FROM meta WHERE section = 'tune' AND key = '$2'"; }
+loader_of() { sql "$1" "SELECT group_concat(substr(value, instr(value, 'num_workers='), 13), ' ') FROM (SELECT * FROM meta WHERE section = 'loader' AND value LIKE '%$2%' ORDER BY key)"; }
+
+# One worker that sleeps: more of them are predicted, tried and better.
+run timeout 300 "$PP" tune --yes -o "$T/more" -d 3s --proof-duration 3s -- "$PYTHON" "$JOB" --workers 1 --sample-ms 20 --step-ms 40
+cp "$OUT" "$T/text"
+is "too few workers: exit code" "$rc" 0
+like "it says before what it starts" "$(cat "$ERR")" "starts this job several times"
+like "and which loader is meant" "$(cat "$ERR")" "^loader +__main__.Slow of 100000 samples, shuffled, batch_size=4, num_workers=1$"
+like "and what it is going to prove" "$(cat "$ERR")" "^to prove +num_workers=[2-8], predicted \+[0-9]+ %"
+like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\), predicted \+[0-9]+ % \(\+[0-9]+ to \+[0-9]+ %\)"
+like "the line to paste" "$(cat "$T/text")" "^Paste: +DataLoader\(\.\.\., num_workers=[2-8]"
+is "the output of the job is kept, and is its own" "$(grep -h '^workers' "$T"/more/01*.log "$T"/more/0?-baseline.log | sort -u)" "workers 1 prefetch 2"
+changed=$(ls "$T"/more/02-workers-*.sqlite)
+like "the change is in the recording" "$(note_of "$changed" override) $(note_of "$changed" num_workers)" "^workers=[2-8] changed$"
+is "the job saw it" "$(sed -n 's/^workers \([0-9]*\) .*/\1/p' "${changed%.sqlite}.log")" "$(note_of "$changed" override | cut -d= -f2)"
+is "the baseline has no change" "$(note_of "$T/more/01-baseline.sqlite" override)" ""
+like "the proof is in the baseline's recording" "$(sql "$T/more/01-baseline.sqlite" "SELECT kind, change, value, rounds FROM proof")" "^fix\|num_workers\|[2-8]\|1$"
+holds "it was predicted" "$(sql "$T/more/01-baseline.sqlite" "SELECT max(predicted_samples_per_s / base_samples_per_s) FROM proof") > 1.3"
+holds "and measured" "$(sql "$T/more/01-baseline.sqlite" "SELECT max(measured_samples_per_s / base_samples_per_s) FROM proof") > 1.3"
+for f in "$T"/more/*.sqlite; do is "$(basename "$f"): it lasted as long as it was to" "$(sql "$f" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" finished; is "$(basename "$f") is whole" "$(sql "$f" 'PRAGMA integrity_check') $(note_of "$f" ended)" "ok after the time asked for"; done
+is "nothing else is there" "$(find "$T/more" -type f ! -name '*.sqlite' ! -name '*.log' | wc -l)" 0
+run timeout 60 "$PP" report "$T/more/01-baseline.sqlite"
+like "the report shows it" "$(cat "$OUT")" "^Proved: +num_workers -> [2-8]: predicted"
+
+# Two loaders, a job that ignores SIGINT: the loader that gives most batches is changed, the other is not. JSON.
+run timeout 300 "$PP" tune --yes -q --json -o "$T/two" -d 1s --proof-duration 1s --grace 1s --try workers=2,prefetch=3 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate --ignore
+is "two loaders: exit code" "$rc" 0
+is "JSON: the change" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.schema') $(json "$OUT" '$.loader.made') of $(json "$OUT" '$.loader.loaders_made')" '{"num_workers":2,"prefetch_factor":3} pipeprobe.tune/1 2 of 2'
+is "JSON: it is measured" "$(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" ""
+changed=$T/two/02-workers-2_prefetch-3.sqlite
+is "the training loader is changed" "$(loader_of "$changed" batch_size=4)" "num_workers=2"
+is "the other loader is not" "$(loader_of "$changed" batch_size=2)" "num_workers=0"
+is "SIGINT is ignored, SIGTERM is not" "$(note_of "$changed" signal) $(sql "$changed" "SELECT CAST(value AS INTEGER) FROM meta WHERE section = 'result' AND key = 'exit_status'")" "15 143"
+like "the job went on meanwhile" "$(cat "$T/two/01-baseline.log")" "^validated 8"
+
+# A stream that is sharded, and ends before the time; a loader for each epoch.
+run timeout 300 "$PP" tune --yes -q -o "$T/ends" -d 60s --proof-duration 60s --try workers=2 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --again --stream sharded
+is "a job that ends by itself: exit code" "$rc" 0
+is "it is measured as far as it went" "$(note_of "$T/ends/02-workers-2.sqlite" ended)" "by itself"
+is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-workers-2.sqlite" batch_size=4)" "num_workers=2 num_workers=2"
+like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-workers-2.log")" "epoch 0 epoch 1"
+
+# One that is not sharded gives every sample once per worker: its workers stay.
+run timeout 300 "$PP" tune --yes -o "$T/plain" -d 1s --try workers=2 --try in_order=0 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --stream plain
+is "a stream that is not sharded: exit code" "$rc" 4
+like "it is said" "$(cat "$ERR")" "^left out +num_workers=2: .*get_worker_info"
+is "nothing is started for it" "$(ls "$T/plain")" "01-baseline.log
+01-baseline.sqlite"
+
+# A job that fails, in the run with the change and at once.
+run timeout 300 "$PP" tune --yes -o "$T/fails" -d 60s --proof-duration 60s --try workers=2 -- "$PYTHON" "$JOB" --workers 1 --samples 60 --epochs 1 --fail-with 2
+is "a job that fails with the change: exit code" "$rc" 4
+like "what it said last is given" "$(cat "$OUT")" "num_workers=2: predicted .*, not measured: the job failed with exit status 1: no room for 2 workers"
+refuses "a job that fails as it is" 4 "failed with exit status 3: not today" "$PP" tune --yes -q -o "$T/fail" -- sh -c 'echo not today; exit 3'
+refuses "a job without a DataLoader" 4 "no DataLoader of the job was seen" "$PP" tune --yes -q -o "$T/none" -- "$PYTHON" -c 'print(7)'
+
+# Ctrl-C, and a kill of tune itself: the job goes with it.
+for signal in INT KILL; do
+    "$PP" tune --yes -q -o "$T/$signal" -- "$PYTHON" "$JOB" --workers 1 >"$OUT" 2>"$ERR" &
+    pid=$!
+    for _ in $(seq 600); do grep -qs '^workers' "$T/$signal/01-baseline.log" && break; sleep 0.1; done
+    kill -$signal $pid
+    wait $pid 2>/dev/null
+    is "SIG$signal: exit code" "$?" "$([ $signal = INT ] && echo 130 || echo 137)"
+    for _ in $(seq 300); do [ -e "$T/$signal/01-baseline.sqlite.rings" ] || break; sleep 0.1; done
+    is "SIG$signal: the recording is finished" "$(sql "$T/$signal/01-baseline.sqlite" 'PRAGMA integrity_check') $(sql "$T/$signal/01-baseline.sqlite" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" "ok interrupted"
+    is "SIG$signal: no process is left" "$(pgrep -f "$T/$signal/|$T/$signal " | wc -l)" 0
+done
+done_testing
