@@ -108,6 +108,12 @@ bench-whatif: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)bash tests/bench/bench_whatif.sh $(if $(QUICK),--quick)
 
+# Predictions of `pipeprobe tune` against what it measures. QUICK=1 takes 3 minutes of the 27; JOBS_OF='NAME...' some jobs alone.
+.PHONY: bench-tune
+bench-tune: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)bash tests/bench/tune_predictions.sh $(if $(QUICK),--quick) $(JOBS_OF)
+
 # Tests that compare with a kept output rewrite it instead; look at the difference before committing it.
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
@@ -172,6 +178,7 @@ help:
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
+	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (27 min; QUICK=1: 3 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \

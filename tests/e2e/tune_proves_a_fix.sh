@@ -74,11 +74,13 @@ is "the other loader is not" "$(loader_of "$changed" batch_size=2)" "num_workers
 is "SIGINT is ignored, SIGTERM is not" "$(note_of "$changed" signal) $(sql "$changed" "SELECT CAST(value AS INTEGER) FROM meta WHERE section = 'result' AND key = 'exit_status'")" "15 143"
 like "the job went on meanwhile" "$(cat "$T/two/01-baseline.log")" "^validated 8"
 
-# A stream that is sharded, and ends before the time; a loader for each epoch.
-run timeout 300 "$PP" tune --yes -q -o "$T/ends" -d 60s --proof-duration 60s --try workers=2 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --again --stream sharded
+# A stream that is sharded, and ends before the time; a loader for each epoch. One of the changes makes the job fail.
+run timeout 300 "$PP" tune --yes -o "$T/ends" -d 60s --proof-duration 60s --try workers=2 --try workers=3 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --again --stream sharded --fail-with 3
 is "a job that ends by itself: exit code" "$rc" 0
 is "it is measured as far as it went" "$(note_of "$T/ends/02-workers-2.sqlite" ended)" "by itself"
 is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-workers-2.sqlite" batch_size=4)" "num_workers=2 num_workers=2"
+like "of the change that makes it fail its last words are given" "$(cat "$OUT")" "num_workers=3: predicted .*, not measured: the job failed with exit status 1: no room for 3 workers"
+like "and at once" "$(cat "$ERR")" "^failed +03-workers-3: the job failed"
 like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-workers-2.log")" "epoch 0 epoch 1"
 
 # One that is not sharded gives every sample once per worker: its workers stay.
@@ -88,16 +90,13 @@ like "it is said" "$(cat "$ERR")" "^left out +num_workers=2: .*get_worker_info"
 is "nothing is started for it" "$(ls "$T/plain")" "01-baseline.log
 01-baseline.sqlite"
 
-# A job that fails, in the run with the change and at once.
-run timeout 300 "$PP" tune --yes -o "$T/fails" -d 60s --proof-duration 60s --try workers=2 -- "$PYTHON" "$JOB" --workers 1 --samples 60 --epochs 1 --fail-with 2
-is "a job that fails with the change: exit code" "$rc" 4
-like "what it said last is given" "$(cat "$OUT")" "num_workers=2: predicted .*, not measured: the job failed with exit status 1: no room for 2 workers"
 refuses "a job that fails as it is" 4 "failed with exit status 3: not today" "$PP" tune --yes -q -o "$T/fail" -- sh -c 'echo not today; exit 3'
 refuses "a job without a DataLoader" 4 "no DataLoader of the job was seen" "$PP" tune --yes -q -o "$T/none" -- "$PYTHON" -c 'print(7)'
 
 # Ctrl-C, and a kill of tune itself: the job goes with it.
+cp "$JOB" "$T/job.py"
 for signal in INT KILL; do
-    "$PP" tune --yes -q -o "$T/$signal" -- "$PYTHON" "$JOB" --workers 1 >"$OUT" 2>"$ERR" &
+    "$PP" tune --yes -q -o "$T/$signal" -- "$PYTHON" "$T/job.py" --workers 1 >"$OUT" 2>"$ERR" &
     pid=$!
     for _ in $(seq 600); do grep -qs '^workers' "$T/$signal/01-baseline.log" && break; sleep 0.1; done
     kill -$signal $pid
@@ -105,6 +104,7 @@ for signal in INT KILL; do
     is "SIG$signal: exit code" "$?" "$([ $signal = INT ] && echo 130 || echo 137)"
     for _ in $(seq 300); do [ -e "$T/$signal/01-baseline.sqlite.rings" ] || break; sleep 0.1; done
     is "SIG$signal: the recording is finished" "$(sql "$T/$signal/01-baseline.sqlite" 'PRAGMA integrity_check') $(sql "$T/$signal/01-baseline.sqlite" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" "ok interrupted"
-    is "SIG$signal: no process is left" "$(pgrep -f "$T/$signal/|$T/$signal " | wc -l)" 0
+    for _ in $(seq 300); do pgrep -f "$T/job.py" >/dev/null || break; sleep 0.1; done # a worker looks after its parent every 5 s
+    is "SIG$signal: no process is left" "$(pgrep -fa "$T/job.py")" ""
 done
 done_testing

@@ -218,6 +218,14 @@ static void take_candidate(struct tune_candidate *c, const struct tune_run *r)
     }
 }
 
+static int was_measured(const struct tune_session *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->candidates; i++)
+        n += s->candidate[i].sample.n > 0;
+    return n;
+}
+
 /* which: of the candidates; their number: the baseline again. */
 static pp_status run_one(struct tune_session *s, const struct options *o, int which, int number,
                          struct pp_err *err)
@@ -225,7 +233,8 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
     char name[TUNE_TEXT + 16], words[TUNE_TEXT] = "baseline", text[600];
     struct tune_candidate *c = which < s->candidates ? &s->candidate[which] : NULL;
     struct tune_run *r = calloc(1, sizeof(*r));
-    if (c && c->why[0]) { /* it failed in a round before */
+    /* It failed in a round before; or there is nothing yet to compare a baseline with. */
+    if (c ? c->why[0] != 0 : !was_measured(s)) {
         free(r);
         return PP_OK;
     }
@@ -274,14 +283,6 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
 }
 
 /* ---- the command ---- */
-
-static int was_measured(const struct tune_session *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->candidates; i++)
-        n += s->candidate[i].sample.n > 0;
-    return n;
-}
 
 /* What was asked for with --try, or is worth a run, and could not be measured is 4. */
 static int exit_code(const struct tune_session *s, const struct options *o)

@@ -77,10 +77,11 @@ static char **words_of(const struct tune_job *job, const struct tune_run *r)
     return w;
 }
 
-/* In the child. It is a group of its own, so that all of it can be reached, and ends with us. */
+/* In the child. It is a session and group of its own, so that all of it can be reached and none of it waits
+ * for the terminal, and ends with us. */
 static void become_exec(char **words, const char *override, const char *log, pid_t parent)
 {
-    setpgid(0, 0);
+    setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
     if (getppid() == parent && in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) == STDIN_FILENO &&
@@ -110,7 +111,6 @@ static pp_status start(const struct tune_job *job, const struct tune_run *r, con
     free(words);
     if (*pid < 0)
         return pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]);
-    setpgid(*pid, *pid); /* whichever of the two is first */
     return PP_OK;
 }
 
