@@ -53,6 +53,11 @@ done <<'ROWS'
 2|report run.sqlite -o r.pdf
 2|report run.sqlite -o empty
 2|report run.sqlite -o absent/r.html
+2|tune
+2|tune images
+2|tune -- true
+2|tune --yes -o images -- true
+2|tune --yes --try nosuch=1 -- true
 2|whatif absent.sqlite
 2|whatif images
 2|whatif run.sqlite --set nosuch=1
