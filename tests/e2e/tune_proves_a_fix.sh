@@ -42,13 +42,13 @@ note_of() { sql "$1" "SELECT value FROM meta WHERE section = 'tune' AND key = '$
 loader_of() { sql "$1" "SELECT group_concat(substr(value, instr(value, 'num_workers='), 13), ' ') FROM (SELECT * FROM meta WHERE section = 'loader' AND value LIKE '%$2%' ORDER BY key)"; }
 
 # One worker that sleeps: more of them are predicted, tried and better.
-run timeout 300 "$PP" tune --yes -o "$T/more" -d 3s --proof-duration 3s -- "$PYTHON" "$JOB" --workers 1 --sample-ms 20 --step-ms 40
+run timeout 300 "$PP" tune --yes -o "$T/more" -d 5s --proof-duration 3s -- "$PYTHON" "$JOB" --workers 1 --sample-ms 20 --step-ms 40
 cp "$OUT" "$T/text"
 is "too few workers: exit code" "$rc" 0
 like "it says before what it starts" "$(cat "$ERR")" "starts this job several times"
 like "and which loader is meant" "$(cat "$ERR")" "^loader +__main__.Slow of 100000 samples, shuffled, batch_size=4, num_workers=1$"
 like "and what it is going to prove" "$(cat "$ERR")" "^to prove +num_workers=[2-8], predicted \+[0-9]+ %"
-like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\), predicted \+[0-9]+ % \(\+[0-9]+ to \+[0-9]+ %\)"
+like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\), predicted \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\)"
 like "the line to paste" "$(cat "$T/text")" "^Paste: +DataLoader\(\.\.\., num_workers=[2-8]"
 is "the output of the job is kept, and is its own" "$(grep -h '^workers' "$T"/more/01*.log "$T"/more/0?-baseline.log | sort -u)" "workers 1 prefetch 2"
 changed=$(ls "$T"/more/02-workers-*.sqlite)
@@ -64,7 +64,7 @@ run timeout 60 "$PP" report "$T/more/01-baseline.sqlite"
 like "the report shows it" "$(cat "$OUT")" "^Proved: +num_workers -> [2-8]: predicted"
 
 # Two loaders, a job that ignores SIGINT: the loader that gives most batches is changed, the other is not. JSON.
-run timeout 300 "$PP" tune --yes -q --json -o "$T/two" -d 1s --proof-duration 1s --grace 1s --try workers=2,prefetch=3 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate --ignore
+run timeout 300 "$PP" tune --yes -q --json -o "$T/two" -d 2s --proof-duration 2s --grace 1s --try workers=2,prefetch=3 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate --ignore
 is "two loaders: exit code" "$rc" 0
 is "JSON: the change" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.schema') $(json "$OUT" '$.loader.made') of $(json "$OUT" '$.loader.loaders_made')" '{"num_workers":2,"prefetch_factor":3} pipeprobe.tune/1 2 of 2'
 is "JSON: it is measured" "$(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" ""
@@ -84,7 +84,7 @@ like "and at once" "$(cat "$ERR")" "^failed +03-workers-3: the job failed"
 like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-workers-2.log")" "epoch 0 epoch 1"
 
 # One that is not sharded gives every sample once per worker: its workers stay.
-run timeout 300 "$PP" tune --yes -o "$T/plain" -d 1s --try workers=2 --try in_order=0 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --stream plain
+run timeout 300 "$PP" tune --yes -o "$T/plain" -d 60s --try workers=2 --try in_order=0 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --stream plain
 is "a stream that is not sharded: exit code" "$rc" 4
 like "it is said" "$(cat "$ERR")" "^left out +num_workers=2: .*get_worker_info"
 is "nothing is started for it" "$(ls "$T/plain")" "01-baseline.log
