@@ -234,8 +234,9 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
     st->held = calloc(st->capacity, sizeof(*st->held));
     st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
     if (!st->order || !st->held || !st->ledger) {
+        s = pp_fail(err, PP_E_NO_MEMORY, "no memory for a shuffle buffer of %zu samples", st->capacity);
         stream_close(&st->base);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a shuffle buffer of %zu samples", st->capacity);
+        return s;
     }
     for (uint64_t i = 0; i < shards; i++)
         st->order[i] = i;

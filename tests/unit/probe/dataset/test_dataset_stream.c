@@ -4,6 +4,7 @@
 #include "probe/dataset/dataset_shards.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 enum { SHARDS = 5, PER_SHARD = 7, ALL = SHARDS * PER_SHARD, MAX_SEEN = 4 * ALL };
 
@@ -299,6 +300,55 @@ static void buffers_are_reused(void **state)
     pp_dataset_close(d);
 }
 
+enum { MOST_SHUFFLED = 1 << 20 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* The sanitizer has the limit itself, and sees a sentence that is made of freed memory. */
+#ifdef __SANITIZE_ADDRESS__
+#define DEFAULT_OPTIONS __asan_default_options
+#else
+#define DEFAULT_OPTIONS __tsan_default_options
+#endif
+const char *DEFAULT_OPTIONS(void);
+const char *DEFAULT_OPTIONS(void)
+{
+    return "allocator_may_return_null=1:max_allocation_size_mb=64";
+}
+
+static void limit_memory(const struct rlimit *before)
+{
+    (void)before;
+}
+#else
+static void limit_memory(const struct rlimit *before)
+{
+    unsigned long pages = 0;
+    struct rlimit low = *before;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    low.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (32u << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+}
+#endif
+
+static void a_buffer_beyond_memory_is_a_sentence(void **state)
+{
+    struct pp_dataset *d = make_set();
+    struct pp_stream *st;
+    struct pp_err err;
+    struct rlimit before;
+    getrlimit(RLIMIT_AS, &before);
+    limit_memory(&before);
+    pp_status status = pp_stream_open(d, &(struct pp_stream_opts){.shuffle_buffer = MOST_SHUFFLED}, &st,
+                                      &err);
+    setrlimit(RLIMIT_AS, &before);
+    assert_int_equal(status, PP_E_NO_MEMORY);
+    assert_string_equal(err.text, "no memory for a shuffle buffer of 1048576 samples");
+    pp_dataset_close(d);
+}
+
 static void a_stream_without_images_says_so_once(void **state)
 {
     struct pp_stream *st;
@@ -324,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TREE_TEST(order_is_that_of_the_shards),
+        TREE_TEST(a_buffer_beyond_memory_is_a_sentence),
         TREE_TEST(shuffles_are_functions_of_seed_and_epoch),
         TREE_TEST(ranks_are_disjoint_and_cover_the_epoch),
         TREE_TEST(skip_continues_the_exact_order_at_every_offset),
