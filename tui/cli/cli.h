@@ -72,6 +72,10 @@ enum pp_color {
     PP_COLOR_ALWAYS,
     PP_COLOR_NEVER
 }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
+/* The words of --sampler, in the order of enum pp_sampler_kind. */
+extern const struct pp_opt_choice pp_cli_samplers[];
+/* The words of --color. */
+extern const struct pp_opt_choice pp_cli_colors[];
 int pp_cli_use_color(enum pp_color when, FILE *out);
 int pp_cli_columns(FILE *out);      /* terminal width; when it is none, that of COLUMNS, and without it 80 */
 int pp_cli_help_columns(FILE *out); /* at most 80 */

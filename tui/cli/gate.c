@@ -19,12 +19,6 @@ const struct pp_opt_choice gate_formats[] = {
     {"json", NULL},
     {NULL, NULL},
 };
-const struct pp_opt_choice gate_colors[] = {
-    {"auto", NULL},
-    {"always", NULL},
-    {"never", NULL},
-    {NULL, NULL},
-};
 
 /* ---- settings ---- */
 

@@ -15,7 +15,7 @@ struct gate_opts {
     const char *output, *markdown, *junit, *openmetrics, *benchmark;
 };
 
-extern const struct pp_opt_choice gate_formats[], gate_colors[];
+extern const struct pp_opt_choice gate_formats[];
 
 /* Rows of an option table; TYPE has a struct gate_opts named MEMBER. NOISE: default of --noise-check. */
 #define GATE_AT(TYPE, MEMBER, field) .offset = offsetof(TYPE, MEMBER) + offsetof(struct gate_opts, field)
@@ -102,7 +102,7 @@ extern const struct pp_opt_choice gate_formats[], gate_colors[];
          .help = "replace existing files"}, \
     { \
         .name = "color", .advanced = 1, .type = PP_OPT_CHOICE, GATE_AT(TYPE, MEMBER, color), \
-        .choices = gate_colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set" \
+        .choices = pp_cli_colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set" \
     }
 
 /* The settings of the comparison; allow is the caller's room for the list, at least 33 entries, and lives as

@@ -26,7 +26,7 @@ struct plan_opts {
     int64_t seed, epoch, rank, world_size, start, limit;
 };
 
-static const struct pp_opt_choice sampler_choices[] = {
+const struct pp_opt_choice pp_cli_samplers[] = {
     {"sequential", "dataset order"},
     {"random", "a new permutation every epoch, in O(1) memory"},
     {"torch", "exactly the order of PyTorch's DistributedSampler"},
@@ -41,7 +41,7 @@ static const struct pp_opt count_row = {
     .name = "n", .letter = 'n', .type = PP_OPT_INT, .offset = AT(n), .min = 1, .max = (double)PP_SAMPLER_MAX_N,
     .arg = "N", .help = "no data: N samples, indexes only"};
 static const struct pp_opt own_rows[] = {
-    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
+    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = pp_cli_samplers,
      .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
     {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
      .help = "one weight per sample, for --sampler weighted"},

@@ -25,12 +25,6 @@ static const struct pp_opt_choice formats[] = {
     {"csv", "section,item,field,value"},
     {NULL, NULL},
 };
-static const struct pp_opt_choice colors[] = {
-    {"auto", NULL},
-    {"always", NULL},
-    {"never", NULL},
-    {NULL, NULL},
-};
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .choices = formats, .arg = "FORMAT",
@@ -42,7 +36,7 @@ static const struct pp_opt opts[] = {
      .help = "write to FILE instead of standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
      .help = "replace an existing output file"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };

@@ -6,6 +6,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+const struct pp_opt_choice pp_cli_colors[] = {
+    {"auto", NULL},
+    {"always", NULL},
+    {"never", NULL},
+    {NULL, NULL},
+};
+
 /* https://no-color.org: any non-empty value of NO_COLOR counts. */
 int pp_cli_use_color(enum pp_color when, FILE *out)
 {

@@ -23,12 +23,6 @@ struct options {
 static const struct pp_opt_choice glyphs[] = {
     {"auto", NULL}, {"block", NULL}, {"braille", NULL}, {"ascii", NULL}, {NULL, NULL},
 };
-static const struct pp_opt_choice colors[] = {
-    {"auto", NULL},
-    {"always", NULL},
-    {"never", NULL},
-    {NULL, NULL},
-};
 static const struct pp_opt_choice windows[] = {
     {"1", NULL}, {"5", NULL}, {"15", NULL}, {"60", NULL}, {"300", NULL}, {NULL, NULL},
 };
@@ -61,7 +55,7 @@ static const struct pp_opt opts[] = {
      .help = "mouse: click selects, wheel scrolls; off: the terminal's copy and paste"},
     {.name = "glyphs", .type = PP_OPT_CHOICE, .offset = AT(glyphs), .choices = glyphs, .dflt = "auto",
      .help = "auto: blocks in a UTF-8 locale, else ASCII"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };

@@ -14,17 +14,11 @@ struct options {
 };
 
 #define AT(field) offsetof(struct options, field)
-static const struct pp_opt_choice colors[] = {
-    {"auto", NULL},
-    {"always", NULL},
-    {"never", NULL},
-    {NULL, NULL},
-};
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
      .help = "one document of schema pipeprobe.doctor/1"},
-    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = colors, .dflt = "auto",
+    {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
 };

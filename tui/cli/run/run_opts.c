@@ -12,13 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct pp_opt_choice sampler_choices[] = {
-    {"sequential", "dataset order"},
-    {"random", "a new permutation every epoch, in O(1) memory"},
-    {"torch", "exactly the order of PyTorch's DistributedSampler"},
-    {"weighted", "with replacement, by --weights"},
-    {NULL, NULL},
-};
 static const struct pp_opt_choice loader_choices[] = {
     {"pipeprobe", "pipeprobe's own"},
     {"pytorch", "PyTorch's DataLoader, then pipeprobe's own beside it"},
@@ -110,7 +103,7 @@ static const struct pp_opt own_rows[] = {
     {.name = "drop-last", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0",
      .help = "drop the short last batch (and the ranks' padding)"},
 
-    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = sampler_choices,
+    {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = pp_cli_samplers,
      .arg = "KIND", .dflt = "random", .group = "Order",
      .help = "sequential, random, torch or weighted"},
     {.name = "weights", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
