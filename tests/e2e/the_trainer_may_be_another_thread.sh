@@ -48,4 +48,10 @@ is "training in another thread: it is the trainer" "$(lanes)" "trainer|data_wait
 "$PYTHON" "$JOB" --inference >"$T/plain.out"
 recorded "inference" --inference
 is "inference: who waited for what" "$(lanes)" "$handed"
+
+# A hand-over that is not seen: no data wait, and no verdict from the wrong thread's.
+sed 's/queue.Queue(2)/queue.SimpleQueue()/' "$JOB" >"$T/simple.py"
+run timeout 240 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/simple.py"
+is "another way to hand over: nobody's wait is the trainer's" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 0
+like "another way to hand over: said" "$(cat "$ERR")" "no verdict: another thread takes the batches"
 done_testing

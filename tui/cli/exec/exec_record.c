@@ -97,6 +97,7 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
         return st;
     clear_session_dir(r); /* of a run that was killed */
     r->unhooked[0] = '\0';
+    r->totals.loading = 0;
     st = write_map(r, map_text, err);
     if (st != PP_OK)
         exec_record_abandon(r);
@@ -160,7 +161,9 @@ static void take_files(struct exec_record *r)
     const char *dir = pp_recording_rings_dir(r->recording);
     struct pp_store *store = pp_recording_store(r->recording);
     lose_files(store, "processes", pp_process_files_take(dir, take_process, r));
-    lose_files(store, "loaders", pp_loaders_files_take(dir, stored_already, NULL));
+    struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
+    lose_files(store, "loaders", loaders);
+    r->totals.loading = loaders.taken;
 }
 
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)

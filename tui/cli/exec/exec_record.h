@@ -12,6 +12,7 @@ struct exec_totals {
     unsigned threads, processes;       /* with spans or not, but with an NVTX call */
     unsigned hooked;                   /* of the processes, Python with our hooks */
     unsigned with_loader;              /* of those, with PyTorch's DataLoader imported */
+    unsigned loading;                  /* processes that made a DataLoader */
     int chained;                       /* 1: another tool was attached, 2: it could not be */
 };
 

@@ -199,6 +199,10 @@ void exec_words_verdict(const struct exec_record *r)
     struct pp_report *report = NULL;
     if (pp_report_build(r->path, &report, &err) != PP_OK)
         exec_say("no verdict: %s", err.text);
+    else if (r->totals.loading && !has_phase(report, PP_PHASE_DATA_WAIT))
+        exec_say(
+            "no verdict: another thread takes the batches than the one that trains, and they do not come to it "
+            "through a queue.Queue: how long it waits for them was not seen");
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
         exec_say("no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map",
                  has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
