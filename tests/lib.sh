@@ -13,7 +13,7 @@ trap '[ $BASHPID -ne $$ ] || cleanup' EXIT # a subshell that is killed would run
 export XDG_CONFIG_HOME=$T/config XDG_CACHE_HOME=$T/cache NO_COLOR=1 LC_ALL=C.UTF-8
 unset COLUMNS # a width of the caller's
 for name in $(compgen -e PIPEPROBE_); do unset "$name"; done
-for name in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do unset "$name"; done
+for name in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE $(compgen -e | grep -E '^(OMPI_COMM|PMI|MV2_COMM|JSM_NAMESPACE|SLURM)_|^TORCHELASTIC'); do unset "$name"; done
 
 tests=0 failures=0 rc=0
 OUT=$T/stdout ERR=$T/stderr

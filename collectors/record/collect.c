@@ -55,11 +55,12 @@ pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, 
     struct pp_recording *r;
     char line[4096];
     int presence = -1;
-    pp_status st = pp_recording_create(&(struct pp_recording_opts){.store.path = path,
-                                                                   .rings = PP_RINGS_ADOPTED,
-                                                                   .lock_fd = lock_fd,
-                                                                   .tool = "libpipeprobe"},
-                                       &r, err);
+    struct pp_recording_opts opts = {.store.path = path,
+                                     .rings = PP_RINGS_ADOPTED,
+                                     .lock_fd = lock_fd,
+                                     .tool = "libpipeprobe"};
+    pp_identity_read(&opts.identity); /* the program started us: its environment is ours */
+    pp_status st = pp_recording_create(&opts, &r, err);
     struct pp_session *session = st == PP_OK ? pp_recording_session(r) : NULL;
     if (st == PP_OK)
         st = pp_recording_start(r, command_line_of(pp_session_owner_pid(session), line, sizeof(line)), err);

@@ -73,6 +73,26 @@ pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_re
     return st;
 }
 
+/* What is not known has no row. */
+static void store_identity(struct pp_store *store, const struct pp_identity *id)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } numbers[] = {{"rank", id->rank},
+                   {"world_size", id->world_size},
+                   {"local_rank", id->local_rank},
+                   {"local_size", id->local_size},
+                   {"node", id->node},
+                   {"attempt", id->attempt}};
+    pp_store_meta_text(store, "rank", "launcher", id->launcher);
+    if (*id->job)
+        pp_store_meta_text(store, "rank", "job", id->job);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].value >= 0)
+            pp_store_meta_num(store, "rank", numbers[i].key, (double)numbers[i].value, NULL);
+}
+
 static void store_start(struct pp_recording *r, const char *command_line)
 {
     const struct pp_recording_opts *o = &r->opts;
@@ -83,6 +103,8 @@ static void store_start(struct pp_recording *r, const char *command_line)
     pp_store_meta_text(r->store, "run", "version", PP_VERSION);
     if (command_line)
         pp_store_meta_text(r->store, "run", "command_line", command_line);
+    if (o->identity.launcher)
+        store_identity(r->store, &o->identity);
     pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started, "ns");
     uint64_t utc = o->started_utc_ns ? o->started_utc_ns : pp_clock_of(CLOCK_REALTIME) - (now - started);
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)utc, "ns");

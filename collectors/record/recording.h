@@ -19,6 +19,7 @@
 
 #include "collectors/record/drain.h"
 #include "collectors/store/writer.h"
+#include "probe/ranks/identity.h"
 
 struct pp_recording;
 
@@ -43,7 +44,8 @@ struct pp_recording_opts {
     int (*sample_path)(void *ctx, uint64_t sample, char *buf,
                        size_t size); /* as in pp_drain_opts; may be NULL */
     void *sample_ctx;
-    struct pp_device *device; /* as in pp_collect_opts (collectors/collector.h); NULL: none */
+    struct pp_identity identity; /* whose recording this is; launcher NULL: of no rank */
+    struct pp_device *device;    /* as in pp_collect_opts (collectors/collector.h); NULL: none */
     int gpu_activity;
 };
 

@@ -10,36 +10,144 @@
 #include <time.h>
 #include <unistd.h>
 
-static void default_name(char *buf, size_t size)
+#define SUFFIX ".sqlite"
+
+static void stamp_of(time_t t, char *buf, size_t size)
 {
-    char stamp[32];
-    time_t now = time(NULL);
     struct tm tm;
-    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    snprintf(buf, size, "pipeprobe-%s.sqlite", stamp);
-    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
-        snprintf(buf, size, "pipeprobe-%s-%d.sqlite", stamp, i);
+    strftime(buf, size, "%Y%m%d-%H%M%S", localtime_r(&t, &tm));
 }
 
-pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err)
+/* STEM.sqlite, or STEM-2.sqlite, ... where that is taken. */
+static void free_name(const char *stem, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s" SUFFIX, stem);
+    for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
+        snprintf(buf, size, "%s-%d" SUFFIX, stem, i);
+}
+
+static void default_name(char *buf, size_t size)
+{
+    char stem[64] = "pipeprobe-";
+    stamp_of(time(NULL), stem + strlen(stem), sizeof(stem) - strlen(stem));
+    free_name(stem, buf, size);
+}
+
+/* ---- the ranks of a job ---- */
+
+static int of_many(const struct pp_identity *rank)
+{
+    return rank && rank->launcher && rank->world_size > 1;
+}
+
+/* When the process that started this one began: the launcher, which all ranks of a machine have in common. 0:
+ * not known. */
+static time_t launcher_started(void)
+{
+    char path[64], line[1024];
+    unsigned long long ticks = 0, boot = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)getppid());
+    FILE *in = fopen(path, "re");
+    const char *at = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
+    for (int field = 2; at && field < 22; field++) /* proc(5): starttime is the 22nd; the name is the 2nd */
+        at = strchr(at + 1, ' ');
+    if (at)
+        sscanf(at, "%llu", &ticks);
+    if (in)
+        fclose(in);
+    in = fopen("/proc/stat", "re");
+    while (in && !boot && fgets(line, sizeof(line), in))
+        sscanf(line, "btime %llu", &boot);
+    if (in)
+        fclose(in);
+    return ticks && boot ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) : 0;
+}
+
+/* What a launcher calls a job may be anything; of a file name it is a part. */
+static void job_name(const struct pp_identity *rank, char *buf, size_t size)
+{
+    time_t began = *rank->job ? 0 : launcher_started();
+    snprintf(buf, size, "%.64s", rank->job);
+    if (!*rank->job)
+        stamp_of(began ? began : time(NULL), buf, size);
+    for (char *c = buf; *c; c++)
+        if (!(*c >= '0' && *c <= '9') && !((*c | 32) >= 'a' && (*c | 32) <= 'z') && !strchr("-_", *c) &&
+            !(*c == '.' && c > buf))
+            *c = '_';
+}
+
+static int is_directory(const char *path)
+{
+    struct stat st;
+    size_t n = strlen(path);
+    return (n && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* Whether the name is our own choice, and another may be taken where it exists. */
+static int chosen_by_us(const char *output, const struct pp_identity *rank)
+{
+    return !output || (of_many(rank) && is_directory(output));
+}
+
+/* rank0003, with the attempt of a restarted one. */
+static void rank_name(const struct pp_identity *rank, char *buf, size_t size)
+{
+    int n = snprintf(buf, size, "rank%04lld", (long long)rank->rank);
+    if (rank->attempt > 0)
+        snprintf(buf + n, size - (size_t)n, "-attempt%lld", (long long)rank->attempt);
+}
+
+/* A file per rank: in a directory of the job, in the one that output names, or FILE with the rank in it. */
+static pp_status ranked_name(const char *output, const struct pp_identity *rank, char *path, size_t size,
+                             struct pp_err *err)
+{
+    char dir[3072] = "", job[80], own[64], stem[4096];
+    size_t n = output ? strlen(output) : 0, end = sizeof(SUFFIX) - 1;
+    job_name(rank, job, sizeof(job));
+    rank_name(rank, own, sizeof(own));
+    if (!chosen_by_us(output, rank)) {
+        int suffixed = n > end && strcmp(output + n - end, SUFFIX) == 0;
+        snprintf(path, size, "%.*s-%s%s", (int)(suffixed ? n - end : n), output, own, suffixed ? SUFFIX : "");
+        return PP_OK;
+    }
+    if (output)
+        snprintf(dir, sizeof(dir), "%s", output);
+    else
+        snprintf(dir, sizeof(dir), "pipeprobe-%s", job);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return pp_fail_errno(err, errno, "the directory %s for the recordings of the ranks cannot be made",
+                             dir);
+    snprintf(stem, sizeof(stem), "%s%s%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/",
+             output && *rank->job ? job : "", output && *rank->job ? "-" : "", own);
+    free_name(stem, path, size);
+    return PP_OK;
+}
+
+pp_status pp_recording_name(const char *output, const struct pp_identity *rank, int force, char *path,
+                            size_t size, struct pp_err *err)
 {
     char copy[4096];
     struct stat st;
+    int ours = chosen_by_us(output, rank);
     if (output && strcmp(output, "-") == 0)
         return pp_fail(
             err, PP_E_USAGE,
             "--output -: a recording is a database and cannot be written to standard output; name a file (./- if it is called -)");
-    if (output && strlen(output) + sizeof(".rings") > sizeof(copy))
+    if (output && strlen(output) + sizeof("-rank0000000000-attempt0000000000" SUFFIX ".rings") +
+                          (of_many(rank) ? 1024 : 0) >
+                      sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
-    if (output)
+    if (of_many(rank) && ranked_name(output, rank, path, size, err) != PP_OK)
+        return err->code;
+    if (!of_many(rank) && output)
         snprintf(path, size, "%s", output);
-    else
+    else if (!of_many(rank))
         default_name(path, size);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     int empty = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
                 st.st_size == 0; /* of a start that was killed */
-    if (output && !force && !empty && access(path, F_OK) == 0)
+    if (!ours && !force && !empty && access(path, F_OK) == 0)
         return pp_fail(err, PP_E_EXISTS, "%s already exists; give another --output, or --force to replace it",
                        path);
     snprintf(copy, sizeof(copy), "%s", path);
@@ -52,8 +160,9 @@ pp_status pp_recording_name(const char *output, int force, char *path, size_t si
     return PP_OK;
 }
 
-pp_status pp_recording_create_named(const char *output, const struct pp_recording_opts *opts, char *path,
-                                    size_t size, struct pp_recording **out, struct pp_err *err)
+pp_status pp_recording_create_named(const char *output, const struct pp_identity *rank,
+                                    const struct pp_recording_opts *opts, char *path, size_t size,
+                                    struct pp_recording **out, struct pp_err *err)
 {
     struct pp_recording_opts named = *opts;
     int tries = PP_RECORDING_NAME_TRIES;
@@ -61,7 +170,7 @@ pp_status pp_recording_create_named(const char *output, const struct pp_recordin
     named.store.path = path;
     do
         st = pp_recording_create(&named, out, err);
-    while (st == PP_E_EXISTS && !output && --tries > 0 &&
-           pp_recording_name(output, opts->store.force, path, size, err) == PP_OK);
+    while (st == PP_E_EXISTS && chosen_by_us(output, rank) && --tries > 0 &&
+           pp_recording_name(output, rank, opts->store.force, path, size, err) == PP_OK);
     return st;
 }

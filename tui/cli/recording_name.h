@@ -3,17 +3,25 @@
 #define PP_CLI_RECORDING_NAME_H
 
 #include "collectors/record/recording.h"
+#include "probe/ranks/identity.h"
 
-/* output, or pipeprobe-DATE-TIME.sqlite when it is NULL, with -2, -3, ... where that is taken: another run of
- * the same second may take it yet, and pp_store_create says so (PP_E_EXISTS: ask again). Refuses an output
- * that exists (unless force) and a directory that cannot be written, before anything slow happens. size: at
- * least 4096. */
+/* For a rank of several (rank says which, as its launcher does; NULL: there are none) a file of its own:
+ * pipeprobe-JOB/rank0003.sqlite when output is NULL (JOB: or when the launcher began), JOB-rank0003.sqlite in
+ * output when that is a directory or ends in a slash, NAME-rank0003.sqlite when output is NAME.sqlite; of a
+ * restarted job rank0003-attempt1.
+ *
+ * Else output, or pipeprobe-DATE-TIME.sqlite when it is NULL. What we choose ourselves comes with -2, -3, ...
+ * where that is taken: another run of the same second may take it yet, and pp_store_create says so
+ * (PP_E_EXISTS: ask again). Refuses an output that exists (unless force) and a directory that cannot be
+ * written, before anything slow happens. size: at least 4096. */
 #define PP_RECORDING_NAME_TRIES 100
-pp_status pp_recording_name(const char *output, int force, char *path, size_t size, struct pp_err *err);
+pp_status pp_recording_name(const char *output, const struct pp_identity *rank, int force, char *path,
+                            size_t size, struct pp_err *err);
 
 /* pp_recording_create under the name that pp_recording_name chose; where that was our own choice and has been
  * taken meanwhile, under the next one, which path is then. opts->store.path is set here. */
-pp_status pp_recording_create_named(const char *output, const struct pp_recording_opts *opts, char *path,
-                                    size_t size, struct pp_recording **out, struct pp_err *err);
+pp_status pp_recording_create_named(const char *output, const struct pp_identity *rank,
+                                    const struct pp_recording_opts *opts, char *path, size_t size,
+                                    struct pp_recording **out, struct pp_err *err);
 
 #endif

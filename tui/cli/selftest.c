@@ -103,10 +103,10 @@ static pp_status make_stall(const struct stall *s, const struct options *o, cons
     if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < s->cpus)
         return pp_fail(err, PP_E_UNSUPPORTED, "it needs %d CPUs, and %d can be used", s->cpus,
                        CPU_COUNT(&cpus));
-    snprintf(
-        text, sizeof(text),
-        "pipeprobe run --synthetic n=3000,size=256x192..384x288 %s --seed 1 --duration %.2f --quiet --force -o",
-        s->options, o->seconds);
+    snprintf(text, sizeof(text),
+             "pipeprobe run --synthetic n=3000,size=256x192..384x288 %s --seed 1 --rank 0 --world-size 1 "
+             "--duration %.2f --quiet --force -o",
+             s->options, o->seconds);
     for (char *word = strtok_r(text, " ", &save); word && n < WORDS_MAX - 1;
          word = strtok_r(NULL, " ", &save))
         argv[n++] = word;

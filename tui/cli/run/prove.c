@@ -134,12 +134,15 @@ static pp_status spawn(char **argv, struct pp_err *err)
  */
 static pp_status run_again(const struct prove_opts *o, struct claim *c, struct pp_err *err)
 {
-    static const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof",
-                                         "--quiet",    "--force",  "--output"};
+    char rank[24], world_size[24];
+    const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof", "--quiet",  "--force",
+                                  "--rank",     rank,       "--world-size",    world_size, "--output"};
     char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + 3, sizeof(*argv));
     int n = 0;
     if (!argv)
         return pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory for a command line");
+    snprintf(rank, sizeof(rank), "%lld", (long long)o->rank);
+    snprintf(world_size, sizeof(world_size), "%lld", (long long)o->world_size);
     argv[n++] = (char *)"pipeprobe";
     for (int i = 0; i < o->argc; i++)
         argv[n++] = o->argv[i];

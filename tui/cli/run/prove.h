@@ -9,9 +9,10 @@
 
 struct prove_opts {
     int argc;
-    char **argv;           /* of the command `run`, argv[0] being its name */
-    const char *recording; /* finished */
-    int64_t rounds;        /* of each run; they take turns, so that a slow minute hits all alike */
+    char **argv;              /* of the command `run`, argv[0] being its name */
+    const char *recording;    /* finished */
+    int64_t rank, world_size; /* told to the runs, which are this rank's whatever started it */
+    int64_t rounds;           /* of each run; they take turns, so that a slow minute hits all alike */
     int keep;  /* the proving runs' own recordings stay beside it, as NAME-proof-CHANGE-ROUND.sqlite */
     int quiet; /* no notes on stderr */
     int (*interrupted)(void);

@@ -92,9 +92,10 @@ static void note_choice(char *buf, size_t size, const char *what, uint64_t value
         snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
 }
 
-static void note_choices(const struct run_opts *o, const struct run_parts *p, const struct run_record *rec,
-                         const struct run_torch *torch)
+static void note_choices(const struct run_request *asked, const struct run_parts *p,
+                         const struct run_record *rec, const struct run_torch *torch)
 {
+    const struct run_opts *o = &asked->o;
     const struct pp_loader_opts *l = &p->loader;
     char text[256], t[32], a[160], b[160], c[160];
     struct pp_device_info dev;
@@ -133,6 +134,10 @@ static void note_choices(const struct run_opts *o, const struct run_parts *p, co
         fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n",
                 pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed,
                 (long long)o->rank, (long long)o->world_size);
+    if (asked->named_by_rank)
+        fprintf(stderr,
+                "rank       %lld of %lld, from the environment of %s; --rank and --world-size override it\n",
+                (long long)o->rank, (long long)o->world_size, asked->identity.launcher);
     if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
         fprintf(stderr,
                 "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
@@ -303,6 +308,8 @@ static pp_status prove(const struct run_request *asked, const char *recording, s
     return pp_prove(&(struct prove_opts){.argc = asked->argc,
                                          .argv = asked->argv,
                                          .recording = recording,
+                                         .rank = asked->o.rank,
+                                         .world_size = asked->o.world_size,
                                          .rounds = asked->o.prove_rounds,
                                          .keep = asked->o.keep_proof,
                                          .quiet = asked->o.quiet,
@@ -342,6 +349,7 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
         return code;
     if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list"))
         return list_faults();
+    run_opts_take_identity(asked);
     if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK ||
         run_torch_check(o, &asked->set, &err) != PP_OK)
         return pp_cli_fail(&pp_cmd_run, &err);
@@ -359,7 +367,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     catch_signals();
     pp_progress_begin(&r->events.progress, o->quiet);
     if (o->record)
-        st = run_record_name(&r->rec, o, err);
+        st = run_record_name(&r->rec, &r->asked, err);
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && !o->against)
         st = run_beside_name(r->rec.path, o->force, own, sizeof(own), err);
     if (st == PP_OK)
@@ -374,7 +382,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
         return st;
     pp_nvtx_start(); /* before the threads that record */
     if (!r->second)
-        note_choices(o, &r->parts, o->record ? &r->rec : NULL, &r->torch);
+        note_choices(&r->asked, &r->parts, o->record ? &r->rec : NULL, &r->torch);
     if (o->top)
         st = run_top_start(r->rec.path, &r->top, err);
     if (o->top)
@@ -461,6 +469,7 @@ static int run_own(const struct run *torch, const char *path)
     o->loader = RUN_LOADER_PIPEPROBE;
     o->python = o->against = o->list_delivered = NULL;
     o->output = path;
+    r->asked.named_by_rank = 0;
     o->force = 1; /* whether it may be replaced was asked at the beginning */
     o->workers = torch->parts.loader.workers;
     o->batch_size = (int64_t)torch->parts.loader.batch_size;

@@ -111,9 +111,9 @@ static const struct pp_opt own_rows[] = {
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
      .help = "seed of order and augmentation"},
     {.name = "rank", .advanced = 1, .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R",
-     .dflt = "0", .help = "this rank of --world-size"},
+     .dflt = "0", .help = "this rank of --world-size (default: the launcher's)"},
     {.name = "world-size", .advanced = 1, .type = PP_OPT_INT, .offset = AT(world_size), .min = 1, .max = 1e6,
-     .arg = "W", .dflt = "1", .help = "ranks that share an epoch"},
+     .arg = "W", .dflt = "1", .help = "ranks that share an epoch (default: the launcher's)"},
     {.name = "ranks", .advanced = 1, .type = PP_OPT_INT, .offset = AT(ranks), .min = 1, .max = 64, .arg = "N",
      .dflt = "1", .help = "start N ranks here, into NAME.rank0.sqlite, ..."},
     {.name = "collective", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(collective), .arg = "FILE",
@@ -297,6 +297,36 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
     for (size_t i = 0; st == PP_OK && i < sizeof(rows) / sizeof(*rows); i++)
         st = check_pair(set, rows[i].option, rows[i].needs, err);
     return st;
+}
+
+/* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the job's own. */
+static void take_private_job(const struct run_opts *o, struct pp_identity *id)
+{
+    const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
+    if (at)
+        snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
+}
+
+void run_opts_take_identity(struct run_request *asked)
+{
+    struct run_opts *o = &asked->o;
+    struct pp_identity *id = &asked->identity;
+    int told = run_opt_given(&asked->set, "rank") || run_opt_given(&asked->set, "world-size"),
+        known = pp_identity_read(id);
+    if (!told && known && o->ranks < 2) {
+        o->rank = id->rank;
+        o->world_size = id->world_size;
+        asked->named_by_rank = 1;
+    } else if (!known || id->rank != o->rank || id->world_size != o->world_size) {
+        *id = (struct pp_identity){.launcher = told ? "options" : NULL,
+                                   .rank = o->rank,
+                                   .world_size = o->world_size,
+                                   .local_rank = -1,
+                                   .local_size = -1,
+                                   .node = -1,
+                                   .attempt = -1};
+        take_private_job(o, id);
+    }
 }
 
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)

@@ -5,11 +5,14 @@
 #include "probe/base/opts.h"
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_synthetic.h"
+#include "probe/ranks/identity.h"
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
 enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
 enum { RUN_LOADER_PIPEPROBE, RUN_LOADER_PYTORCH };
 enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
+
+#define RUN_MEETING_PREFIX "pipeprobe-ranks-" /* of the directory in which the ranks of --ranks meet */
 
 struct run_opts {
     /* data */
@@ -76,14 +79,18 @@ struct run_request {
     char **argv;           /* argv[0] is "run" */
     const char **operands; /* argc + 1 entries */
     int n_operands;
-    char *command_line;  /* "pipeprobe run ..." */
-    uint64_t started_ns; /* of the process, as near as it can tell */
+    char *command_line;          /* "pipeprobe run ..." */
+    struct pp_identity identity; /* which rank this is; launcher NULL: it is alone */
+    int named_by_rank;           /* a launcher says so, and each of its ranks has a file of its own */
+    uint64_t started_ns;         /* of the process, as near as it can tell */
 };
 
 /* Where the value of option name came from. */
 enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name);
 /* Whether the user said something about it (flag, environment or config file). */
 int run_opt_given(const struct pp_opt_set *set, const char *name);
+/* Rank and world size, unless told, from the launcher's environment. Before the check. */
+void run_opts_take_identity(struct run_request *asked);
 /* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
 

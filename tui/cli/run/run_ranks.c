@@ -85,7 +85,7 @@ static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err
     pp_status st = PP_OK;
     for (int r = 0; st == PP_OK && r < k->n; r++) {
         snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);
-        st = pp_recording_name(k->rank[r].file, k->o->force, as_given, sizeof(as_given), err);
+        st = pp_recording_name(k->rank[r].file, NULL, k->o->force, as_given, sizeof(as_given), err);
     }
     return st;
 }
@@ -94,7 +94,7 @@ static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err
 static pp_status choose_names(struct crew *k, struct pp_err *err)
 {
     char path[PATH_MAX], stem[PATH_MAX + 16];
-    pp_status st = pp_recording_name(k->o->output, 1, path, sizeof(path), err);
+    pp_status st = pp_recording_name(k->o->output, NULL, 1, path, sizeof(path), err);
     size_t length = strlen(path);
     if (st != PP_OK)
         return st;
@@ -126,7 +126,7 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
         return PP_OK;
     }
     /* A directory that no other user can enter or foretell: in /dev/shm and /tmp all users make names. */
-    snprintf(k->private_dir, sizeof(k->private_dir), "%s/pipeprobe-ranks-XXXXXX", dir);
+    snprintf(k->private_dir, sizeof(k->private_dir), "%s/" RUN_MEETING_PREFIX "XXXXXX", dir);
     if (!mkdtemp(k->private_dir)) {
         st = pp_fail_errno(err, errno, "--ranks: making a directory in %s failed; set TMPDIR", dir);
         k->private_dir[0] = '\0';

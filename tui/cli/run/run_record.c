@@ -23,9 +23,14 @@ int run_gpu_expected(void)
            access("/dev/dxg", F_OK) == 0;
 }
 
-pp_status run_record_name(struct run_record *r, const struct run_opts *o, struct pp_err *err)
+static const struct pp_identity *named_by(const struct run_request *asked)
 {
-    return pp_recording_name(o->output, o->force, r->path, sizeof(r->path), err);
+    return asked->named_by_rank ? &asked->identity : NULL;
+}
+
+pp_status run_record_name(struct run_record *r, const struct run_request *asked, struct pp_err *err)
+{
+    return pp_recording_name(asked->o.output, named_by(asked), asked->o.force, r->path, sizeof(r->path), err);
 }
 
 /* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report
@@ -173,12 +178,14 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
         .sample_ctx = r,
         .device = parts->device,
         .gpu_activity = o->gpu_activity,
+        .identity = asked->identity,
     };
     pthread_mutex_init(&r->naming, NULL);
     r->dataset = o->loader == RUN_LOADER_PYTORCH ? parts->dataset : NULL;
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_recording_create_named(o->output, &opts, r->path, sizeof(r->path), &r->recording, err);
+        st = pp_recording_create_named(o->output, named_by(asked), &opts, r->path, sizeof(r->path),
+                                       &r->recording, err);
     if (st != PP_OK)
         return st;
     struct pp_store *store = pp_recording_store(r->recording);
