@@ -27,6 +27,8 @@ struct pass {
     /* A recording that numbers no epochs: they begin with each generation of worker processes. */
     const uint64_t *generation_ns;
     size_t n_generations, next_generation;
+    pp_timeline_batch_fn *each; /* NULL: no one asks */
+    void *each_ctx;
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -93,6 +95,18 @@ static void close_batch(struct pass *p)
         tl->n_stalls -= b->stalls;
         return;
     }
+    if (p->each)
+        p->each(p->each_ctx, &(struct pp_timeline_batch){.number = b->number,
+                                                         .epoch = b->epoch,
+                                                         .warmup = b->warmup,
+                                                         .boundary = b->boundary,
+                                                         .start_ns = b->start_ns,
+                                                         .end_ns = b->end_ns,
+                                                         .samples = b->samples,
+                                                         .wait_ns = b->wait_ns,
+                                                         .sync_ns = b->sync_ns,
+                                                         .collective_ns = b->collective_ns,
+                                                         .step_ns = b->step_ns});
     if (tl->batches++ == 0)
         p->run_start_ns = b->start_ns;
     p->run_end_ns = b->end_ns;
@@ -295,9 +309,15 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err)
 {
+    return pp_timeline_build_each(source, out, NULL, NULL, err);
+}
+
+pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timeline *out,
+                                 pp_timeline_batch_fn *fn, void *ctx, struct pp_err *err)
+{
     static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE |
                                                        PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
-    struct pass p = {.tl = out};
+    struct pass p = {.tl = out, .each = fn, .each_ctx = ctx};
     memset(out, 0, sizeof(*out));
     out->first_ns = out->startup_start_ns = UINT64_MAX;
     p.n_threads = source->threads(source->ctx, &p.threads);

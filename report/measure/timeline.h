@@ -59,6 +59,19 @@ struct pp_timeline {
     size_t n_cycles;
 };
 
+/* A batch that the trainer is done with. warmup: it is not of the steady state; boundary: the first of an
+ * epoch. */
+struct pp_timeline_batch {
+    uint32_t number;
+    uint16_t epoch;
+    int warmup, boundary;
+    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns;
+};
+typedef void pp_timeline_batch_fn(void *ctx, const struct pp_timeline_batch *batch);
+
+/* The same, and hands every batch to fn (may be NULL) in the trainer's order. */
+pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timeline *out,
+                                 pp_timeline_batch_fn *fn, void *ctx, struct pp_err *err);
 /* Free with pp_timeline_free, also after a failure. */
 pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *out, struct pp_err *err);
 void pp_timeline_free(struct pp_timeline *t);

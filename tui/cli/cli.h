@@ -38,6 +38,7 @@ struct pp_command {
     X(tune)            \
     X(top)             \
     X(report)          \
+    X(ranks)           \
     X(whatif)          \
     X(export)          \
     X(compare)         \

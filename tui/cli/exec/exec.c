@@ -129,6 +129,12 @@ static void store_config(struct pp_store *store, const struct options *o, char *
     exec_python_store_config(store, &s->python);
 }
 
+/* Of many ranks the first one speaks for all, and the others only of what they lost. */
+static int is_one_of_many(const struct exec_record *r)
+{
+    return r->rank.launcher && r->rank.world_size > 1;
+}
+
 /* ---- the command ---- */
 
 static int failed_before(const struct pp_err *err)
@@ -235,9 +241,13 @@ static void end_recording(const struct options *o, char *const *program, struct 
     pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
     if (st != PP_OK)
         pp_cli_fail(&pp_cmd_exec, &err);
-    if (!o->quiet && !pp_recording_lost(rec->recording))
+    int many = is_one_of_many(rec);
+    if (!o->quiet && !pp_recording_lost(rec->recording) &&
+        (!many || !rec->rank.rank || rec->totals.dropped || rec->totals.ringless))
         exec_words_totals(rec, program, *s->python.hooks != '\0');
-    if (!o->quiet && st == PP_OK && rec->totals.spans)
+    if (!o->quiet && st == PP_OK && many)
+        exec_words_ranks(rec);
+    else if (!o->quiet && st == PP_OK && rec->totals.spans)
         exec_words_verdict(rec);
 }
 

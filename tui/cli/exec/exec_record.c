@@ -88,11 +88,11 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                                      .ring_spans = ring_spans,
                                      .resources = 1, /* for programs that use the C API in place of NVTX */
                                      .tool = "pipeprobe"};
-    pp_identity_read(&opts.identity);
-    pp_status st = pp_recording_name(output, &opts.identity, force, r->path, sizeof(r->path), err);
+    pp_identity_read(&r->rank);
+    opts.identity = r->rank;
+    pp_status st = pp_recording_name(output, &r->rank, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
-        st = pp_recording_create_named(output, &opts.identity, &opts, r->path, sizeof(r->path), &r->recording,
-                                       err);
+        st = pp_recording_create_named(output, &r->rank, &opts, r->path, sizeof(r->path), &r->recording, err);
     if (st == PP_E_EXISTS)
         st = create_beside(r, &opts, err);
     if (st != PP_OK)

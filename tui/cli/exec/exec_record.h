@@ -22,6 +22,7 @@ struct exec_record {
     char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
+    struct pp_identity rank; /* launcher NULL: of no rank */
 };
 
 /* Makes the file and, beside it, the session "PATH.rings" for ring_spans spans a thread, with map_text (may

@@ -212,3 +212,11 @@ void exec_words_verdict(const struct exec_record *r)
         pp_render_short(report, stderr, pp_cli_use_color(PP_COLOR_AUTO, stderr), pp_cli_columns(stderr));
     pp_report_free(report);
 }
+
+void exec_words_ranks(const struct exec_record *r)
+{
+    const char *slash = strrchr(r->path, '/');
+    if (r->rank.rank == 0)
+        exec_say("this is rank 0 of %lld; for all of them: pipeprobe ranks %.*s", (long long)r->rank.world_size,
+                 slash ? (int)(slash - r->path) : 1, slash ? r->path : ".");
+}

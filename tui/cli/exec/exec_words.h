@@ -17,6 +17,8 @@ void exec_words_totals(const struct exec_record *r, char *const *program, int wi
 /* The verdict on one screen. It needs to know when the trainer waited and when it worked; without both there
  * is none, and it is said what is missing. */
 void exec_words_verdict(const struct exec_record *r);
+/* In its place for one of many ranks: how to read all; rank 0 alone says it. */
+void exec_words_ranks(const struct exec_record *r);
 
 /* How a job that no Python reported from would be started so that one does, into text, quoted for a shell:
  * pipeprobe behind what drops the environment, and the interpreter without -I, -E, -S. *why says which of

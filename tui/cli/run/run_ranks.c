@@ -2,8 +2,7 @@
 
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
-#include "report/build/build.h"
-#include "tui/cli/run/ranks_render.h"
+#include "report/ranks/ranks.h"
 #include "tui/cli/recording_name.h"
 
 #include <errno.h>
@@ -30,7 +29,8 @@ struct rank {
 struct crew {
     const struct run_opts *o;
     struct rank rank[RANKS_MAX];
-    struct rank_result result[RANKS_MAX];
+    int code[RANKS_MAX];  /* exit codes; -1: not started */
+    struct pp_digest all; /* of those that have a recording */
     int n;
     char private_dir[PATH_MAX - 8], meeting[PATH_MAX], workers[16];
 };
@@ -189,7 +189,7 @@ static pp_status start(struct crew *k, int r, int argc, char **argv, struct pp_e
         return pp_fail_errno(err, rc, "--ranks: starting rank %d failed", r);
     pids[n_pids] = rank->pid;
     n_pids++;
-    k->result[r].code = 0;
+    k->code[r] = 0;
     return PP_OK;
 }
 
@@ -199,7 +199,7 @@ static void wait_for(struct crew *k, int r)
     pid_t pid;
     while ((pid = waitpid(k->rank[r].pid, &status, 0)) < 0 && errno == EINTR)
         continue;
-    k->result[r].code = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    k->code[r] = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* ---- what became of them ---- */
@@ -214,7 +214,7 @@ static void put_words(const struct crew *k, int r)
 {
     char line[1024], last[1024] = "no message";
     const struct rank *rank = &k->rank[r];
-    if (!rank->words || !failed(k->result[r].code) || failed(k->result[0].code))
+    if (!rank->words || !failed(k->code[r]) || failed(k->code[0]))
         return;
     rewind(rank->words);
     while (fgets(line, sizeof(line), rank->words)) {
@@ -222,18 +222,46 @@ static void put_words(const struct crew *k, int r)
         if (line[0])
             snprintf(last, sizeof(last), "%s", line);
     }
-    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->result[r].code, last);
+    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], last);
 }
 
 static int sum_of_codes(const struct crew *k)
 {
     int inconclusive = 0;
     for (int r = 0; r < k->n; r++) {
-        if (failed(k->result[r].code))
-            return k->result[r].code < 0 ? 4 : k->result[r].code;
-        inconclusive |= k->result[r].code == 3;
+        if (failed(k->code[r]))
+            return k->code[r] < 0 ? 4 : k->code[r];
+        inconclusive |= k->code[r] == 3;
     }
     return stopped ? 130 : inconclusive ? 3 : 0;
+}
+
+/* A rank whose recording cannot be read has a line without one. */
+static pp_status read_recordings(struct crew *k, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (int r = 0; r < k->n && st == PP_OK; r++) {
+        struct pp_digest one = {0};
+        put_words(k, r);
+        if (!failed(k->code[r]) && pp_digest_read(k->rank[r].file, &one, err) == PP_OK)
+            st = pp_digest_merge(&k->all, &one, err);
+        pp_digest_free(&one);
+    }
+    return st;
+}
+
+static pp_status print(struct crew *k, struct pp_err *err)
+{
+    struct pp_ranks ranks = {0};
+    pp_status st = pp_ranks_judge(&k->all, &ranks, err);
+    if (st == PP_OK)
+        st = pp_ranks_complete(&ranks, k->code, (size_t)k->n, err);
+    if (st == PP_OK && k->o->json)
+        pp_ranks_json(&ranks, stdout);
+    else if (st == PP_OK)
+        pp_ranks_text(&ranks, 1, stdout);
+    pp_ranks_free(&ranks);
+    return st;
 }
 
 int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
@@ -241,14 +269,14 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
     const struct run_opts *o = &asked->o;
     struct pp_err err = {0};
     struct crew *k = calloc(1, sizeof(*k));
-    int code = 4, reports = 0;
+    int code = 4;
     pp_status st = k ? check(o, &asked->set, &err)
                      : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %lld ranks", (long long)o->ranks);
     if (st == PP_OK) {
         k->o = o;
         k->n = (int)o->ranks;
         for (int r = 0; r < k->n; r++)
-            k->result[r] = (struct rank_result){.code = -1, .file = k->rank[r].file};
+            k->code[r] = -1;
         st = prepare(k, &err);
     }
     if (st != PP_OK) {
@@ -262,32 +290,29 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
         for (int i = 0; i < n_pids; i++)
             kill(pids[i], SIGTERM); /* a signal may have come before the last one was there */
     for (int r = 0; r < k->n; r++)
-        if (k->result[r].code >= 0)
+        if (k->code[r] >= 0)
             wait_for(k, r);
     n_pids = 0;
     if (st != PP_OK) {
         code = pp_cli_fail(cmd, &err);
         goto out;
     }
-    for (int r = 0; r < k->n; r++) {
-        put_words(k, r);
-        if (!failed(k->result[r].code) &&
-            pp_report_build(k->rank[r].file, &k->result[r].report, &err) == PP_OK)
-            reports++;
-    }
-    if (reports)
-        (o->json ? ranks_json : ranks_text)(k->result, k->n);
+    st = read_recordings(k, &err);
+    if (st == PP_OK && k->all.n_rows)
+        st = print(k, &err);
+    if (st != PP_OK)
+        pp_cli_fail(cmd, &err);
     code = sum_of_codes(k);
 out:
     if (k && k->private_dir[0]) {
         unlink(k->meeting); /* of ranks that were all killed */
         rmdir(k->private_dir);
     }
-    for (int r = 0; k && r < k->n; r++) {
-        pp_report_free(k->result[r].report);
+    for (int r = 0; k && r < k->n; r++)
         if (k->rank[r].words)
             fclose(k->rank[r].words);
-    }
+    if (k)
+        pp_digest_free(&k->all);
     free(k);
     return code;
 }

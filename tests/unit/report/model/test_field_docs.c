@@ -2,6 +2,7 @@
  * them again). */
 #include "report/compare/render.h"
 #include "report/model/fields.h"
+#include "report/ranks/fields.h"
 #include "tests/support/field_docs.h"
 #include "tests/support/golden.h"
 
@@ -20,6 +21,15 @@ static const struct field_docs comparison = {
         "What `pipeprobe compare --json` and `pipeprobe ci run --json` print. Units are in the keys or in 'unit'; shares are 0.05 for 5 %; null is unknown or not computed, which is not zero.",
     .source = "report/compare/render_json.c",
     .fields = pp_compare_fields,
+};
+
+static const struct field_docs ranks = {
+    .id = "pipeprobe.ranks/1",
+    .title = "pipeprobe ranks",
+    .description =
+        "What `pipeprobe ranks --json` and `pipeprobe run --ranks N --json` print. Units are in the keys; shares are 0..1; null is unknown, which is not zero. Times are means over steps.",
+    .source = "report/ranks/fields.c",
+    .fields = pp_ranks_fields,
 };
 
 static void hold(void (*write)(const struct field_docs *, FILE *), const struct field_docs *d,
@@ -56,6 +66,16 @@ static void the_compare_page_is_the_tables(void **state)
     hold(field_docs_page, &comparison, "docs/reference/compare-fields.md");
 }
 
+static void the_ranks_schema_is_the_tables(void **state)
+{
+    hold(field_docs_schema, &ranks, "docs/ranks.schema.json");
+}
+
+static void the_ranks_page_is_the_tables(void **state)
+{
+    hold(field_docs_page, &ranks, "docs/reference/ranks-fields.md");
+}
+
 static size_t fields_without_help(const struct pp_field *fields, int is_list)
 {
     size_t n = 0;
@@ -73,6 +93,7 @@ static void every_field_says_what_it_is(void **state)
 {
     assert_int_equal(fields_without_help(pp_report_fields, 0), 0);
     assert_int_equal(fields_without_help(pp_compare_fields, 0), 0);
+    assert_int_equal(fields_without_help(pp_ranks_fields, 0), 0);
 }
 
 int main(void)
@@ -80,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_report_schema_is_the_tables),  cmocka_unit_test(the_report_page_is_the_tables),
         cmocka_unit_test(the_compare_schema_is_the_tables), cmocka_unit_test(the_compare_page_is_the_tables),
+        cmocka_unit_test(the_ranks_schema_is_the_tables),   cmocka_unit_test(the_ranks_page_is_the_tables),
         cmocka_unit_test(every_field_says_what_it_is),
     };
     return cmocka_run_group_tests_name("field docs", tests, NULL, NULL);

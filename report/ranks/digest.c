@@ -1,0 +1,202 @@
+#include "report/ranks/digest.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- texts belong to the digest they are in ---- */
+
+static void own_texts(struct pp_digest *d, struct pp_rank_row *row)
+{
+    const char **const texts[] = {&row->job,  &row->launcher, &row->host,     &row->gpu,
+                                  &row->file, &row->version,  &row->outcome,  &row->l0,
+                                  &row->l1,   &row->l2,       &row->sentence, &row->subject};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char *plain = *texts[i] ? pp_text_plain(*texts[i]) : NULL; /* a stranger's, for a terminal */
+        *texts[i] = plain ? pp_arena_copy(&d->arena, plain) : NULL;
+        free(plain);
+    }
+}
+
+pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
+                         struct pp_digest *out, struct pp_err *err)
+{
+    *out = (struct pp_digest){.rows = malloc(sizeof(*out->rows)),
+                              .steps = malloc((n ? n : 1) * sizeof(*out->steps))};
+    if (out->rows && out->steps) {
+        out->rows[0] = *row;
+        out->n_rows = 1;
+        own_texts(out, &out->rows[0]);
+    }
+    if (!out->rows || !out->steps || pp_arena_failed(&out->arena))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of rank %lld", (long long)row->rank);
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_rank_own_step *s = &steps[i];
+        if (out->n_steps && s->number <= out->steps[out->n_steps - 1].number)
+            continue; /* a number that comes again is another loader's */
+        out->steps[out->n_steps++] = (struct pp_rank_step){
+            .number = s->number,
+            .ranks = 1,
+            .own = {.sum_ns = s->own_ns, .max_ns = s->own_ns, .rank = row->rank},
+            .input = {.sum_ns = s->input_ns, .max_ns = s->input_ns, .rank = row->rank},
+            .end_utc_ns = s->end_utc_ns};
+    }
+    return PP_OK;
+}
+
+void pp_digest_free(struct pp_digest *d)
+{
+    free(d->rows);
+    free(d->steps);
+    pp_arena_free(&d->arena);
+    *d = (struct pp_digest){0};
+}
+
+/* ---- whether two can be of one job ---- */
+
+static const char *name_of(const struct pp_rank_row *r)
+{
+    return r->file ? r->file : "a digest";
+}
+
+/* What is not known contradicts nothing. */
+static pp_status check_pair(const struct pp_rank_row *a, const struct pp_rank_row *b, struct pp_err *err)
+{
+    if (a->job && b->job && strcmp(a->job, b->job) != 0)
+        return pp_fail(err, PP_E_USAGE, "%s is of job %s and %s of job %s; name the recordings of one job",
+                       name_of(a), a->job, name_of(b), b->job);
+    if (a->attempt >= 0 && b->attempt >= 0 && a->attempt != b->attempt)
+        return pp_fail(err, PP_E_USAGE,
+                       "%s is of attempt %lld of the job and %s of attempt %lld, which may number the ranks "
+                       "otherwise; name the recordings of one attempt",
+                       name_of(a), (long long)a->attempt, name_of(b), (long long)b->attempt);
+    if (a->world_size >= 0 && b->world_size >= 0 && a->world_size != b->world_size)
+        return pp_fail(err, PP_E_USAGE,
+                       "%s is of a job of %lld ranks and %s of one of %lld; name the recordings of one job",
+                       name_of(a), (long long)a->world_size, name_of(b), (long long)b->world_size);
+    if (a->rank == b->rank)
+        return pp_fail(err, PP_E_USAGE, "%s and %s are both of rank %lld; leave out one of the two",
+                       name_of(a), name_of(b), (long long)a->rank);
+    return PP_OK;
+}
+
+/* Every row of a merged digest agrees with every other of its rows in what it knows, so the first that knows
+ * stands for all. */
+static struct pp_rank_row known_of(const struct pp_digest *d)
+{
+    struct pp_rank_row known = {.rank = -1, .world_size = -1, .attempt = -1, .file = NULL};
+    for (size_t i = 0; i < d->n_rows; i++) {
+        const struct pp_rank_row *r = &d->rows[i];
+        known.file = known.file ? known.file : r->file;
+        known.job = known.job ? known.job : r->job;
+        known.attempt = known.attempt >= 0 ? known.attempt : r->attempt;
+        known.world_size = known.world_size >= 0 ? known.world_size : r->world_size;
+    }
+    return known;
+}
+
+static pp_status check_all(const struct pp_digest *a, const struct pp_digest *b, struct pp_err *err)
+{
+    struct pp_rank_row first = known_of(a), second = known_of(b);
+    second.rank = -2; /* ranks are compared below */
+    pp_status st = a->n_rows && b->n_rows ? check_pair(&first, &second, err) : PP_OK;
+    for (size_t i = 0, k = 0; st == PP_OK && i < a->n_rows && k < b->n_rows;) {
+        if (a->rows[i].rank == b->rows[k].rank)
+            st = check_pair(&a->rows[i], &b->rows[k], err);
+        else if (a->rows[i].rank < b->rows[k].rank)
+            i++;
+        else
+            k++;
+    }
+    return st;
+}
+
+/* ---- merging: two rising lists become one ---- */
+
+static struct pp_rank_top merge_top(const struct pp_rank_top *a, const struct pp_rank_top *b)
+{
+    const struct pp_rank_top *high = a->max_ns > b->max_ns || (a->max_ns == b->max_ns && a->rank < b->rank)
+                                         ? a
+                                         : b,
+                             *low = high == a ? b : a;
+    return (struct pp_rank_top){.sum_ns = a->sum_ns + b->sum_ns,
+                                .max_ns = high->max_ns,
+                                .second_ns = low->max_ns > high->second_ns ? low->max_ns : high->second_ns,
+                                .rank = high->rank};
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+static size_t merge_steps(struct pp_rank_step *out, const struct pp_digest *a, const struct pp_digest *b)
+{
+    size_t n = 0, i = 0, k = 0;
+    while (i < a->n_steps || k < b->n_steps) {
+        const struct pp_rank_step *x = i < a->n_steps ? &a->steps[i] : NULL,
+                                  *y = k < b->n_steps ? &b->steps[k] : NULL;
+        int both = x && y && x->number == y->number, first = x && (!y || x->number <= y->number);
+        out[n] = first ? *x : *y;
+        if (both)
+            out[n] = (struct pp_rank_step){.number = x->number,
+                                           .ranks = x->ranks + y->ranks,
+                                           .own = merge_top(&x->own, &y->own),
+                                           .input = merge_top(&x->input, &y->input),
+                                           .end_utc_ns = earlier(x->end_utc_ns, y->end_utc_ns)};
+        n++;
+        i += (size_t)first;
+        k += (size_t)(both || !first);
+    }
+    return n;
+}
+
+/* The texts of b's rows become a's: b takes its own away with it. */
+static void merge_rows(struct pp_rank_row *out, struct pp_digest *a, const struct pp_digest *b)
+{
+    for (size_t n = 0, i = 0, k = 0; n < a->n_rows + b->n_rows; n++) {
+        int first = k == b->n_rows || (i < a->n_rows && a->rows[i].rank < b->rows[k].rank);
+        out[n] = first ? a->rows[i++] : b->rows[k++];
+        if (!first)
+            own_texts(a, &out[n]);
+    }
+}
+
+static size_t steps_of_both(const struct pp_digest *a, const struct pp_digest *b)
+{
+    size_t n = a->n_steps + b->n_steps;
+    for (size_t i = 0, k = 0; i < a->n_steps && k < b->n_steps;) {
+        uint32_t x = a->steps[i].number, y = b->steps[k].number;
+        n -= x == y;
+        i += x <= y;
+        k += y <= x;
+    }
+    return n;
+}
+
+pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err)
+{
+    size_t n_rows = into->n_rows + from->n_rows, n_steps = steps_of_both(into, from);
+    pp_status st = check_all(into, from, err);
+    if (st != PP_OK)
+        return st;
+    struct pp_rank_row *rows = malloc((n_rows ? n_rows : 1) * sizeof(*rows));
+    struct pp_rank_step *steps = malloc((n_steps ? n_steps : 1) * sizeof(*steps));
+    if (!rows || !steps) {
+        free(rows);
+        free(steps);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows);
+    }
+    merge_rows(rows, into, from);
+    n_steps = merge_steps(steps, into, from);
+    free(into->rows);
+    free(into->steps);
+    into->rows = rows;
+    into->n_rows = n_rows;
+    into->steps = steps;
+    into->n_steps = n_steps;
+    return pp_arena_failed(&into->arena) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows)
+                                         : PP_OK;
+}

@@ -1,0 +1,75 @@
+/* report/ranks/digest.h: what `pipeprobe ranks` keeps of a recording, and of many of them: a row per rank
+ * with sums over its steps, and a row per step with what all ranks so far came to. The recording itself is
+ * read once and closed; memory is some hundred bytes per rank and PP_DIGEST_STEPS rows of steps at most,
+ * however many ranks there are.
+ *
+ * Digests merge: of disjoint sets of ranks, in any order and any tree, with equal results to the bit, since
+ * all that is added is integers, and what is compared falls back on the lower rank (tests/unit/report/ranks).
+ *
+ * Steps are compared by number, not by time: ranks of a data-parallel job take the same steps in the same
+ * order, so no clocks of machines need to agree. What a rank takes until it meets the others is its own time
+ * of a step: wait for data, device sync and step, without the wait for the others. */
+#ifndef PP_REPORT_RANKS_DIGEST_H
+#define PP_REPORT_RANKS_DIGEST_H
+
+#include "probe/base/arena.h"
+
+#include <pipeprobe/phase.h>
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PP_DIGEST_STEPS = 1 << 20 }; /* of a rank; those after are not compared */
+
+struct pp_rank_row {
+    int64_t rank, world_size;          /* world_size, and what follows, -1: not known */
+    int64_t local_rank, node, attempt; /* attempt: restarts before this one */
+    const char *job, *launcher, *host, *gpu, *file, *version, *outcome, *subject; /* NULL: not known */
+    const char *l0, *l1, *l2, *sentence;                                          /* its own verdict */
+    double samples_per_s, data_wait_share, collective_share; /* of its own steady state */
+    uint64_t lost_spans;
+    int met; /* it recorded when it waited for other ranks */
+    /* over its judged steps */
+    uint64_t steps, wait_ns, sync_ns, step_ns, collective_ns;
+    /* over its steady state, of all its threads: what a sample and a batch cost */
+    uint64_t samples, work_ns[PP_PHASE_COUNT];
+};
+
+/* Of one kind of time, what the ranks came to in a step. */
+struct pp_rank_top {
+    uint64_t sum_ns, max_ns, second_ns; /* second: the longest of the other ranks; 0: there is none */
+    int64_t rank;                       /* whose max_ns is; of equals the lowest */
+};
+
+struct pp_rank_step {
+    uint32_t number, ranks;
+    struct pp_rank_top own, input; /* input: wait for data and device sync alone */
+    uint64_t end_utc_ns;           /* the earliest; 0: not known */
+};
+
+struct pp_digest {
+    struct pp_arena arena; /* its texts */
+    struct pp_rank_row *rows;
+    size_t n_rows;
+    struct pp_rank_step *steps; /* rising by number */
+    size_t n_steps;
+};
+
+/* One step of one rank, to be added in rising order. */
+struct pp_rank_own_step {
+    uint32_t number;
+    uint64_t own_ns, input_ns, end_utc_ns;
+};
+
+/* A digest of one rank. row and steps are copied. Zero-initialised *out; free with pp_digest_free. */
+pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
+                         struct pp_digest *out, struct pp_err *err);
+/* Reads a recording. PP_E_USAGE: it is of no rank; else as pp_report_build. */
+pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err *err);
+/* Adds the ranks of from. PP_E_USAGE, with into as it was: both have a rank in common, or they are of
+ * different jobs, attempts or world sizes; the sentence names both files. */
+pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err);
+void pp_digest_free(struct pp_digest *d);
+
+#endif

@@ -1,0 +1,159 @@
+#include "report/ranks/digest.h"
+
+#include "probe/base/err.h"
+#include "report/build/build.h"
+#include "report/measure/timeline.h"
+#include "report/source/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pass {
+    struct pp_rank_row row;
+    struct pp_rank_own_step *steps;
+    size_t n, room;
+    int no_memory;
+    double to_utc_ns; /* added to a time of this recording; NAN: not known */
+};
+
+static void each_batch(void *ctx, const struct pp_timeline_batch *b)
+{
+    struct pass *p = ctx;
+    struct pp_rank_row *r = &p->row;
+    if (b->warmup || p->n == PP_DIGEST_STEPS || p->no_memory)
+        return;
+    if (p->n == p->room) {
+        size_t room = p->room ? 2 * p->room : 1024;
+        struct pp_rank_own_step *grown = realloc(p->steps, room * sizeof(*grown));
+        p->no_memory = !grown;
+        if (!grown)
+            return;
+        p->steps = grown;
+        p->room = room;
+    }
+    uint64_t input = b->wait_ns + b->sync_ns;
+    p->steps[p->n++] = (struct pp_rank_own_step){.number = b->number,
+                                                 .own_ns = input + b->step_ns,
+                                                 .input_ns = input,
+                                                 .end_utc_ns = isnan(p->to_utc_ns)
+                                                                   ? 0
+                                                                   : b->end_ns + (uint64_t)p->to_utc_ns};
+    r->steps++;
+    r->wait_ns += b->wait_ns;
+    r->sync_ns += b->sync_ns;
+    r->step_ns += b->step_ns;
+    r->collective_ns += b->collective_ns;
+    r->met |= b->collective_ns > 0;
+}
+
+static int64_t whole(const struct pp_source *s, const char *section, const char *key)
+{
+    double v = pp_source_number(s, section, key, -1);
+    return v >= 0 && v <= INT32_MAX ? (int64_t)v : -1;
+}
+
+/* A launcher says more than the options of `run`, which older recordings have alone. */
+static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r, struct pp_err *err)
+{
+    int said = whole(s, "rank", "rank") >= 0;
+    const char *section = said ? "rank" : "config";
+    r->rank = whole(s, section, "rank");
+    r->world_size = whole(s, section, "world_size");
+    r->local_rank = whole(s, "rank", "local_rank");
+    r->node = whole(s, "rank", "node");
+    r->attempt = whole(s, "rank", "attempt");
+    r->job = s->meta(s->ctx, "rank", "job");
+    r->launcher = s->meta(s->ctx, "rank", "launcher");
+    r->host = s->meta(s->ctx, "environment", "hostname");
+    r->version = s->meta(s->ctx, "run", "version");
+    r->outcome = s->meta(s->ctx, "run", "outcome");
+    if (r->rank < 0 || (!said && r->world_size < 2))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "%s is of no rank: it was recorded without a launcher's variables (RANK and WORLD_SIZE, "
+            "PMI_RANK, SLURM_PROCID, ...) and without --rank; see pipeprobe report for a single one",
+            s->path);
+    if (r->world_size >= 0 && r->rank >= r->world_size)
+        return pp_fail(err, PP_E_USAGE, "%s says that it is rank %lld of %lld, which cannot be", s->path,
+                       (long long)r->rank, (long long)r->world_size);
+    return PP_OK;
+}
+
+/* The device of this rank among those that its process was given: "2" of CUDA_VISIBLE_DEVICES=2,3. */
+static const char *gpu_of(const struct pp_source *s, const struct pp_rank_row *r, char *buf, size_t size)
+{
+    const char *name = s->meta(s->ctx, "environment", "gpu"),
+               *given = s->meta(s->ctx, "environment", "CUDA_VISIBLE_DEVICES");
+    if (!name)
+        return NULL;
+    snprintf(buf, size, "%lld", (long long)(r->local_rank < 0 ? 0 : r->local_rank));
+    for (int64_t i = 0; given && *given; i++) {
+        size_t n = strcspn(given, ",");
+        if (i == r->local_rank || !given[n]) { /* one alone is this rank's whatever its number */
+            snprintf(buf, size, "%.*s", (int)n, given);
+            break;
+        }
+        given += n + 1;
+    }
+    return buf;
+}
+
+/* The clock of the recording against the calendar. */
+static double utc_offset(const struct pp_source *s)
+{
+    double utc = pp_source_number(s, "run", "started_utc_ns", NAN),
+           mono = pp_source_number(s, "run", "started_mono_ns", NAN);
+    return utc >= mono ? utc - mono : NAN;
+}
+
+static void take_report(const struct pp_report *report, struct pp_rank_row *r)
+{
+    r->l0 = report->verdict.l0;
+    r->l1 = report->verdict.l1;
+    r->l2 = report->verdict.l2;
+    r->sentence = report->verdict.sentence;
+    r->subject = report->subject;
+    r->samples_per_s = report->samples_per_s;
+    r->data_wait_share = report->data_wait_share;
+    r->collective_share = report->collective_share;
+    r->samples = report->window_samples;
+    for (size_t i = 0; i < report->n_phases; i++)
+        if (report->phases[i].lane != PP_LANE_TRAINER && (unsigned)report->phases[i].phase < PP_PHASE_COUNT)
+            r->work_ns[report->phases[i].phase] += report->phases[i].total_ns;
+    for (size_t i = 0; i < report->n_losses; i++)
+        r->lost_spans += report->losses[i].count;
+}
+
+pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err *err)
+{
+    struct pp_source source;
+    struct pp_timeline tl = {0};
+    struct pp_report *report = NULL;
+    struct pass p = {.row = {.file = path}};
+    char gpu[64];
+    *out = (struct pp_digest){0};
+    pp_status st = pp_source_open(path, &source, err);
+    if (st == PP_OK)
+        st = read_identity(&source, &p.row, err);
+    if (st == PP_OK) {
+        p.row.gpu = gpu_of(&source, &p.row, gpu, sizeof(gpu));
+        p.to_utc_ns = utc_offset(&source);
+        source.glance = 1; /* pictures and intervals are not asked for */
+        st = pp_timeline_build_each(&source, &tl, each_batch, &p, err);
+    }
+    if (st == PP_OK && p.no_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of %s", path);
+    if (st == PP_OK)
+        st = pp_report_from(&source, &report, err);
+    if (st == PP_OK) {
+        take_report(report, &p.row);
+        st = pp_digest_make(&p.row, p.steps, p.n, out, err);
+    }
+    pp_report_free(report);
+    pp_timeline_free(&tl);
+    pp_source_close(&source);
+    free(p.steps);
+    return st;
+}

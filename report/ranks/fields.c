@@ -1,0 +1,92 @@
+#include "report/ranks/fields.h"
+
+#include "report/ranks/ranks.h"
+
+static const char *const kinds[] = {
+#define PP_RANKS_KIND_NAME(sym, name, text) name,
+    PP_RANKS_KIND_MAP(PP_RANKS_KIND_NAME)
+#undef PP_RANKS_KIND_NAME
+        NULL};
+
+#define TO_1 .range = "0..1"
+#define F(member, unit, text, ...) PP_FIELD_AT(ROW, #member, member, unit, text, __VA_ARGS__)
+
+#define ROW struct pp_ranks_row
+static const struct pp_field row_fields[] = {
+    F(rank, COUNT, "its number in the job"),
+    F(host, NONE, "name of its machine"),
+    F(node, COUNT, "number of its machine, where the launcher says it"),
+    F(local_rank, COUNT, "its number on its machine"),
+    F(gpu, NONE, "number of its device"),
+    F(exit_code, COUNT, "of its process, where pipeprobe started it"),
+    F(file, NONE, "its recording; null: there is none"),
+    F(outcome, NONE, "how its recording ended: finished, interrupted, ...; null: it was killed"),
+    F(samples_per_s, RATE, "in its steady state"),
+    F(data_wait_share, SHARE, "of its step time: waiting for data and the device", TO_1),
+    F(collective_share, SHARE, "of its step time: waiting for other ranks; null: not recorded", TO_1),
+    F(last_share, SHARE, "of the compared steps: it was the last rank", TO_1),
+    F(own_ns, NS, "mean per step: what it takes until it meets the others"),
+    F(wait_ns, NS, "mean per step: waiting for data"),
+    F(sync_ns, NS, "mean per step: waiting for the device"),
+    F(step_ns, NS,
+      "mean per step: the step itself, and where collective_ns is null the wait for others in it"),
+    F(collective_ns, NS, "mean per step: waiting for other ranks; null: not recorded"),
+    F(steps, COUNT, "steps of its steady state"),
+    F(lost_spans, COUNT, "spans and other facts that its recording lacks"),
+    F(subject, NONE, "whose pipeline was recorded"),
+    F(l0, NONE, "class of its own verdict"),
+    F(l1, NONE, "and what bounds it"),
+    F(l2, NONE, "and how"),
+    F(sentence, NONE, "its own verdict"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static struct pp_value schema(const void *row, const void *root)
+{
+    (void)row, (void)root;
+    return pp_value_text("pipeprobe.ranks/1");
+}
+
+#define ROW struct pp_ranks
+const struct pp_field pp_ranks_fields[] = {
+    PP_FIELD_MADE("schema", TEXT, schema, "name and version of this document", .flags = PP_FIELD_ALWAYS),
+    PP_FIELD_AT(ROW, "kind", kind_name, NONE, "what the ranks are to each other", .values = kinds,
+                .flags = PP_FIELD_ALWAYS),
+    F(sentence, NONE, "the same in words"),
+    F(why, NONE, "what the straggler spends its time on"),
+    F(where, NONE, "one rank or one node, and since when"),
+    F(next_step, NONE, "what to do or to look at"),
+    F(note, NONE, "what limits this judgement"),
+    F(job, NONE, "as the launcher names it"),
+    F(launcher, NONE, "that started the ranks"),
+    F(attempt, COUNT, "restarts of the job before this one"),
+    F(world_size, COUNT, "ranks of the job"),
+    F(missing_ranks, COUNT, "ranks of the job without a recording here"),
+    F(missing, NONE, "their numbers: 5, 7-9"),
+    F(compared_steps, COUNT, "steps that every rank has, without warm-up"),
+    F(collective_steps, COUNT, "of them with the wait for other ranks recorded; null: none"),
+    F(last_rank, COUNT, "the rank that was last most often, straggler or not"),
+    F(last_share, SHARE, "of the compared steps", TO_1),
+    F(straggler_rank, COUNT, "null: there is no single one"),
+    F(straggler_host, NONE, "its machine; of a node-straggler the machine"),
+    F(straggler_gpu, NONE, "number of its device"),
+    F(straggler_file, NONE, "its recording"),
+    F(step_ns, NS, "a whole step of the median rank, waits included"),
+    F(lost_ns, NS, "per step: what a rank that is not last waits for the last one, mean"),
+    F(lost_share, SHARE, "of step_ns"),
+    F(lost_rank_s, S, "the same over all ranks and compared steps: GPU seconds where each rank has a GPU"),
+    F(gain_share, SHARE, "of throughput, were the last rank of each step as fast as the next one"),
+    F(gap_ns, NS, "own time per step of the straggler over that of the median rank"),
+    F(cause, NONE, "the phase that has 80 % of the gap; null: none has"),
+    F(cause_ns, NS, "its excess over the median rank, per step"),
+    F(cause_share, SHARE, "of the gap", TO_1),
+    F(input_cause, NONE, "where the cause is data_wait: the phase of the workers with 80 % of their excess"),
+    F(input_cause_ns, NS, "per sample, of the straggler"),
+    F(input_median_ns, NS, "per sample, of the median rank"),
+    F(since_step, COUNT, "number of the step from which on it is last; null: the first compared one"),
+    F(since_s, S, "from the first compared step to that one"),
+    {"ranks", PP_FIELD_ROWS, PP_ROWS_AT(ROW, rows, n_rows), .fields = row_fields, .help = "by number"},
+    PP_FIELDS_END,
+};
+#undef ROW

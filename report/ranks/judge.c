@@ -1,0 +1,570 @@
+#include "report/ranks/ranks.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/verdict/verdict_rules.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COSTLY 0.1 /* of a step */
+#define MOST_OF_GAP 0.8
+#define SYNCHRONISED 0.5 /* of the gap may be left in the length of whole steps */
+enum { CELL = 48 };
+
+struct judge {
+    const struct pp_digest *d;
+    struct pp_ranks *r;
+    double *sorted;                   /* room for a value per rank */
+    uint64_t *last;                   /* steps that each was last in */
+    const struct pp_rank_step **step; /* the compared ones */
+    size_t n_steps;
+    int met;     /* own time is known whole */
+    size_t slow; /* row that is last most often */
+};
+
+/* ---- over ranks ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef double value_fn(const struct judge *j, size_t row);
+
+/* The median of all ranks but one. */
+static double median_but(const struct judge *j, size_t but, value_fn *value)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (i != but)
+            j->sorted[n++] = value(j, i);
+    qsort(j->sorted, n, sizeof(*j->sorted), by_value);
+    return n ? (j->sorted[(n - 1) / 2] + j->sorted[n / 2]) / 2 : NAN;
+}
+
+static double per_step(const struct judge *j, size_t row, uint64_t ns)
+{
+    uint64_t steps = j->d->rows[row].steps;
+    return steps ? (double)ns / (double)steps : 0;
+}
+
+static double own_of(const struct judge *j, size_t row)
+{
+    const struct pp_rank_row *r = &j->d->rows[row];
+    return per_step(j, row, r->wait_ns + r->sync_ns + (j->met ? r->step_ns : 0));
+}
+
+static double whole_of(const struct judge *j, size_t row)
+{
+    const struct pp_rank_row *r = &j->d->rows[row];
+    return per_step(j, row, r->wait_ns + r->sync_ns + r->step_ns + r->collective_ns);
+}
+
+static double wait_of(const struct judge *j, size_t row)
+{
+    return per_step(j, row, j->d->rows[row].wait_ns);
+}
+
+static double sync_of(const struct judge *j, size_t row)
+{
+    return per_step(j, row, j->d->rows[row].sync_ns);
+}
+
+static double step_of(const struct judge *j, size_t row)
+{
+    return per_step(j, row, j->d->rows[row].step_ns);
+}
+
+#define WORK_OF(symbol, phase) \
+    static double symbol(const struct judge *j, size_t row) \
+    { \
+        const struct pp_rank_row *r = &j->d->rows[row]; \
+        return r->samples ? (double)r->work_ns[phase] / (double)r->samples : 0; \
+    }
+WORK_OF(read_of, PP_PHASE_READ)
+WORK_OF(decode_of, PP_PHASE_DECODE)
+WORK_OF(transform_of, PP_PHASE_TRANSFORM)
+WORK_OF(collate_of, PP_PHASE_COLLATE)
+
+/* ---- what is compared ---- */
+
+static const struct pp_rank_top *top_of(const struct judge *j, const struct pp_rank_step *s)
+{
+    return j->met ? &s->own : &s->input;
+}
+
+/* Steps that every rank has. */
+static void choose_steps(struct judge *j)
+{
+    for (size_t i = 0; i < j->d->n_steps; i++)
+        if (j->d->steps[i].ranks == j->d->n_rows)
+            j->step[j->n_steps++] = &j->d->steps[i];
+}
+
+static size_t row_of(const struct judge *j, int64_t rank)
+{
+    size_t low = 0, high = j->d->n_rows;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (j->d->rows[middle].rank <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void count_last(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    double lost = 0, saved = 0, n = (double)j->d->n_rows;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const struct pp_rank_top *t = top_of(j, j->step[i]);
+        j->last[row_of(j, t->rank)]++;
+        lost += n * (double)t->max_ns - (double)t->sum_ns;
+        saved += (double)(t->max_ns - t->second_ns);
+    }
+    for (size_t i = 0; i < r->n_rows; i++)
+        r->rows[i].last_share = (double)j->last[i] / (double)j->n_steps;
+    for (size_t i = 1; i < r->n_rows; i++)
+        if (r->rows[i].last_share > r->rows[j->slow].last_share)
+            j->slow = i;
+    r->last_rank = r->rows[j->slow].rank;
+    r->last_share = r->rows[j->slow].last_share;
+    r->step_ns = median_but(j, r->n_rows, whole_of);
+    r->lost_ns = lost / (double)j->n_steps / (n - 1);
+    r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
+    r->lost_rank_s = lost / 1e9;
+    saved /= (double)j->n_steps;
+    r->gain_share = r->step_ns > saved ? r->step_ns / (r->step_ns - saved) - 1 : NAN;
+}
+
+/* ---- why ---- */
+
+static void name_cause(struct judge *j)
+{
+    static const struct {
+        pp_phase phase;
+        value_fn *value;
+    } own[] = {{PP_PHASE_DATA_WAIT, wait_of}, {PP_PHASE_DEVICE_SYNC, sync_of}, {PP_PHASE_STEP, step_of}},
+      work[] = {{PP_PHASE_READ, read_of},
+                {PP_PHASE_DECODE, decode_of},
+                {PP_PHASE_TRANSFORM, transform_of},
+                {PP_PHASE_COLLATE, collate_of}};
+    struct pp_ranks *r = j->r;
+    double of_work = 0;
+    for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
+        double more = own[i].value(j, j->slow) - median_but(j, j->slow, own[i].value);
+        if (more >= MOST_OF_GAP * r->gap_ns && !r->cause) {
+            r->cause = pp_phase_info(own[i].phase)->name;
+            r->cause_ns = more;
+            r->cause_share = fmin(more / r->gap_ns, 1);
+        }
+    }
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+        of_work += fmax(work[i].value(j, j->slow) - median_but(j, j->slow, work[i].value), 0);
+    if (!r->cause || strcmp(r->cause, pp_phase_info(PP_PHASE_DATA_WAIT)->name) != 0 || !(of_work > 0))
+        return;
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++) {
+        double own_ns = work[i].value(j, j->slow), median = median_but(j, j->slow, work[i].value);
+        if (own_ns - median >= MOST_OF_GAP * of_work) {
+            r->input_cause = pp_phase_info(work[i].phase)->name;
+            r->input_cause_ns = own_ns;
+            r->input_median_ns = median;
+        }
+    }
+}
+
+#define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */
+#define CHANGED_BY 0.4     /* and by so much more often than before, */
+#define CHANGED_Z 5.0      /* and by so many standard errors, were it alike on both sides */
+
+/* Since when it is last: the cut that parts the steps best. */
+static void date_it(struct judge *j)
+{
+    int64_t rank = j->d->rows[j->slow].rank;
+    double all = (double)j->last[j->slow], before = 0, best = CHANGED_Z, n = (double)j->n_steps;
+    double p = all / n, error = sqrt(p * (1 - p));
+    size_t at = 0;
+    for (size_t i = 0; i < j->n_steps && error > 0; i++) {
+        double k = (double)i, b = i ? before / k : 0, a = (all - before) / (n - k),
+               z = (a - b) * sqrt(k * (n - k) / n) / error;
+        if (i >= PP_RANKS_LEAST_STEPS && n - k >= PP_RANKS_LEAST_STEPS && a >= CHANGED_AFTER &&
+            a - b >= CHANGED_BY && z > best) {
+            best = z;
+            at = i;
+        }
+        before += top_of(j, j->step[i])->rank == rank;
+    }
+    if (!at)
+        return;
+    j->r->since_step = j->step[at]->number;
+    uint64_t first = j->step[0]->end_utc_ns, then = j->step[at]->end_utc_ns;
+    j->r->since_s = first && then > first ? (double)(then - first) / 1e9 : NAN;
+}
+
+/* ---- which kind ---- */
+
+static int same_host(const struct pp_rank_row *a, const struct pp_rank_row *b)
+{
+    return a->host && b->host && strcmp(a->host, b->host) == 0;
+}
+
+/* The ranks of the slow one's machine are all slow, at least half as much, and there are others. */
+static int is_node(const struct judge *j)
+{
+    size_t here = 0, there = 0;
+    double median, n = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+            here++;
+        else
+            j->sorted[there++] = own_of(j, i);
+    if (here < 2 || !there)
+        return 0;
+    qsort(j->sorted, there, sizeof(*j->sorted), by_value);
+    median = (j->sorted[(there - 1) / 2] + j->sorted[there / 2]) / 2;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+            n += own_of(j, i) - median >= (own_of(j, j->slow) - median) / 2;
+    return own_of(j, j->slow) > median && n == (double)here;
+}
+
+static double node_share(const struct judge *j)
+{
+    double share = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+            share += j->r->rows[i].last_share;
+    return share;
+}
+
+static int most_input_bound(const struct judge *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        n += j->d->rows[i].l0 && strcmp(j->d->rows[i].l0, "input-bound") == 0;
+    return 2 * n > j->d->n_rows;
+}
+
+static enum pp_ranks_kind kind_of(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    int costly = r->lost_share >= COSTLY;
+    r->gap_ns = own_of(j, j->slow) - median_but(j, j->slow, own_of);
+    date_it(j);
+    int often = r->last_share >= PP_MOST_MEETINGS || !isnan(r->since_step);
+    double apart = whole_of(j, j->slow) - median_but(j, j->slow, whole_of);
+    if (costly && !j->met && often && apart > SYNCHRONISED * r->gap_ns)
+        return PP_RANKS_APART;
+    if (costly && is_node(j) && node_share(j) >= PP_MOST_MEETINGS)
+        return PP_RANKS_NODE;
+    if (costly && often && r->gap_ns >= COSTLY * r->step_ns)
+        return PP_RANKS_STRAGGLER;
+    if (costly && j->met)
+        return PP_RANKS_ROTATING;
+    return most_input_bound(j) ? PP_RANKS_INPUT : PP_RANKS_BALANCED;
+}
+
+/* ---- in words ---- */
+
+static const char *place_of(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    const struct pp_ranks_row *row = &r->rows[j->slow];
+    const char *host = row->host ? row->host : "";
+    return pp_arena_printf(&r->arena, "%s%s%s%s%s%s", host[0] || row->gpu ? " (" : "", host[0] ? "node " : "",
+                           host, host[0] && row->gpu ? ", " : "", row->gpu ? "GPU " : "",
+                           row->gpu ? row->gpu : "");
+}
+
+static void say(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    char share[CELL], lost[CELL], of_step[CELL], gap[CELL], more[CELL], part[CELL], own[CELL], median[CELL],
+        steps[CELL], most[CELL];
+    const struct pp_ranks_row *slow = r->n_rows ? &r->rows[j->slow] : NULL;
+    int rank = slow ? (int)slow->rank : 0;
+    const char *place = slow ? place_of(j) : "";
+    const char *close = place && *place ? ")" : "";
+    pp_text_percent(share, sizeof(share), r->last_share);
+    pp_text_counted(steps, sizeof(steps), (double)r->compared_steps, "step", "steps");
+    pp_text_duration(lost, sizeof(lost), r->lost_ns);
+    pp_text_percent(of_step, sizeof(of_step), r->lost_share);
+    switch (r->kind) {
+    case PP_RANKS_INCONCLUSIVE:
+        r->sentence = r->n_rows < 2
+                          ? pp_arena_printf(
+                                &r->arena,
+                                "Only rank %d was recorded: there is no other rank to compare it with.", rank)
+                          : pp_arena_printf(&r->arena, "%s are in all recordings: at least %d are compared.",
+                                            steps, PP_RANKS_LEAST_STEPS);
+        return;
+    case PP_RANKS_STRAGGLER:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Rank %d%s%s is the straggler: last in %s of %s. Each other rank waits %s per step for it, %s of a step.",
+            rank, place, close, share, steps, lost, of_step);
+        break;
+    case PP_RANKS_NODE:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Node %s is the straggler: its ranks are last in %s of %s. A rank waits %s per step for the last one, %s of a step.",
+            slow->host, pp_text_percent(share, sizeof(share), node_share(j)), steps, lost, of_step);
+        break;
+    case PP_RANKS_ROTATING:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No single slowest rank (most often rank %d, %s of %s), but the ranks wait %s per step for the last one, %s of a step.",
+            rank, share, steps, lost, of_step);
+        r->where = "Another rank is last each time: samples of uneven cost, or jitter of the machines.";
+        r->next_step =
+            "Give batches of equal work to all ranks (samples of similar length together), or prefetch more.";
+        return;
+    case PP_RANKS_APART:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Rank %d%s%s is slower, and the others do not wait for it: its steps take %s longer than the median rank's.",
+            rank, place, close,
+            pp_text_duration(more, sizeof(more), whole_of(j, j->slow) - median_but(j, j->slow, whole_of)));
+        break;
+    case PP_RANKS_INPUT:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No straggler: the ranks are alike and wait for data, %s of a step at the median rank. The cause is common to them.",
+            pp_text_percent(most, sizeof(most), median_but(j, r->n_rows, wait_of) / r->step_ns));
+        r->next_step =
+            "Look at one rank's report; what helps it helps all. Storage that all share comes first.";
+        return;
+    default:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No straggler: no single slowest rank (most often rank %d, %s of %s), and %s per step is lost to waiting, %s of a step.",
+            rank, share, steps, lost, of_step);
+        return;
+    }
+    pp_text_duration(gap, sizeof(gap), r->gap_ns);
+    if (r->cause)
+        r->why = pp_arena_printf(&r->arena,
+                                 "%s has %s of the %s by which it is behind the median rank%s%s%s%s%s%s",
+                                 r->cause, pp_text_percent(part, sizeof(part), r->cause_share), gap,
+                                 r->input_cause ? "; in it " : "", r->input_cause ? r->input_cause : "",
+                                 r->input_cause ? ", " : "",
+                                 r->input_cause ? pp_text_duration(own, sizeof(own), r->input_cause_ns) : "",
+                                 r->input_cause ? " a sample against " : "",
+                                 r->input_cause ? pp_text_duration(median, sizeof(median), r->input_median_ns)
+                                                : "");
+    else
+        r->why = pp_arena_printf(
+            &r->arena, "unattributed: no phase has 80 %% of the %s by which it is behind the median rank",
+            gap);
+    r->where = isnan(r->since_step)
+                   ? pp_arena_printf(&r->arena, "%s, from the first compared step on",
+                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank")
+                   : pp_arena_printf(&r->arena, "%s, since step %.0f%s%s",
+                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank",
+                                     r->since_step, isnan(r->since_s) ? "" : ", after ",
+                                     isnan(r->since_s)
+                                         ? ""
+                                         : pp_text_duration(more, sizeof(more), r->since_s * 1e9));
+    r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", slow->file ? slow->file : "FILE");
+}
+
+/* ---- the document ---- */
+
+static double known(int64_t v)
+{
+    return v < 0 ? NAN : (double)v;
+}
+
+static void fill_row(const struct judge *j, size_t i)
+{
+    const struct pp_rank_row *in = &j->d->rows[i];
+    struct pp_arena *a = &j->r->arena;
+    j->r->rows[i] = (struct pp_ranks_row){
+        .rank = known(in->rank),
+        .local_rank = known(in->local_rank),
+        .node = known(in->node),
+        .exit_code = NAN,
+        .host = pp_arena_copy(a, in->host),
+        .gpu = pp_arena_copy(a, in->gpu),
+        .file = pp_arena_copy(a, in->file),
+        .outcome = pp_arena_copy(a, in->outcome),
+        .subject = pp_arena_copy(a, in->subject),
+        .l0 = pp_arena_copy(a, in->l0),
+        .l1 = pp_arena_copy(a, in->l1),
+        .l2 = pp_arena_copy(a, in->l2),
+        .sentence = pp_arena_copy(a, in->sentence),
+        .samples_per_s = in->samples_per_s,
+        .data_wait_share = in->data_wait_share,
+        .collective_share = in->collective_share,
+        .last_share = NAN,
+        .own_ns = own_of(j, i),
+        .wait_ns = wait_of(j, i),
+        .sync_ns = sync_of(j, i),
+        .step_ns = step_of(j, i),
+        .collective_ns = in->met ? per_step(j, i, in->collective_ns) : NAN,
+        .steps = in->steps,
+        .lost_spans = in->lost_spans,
+    };
+}
+
+/* "5, 7-9" */
+static void name_missing(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
+    for (size_t i = 0; i <= j->d->n_rows; i++) {
+        int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
+        if (here > next) {
+            r->missing_ranks += (uint64_t)(here - next);
+            r->missing = here - next == 1
+                             ? pp_arena_printf(&r->arena, "%s%s%lld", r->missing ? r->missing : "",
+                                               r->missing ? ", " : "", (long long)next)
+                             : pp_arena_printf(&r->arena, "%s%s%lld-%lld", r->missing ? r->missing : "",
+                                               r->missing ? ", " : "", (long long)next, (long long)here - 1);
+        }
+        next = here + 1;
+    }
+}
+
+static void note_what_limits(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    const char *version = NULL, *other = NULL;
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const char *v = j->d->rows[i].version;
+        version = version ? version : v;
+        other = v && strcmp(v, version) != 0 ? v : other;
+    }
+    const char
+        *hidden = j->met || r->kind == PP_RANKS_INCONCLUSIVE
+                      ? NULL
+                      : "the ranks' waits for each other were not recorded, so only input is compared: "
+                        "a rank that is slow in the step itself is not seen";
+    const char *versions = other ? pp_arena_printf(&r->arena,
+                                                   "the recordings are of versions %s and %s of pipeprobe",
+                                                   version, other)
+                                 : NULL;
+    r->note = hidden && versions ? pp_arena_printf(&r->arena, "%s; %s", hidden, versions)
+              : hidden           ? hidden
+                                 : versions;
+}
+
+static void set_head(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    j->met = 1;
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const struct pp_rank_row *row = &j->d->rows[i];
+        r->job = r->job ? r->job : pp_arena_copy(&r->arena, row->job);
+        r->launcher = r->launcher ? r->launcher : pp_arena_copy(&r->arena, row->launcher);
+        r->attempt = isnan(r->attempt) ? known(row->attempt) : r->attempt;
+        r->world_size = isnan(r->world_size) ? known(row->world_size) : r->world_size;
+        j->met &= row->met;
+    }
+}
+
+pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err)
+{
+    static const char *const names[] = {
+#define PP_RANKS_KIND_NAME(sym, name, text) name,
+        PP_RANKS_KIND_MAP(PP_RANKS_KIND_NAME)
+#undef PP_RANKS_KIND_NAME
+    };
+    *out = (struct pp_ranks){.attempt = NAN,
+                             .world_size = NAN,
+                             .collective_steps = NAN,
+                             .last_rank = NAN,
+                             .last_share = NAN,
+                             .straggler_rank = NAN,
+                             .step_ns = NAN,
+                             .lost_ns = NAN,
+                             .lost_share = NAN,
+                             .lost_rank_s = NAN,
+                             .gain_share = NAN,
+                             .gap_ns = NAN,
+                             .cause_ns = NAN,
+                             .cause_share = NAN,
+                             .input_cause_ns = NAN,
+                             .input_median_ns = NAN,
+                             .since_step = NAN,
+                             .since_s = NAN};
+    struct judge j = {.d = d, .r = out};
+    out->rows = pp_arena_alloc(&out->arena, (d->n_rows + 1) * sizeof(*out->rows));
+    j.sorted = calloc(d->n_rows + 1, sizeof(*j.sorted));
+    j.last = calloc(d->n_rows + 1, sizeof(*j.last));
+    j.step = calloc(d->n_steps + 1, sizeof(*j.step));
+    if (!out->rows || !j.sorted || !j.last || !j.step) {
+        free(j.sorted);
+        free(j.last);
+        free(j.step);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows);
+    }
+    set_head(&j);
+    out->n_rows = d->n_rows;
+    for (size_t i = 0; i < d->n_rows; i++)
+        fill_row(&j, i);
+    name_missing(&j);
+    choose_steps(&j);
+    out->compared_steps = j.n_steps;
+    if (d->n_rows >= 2 && j.n_steps >= PP_RANKS_LEAST_STEPS) {
+        count_last(&j);
+        out->collective_steps = j.met ? (double)j.n_steps : NAN;
+        out->kind = kind_of(&j);
+    }
+    if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE) {
+        name_cause(&j);
+        out->straggler_rank = out->kind == PP_RANKS_NODE ? NAN : out->rows[j.slow].rank;
+        out->straggler_host = out->rows[j.slow].host;
+        out->straggler_gpu = out->kind == PP_RANKS_NODE ? NULL : out->rows[j.slow].gpu;
+        out->straggler_file = out->rows[j.slow].file;
+    } else {
+        out->since_step = out->since_s = NAN;
+    }
+    out->kind_name = names[out->kind];
+    note_what_limits(&j);
+    say(&j);
+    free(j.sorted);
+    free(j.last);
+    free(j.step);
+    return pp_arena_failed(&out->arena) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows)
+                                        : PP_OK;
+}
+
+pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err)
+{
+    struct pp_ranks_row *rows = pp_arena_alloc(&r->arena, n * sizeof(*rows));
+    if (!rows)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n);
+    for (size_t i = 0, k = 0; i < n; i++) {
+        if (k < r->n_rows && r->rows[k].rank == (double)i)
+            rows[i] = r->rows[k++];
+        else
+            rows[i] = (struct pp_ranks_row){.rank = (double)i,
+                                            .local_rank = NAN,
+                                            .node = NAN,
+                                            .samples_per_s = NAN,
+                                            .data_wait_share = NAN,
+                                            .collective_share = NAN,
+                                            .last_share = NAN,
+                                            .own_ns = NAN,
+                                            .wait_ns = NAN,
+                                            .sync_ns = NAN,
+                                            .step_ns = NAN,
+                                            .collective_ns = NAN};
+        rows[i].exit_code = exit_code[i];
+    }
+    r->rows = rows;
+    r->n_rows = n;
+    return PP_OK;
+}
+
+void pp_ranks_free(struct pp_ranks *r)
+{
+    pp_arena_free(&r->arena);
+    *r = (struct pp_ranks){0};
+}

@@ -1,0 +1,92 @@
+/* report/ranks/ranks.h: the judgement on the ranks of a job, from their merged digest: which rank (or node)
+ * is slow, how often it came last, what every other rank loses by it, why, where and since when; or that none
+ * is. One document, pipeprobe.ranks/1, which the renderers show and none computes.
+ *
+ * A rank is last in a step when its own time of the step is the longest (digest.h). Where no rank recorded
+ * its wait for the others, a step hides it, and the own time is the wait for data and the device alone: a
+ * rank that is slow in the step itself is not seen then, and the text says so. That the ranks wait for each
+ * other at all is held against the lengths of whole steps: ranks that meet take equally long.
+ *
+ * Thresholds: a straggler is last in two thirds of the steps (PP_MOST_MEETINGS) and costs the others a tenth
+ * of a step; a cause is named when it is four fifths of the gap to the median rank; nothing is said of fewer
+ * than 2 ranks or 20 steps. The latter three are TraceML's (rank-straggler-policy.md). */
+#ifndef PP_REPORT_RANKS_RANKS_H
+#define PP_REPORT_RANKS_RANKS_H
+
+#include "report/ranks/digest.h"
+
+#include <stdio.h>
+
+enum { PP_RANKS_LEAST_STEPS = 20 };
+
+/* X(symbol, name, what it says) */
+/* clang-format off */
+#define PP_RANKS_KIND_MAP(X)                                                                              \
+    X(INCONCLUSIVE, "inconclusive", "too few ranks or steps to compare")                                  \
+    X(STRAGGLER, "rank-straggler", "one rank is last in most steps, and the others wait for it")          \
+    X(NODE, "node-straggler", "all ranks of one machine are slow, and the others wait for them")          \
+    X(ROTATING, "rotating", "the ranks wait for each other, now for one and now for another")             \
+    X(APART, "not-synchronised", "one rank is slower, and the others do not wait for it")                 \
+    X(INPUT, "all-input-bound", "most ranks wait for data and no one of them is the straggler")           \
+    X(BALANCED, "balanced", "no rank holds up the others")
+/* clang-format on */
+
+enum pp_ranks_kind {
+#define PP_RANKS_KIND_ENUM(sym, name, text) PP_RANKS_##sym,
+    PP_RANKS_KIND_MAP(PP_RANKS_KIND_ENUM)
+#undef PP_RANKS_KIND_ENUM
+        PP_RANKS_KINDS
+};
+
+/* Unknown is NAN or NULL. Times are means per step. */
+struct pp_ranks_row {
+    double rank, local_rank, node, exit_code;
+    const char *host, *gpu, *file, *outcome, *subject;
+    const char *l0, *l1, *l2, *sentence;
+    double samples_per_s, data_wait_share, collective_share;
+    double last_share;                                       /* of the compared steps */
+    double own_ns, wait_ns, sync_ns, step_ns, collective_ns; /* wait: for data */
+    uint64_t steps, lost_spans;
+};
+
+struct pp_ranks {
+    struct pp_arena arena;
+    enum pp_ranks_kind kind;
+    const char *kind_name, *sentence, *why, *where, *next_step, *note;
+    const char *job, *launcher;
+    double attempt, world_size;
+    uint64_t compared_steps;
+    double
+        collective_steps; /* compared ones, where ranks recorded their wait for others; NAN: they did not */
+    double last_rank, last_share; /* most often last, straggler or not */
+    double straggler_rank;        /* NAN: no single one */
+    const char *straggler_host, *straggler_gpu, *straggler_file;
+    double step_ns;                         /* a whole step of the median rank, waits included */
+    double lost_ns;                         /* per step, mean of the ranks that were not last */
+    double lost_share;                      /* of step_ns */
+    double lost_rank_s;                     /* all ranks, all compared steps: GPU time where each has one */
+    double gain_share;                      /* of throughput, were the last rank as fast as the next one */
+    double gap_ns;                          /* own time of the straggler over that of the median rank */
+    const char *cause;                      /* phase that has 80 % of it; NULL: none */
+    double cause_ns, cause_share;           /* excess over the median rank, and its part of the gap */
+    const char *input_cause;                /* where it is the wait for data: phase of the workers */
+    double input_cause_ns, input_median_ns; /* per sample: of the straggler, of the median rank */
+    double since_step, since_s;             /* s from the first compared step; NAN: from the beginning on */
+    const char *missing;                    /* "5, 7-9"; NULL: none */
+    uint64_t missing_ranks;
+    struct pp_ranks_row *rows;
+    size_t n_rows;
+};
+
+/* Judges. PP_E_NO_MEMORY only. Free with pp_ranks_free, also after a failure. */
+pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err);
+/* A row for each of the n ranks of a job whose processes ended with exit_code, with a recording or not. */
+pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err);
+void pp_ranks_free(struct pp_ranks *r);
+
+/* The document of schema pipeprobe.ranks/1 (report/ranks/fields.h). */
+int pp_ranks_json(const struct pp_ranks *r, FILE *out);
+/* Text for a terminal; at most the 16 ranks that are last most often have a line each, unless all is set. */
+void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out);
+
+#endif

@@ -1,0 +1,114 @@
+#!/bin/bash
+# Ranks that record themselves under a launcher's environment, a file each without naming any: the slow one is named, with the reason; among equal ones
+# none is. And what cannot be compared is refused with a sentence.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+cd "$T" || exit 1
+
+pids=()
+# ranks JOB WORLD SLOW OPTIONS...: runs ranks 0 .. WORLD - 1 (LEFT_OUT not); SLOW has slow storage.
+ranks() {
+    local job=$1 world=$2 slow=$3 fault rank
+    shift 3
+    for ((rank = 0; rank < world; rank++)); do
+        [ "$rank" = "${LEFT_OUT:-none}" ] && continue
+        fault=
+        [ "$rank" = "$slow" ] && fault="--inject read-latency=15ms"
+        # shellcheck disable=SC2086
+        RANK=$rank WORLD_SIZE=$world LOCAL_RANK=$rank TORCHELASTIC_RUN_ID=$job timeout 100 "$PP" run --synthetic n=4000,size=64x48 --workers 1 --batch-size 8 \
+            --step-ms 30 --steps 60 --warmup 5 --collective "$T/meet-$job" --collective-limit=20s $fault "$@" >"$T/$job-$rank.out" 2>"$T/$job-$rank.err" </dev/null &
+        pids[rank]=$!
+    done
+    wait "${pids[@]}"
+    pids=()
+}
+
+ranks slow 3 2
+is "a file per rank" "$(ls pipeprobe-slow)" "$(printf 'rank000%d.sqlite\n' 0 1 2)"
+like "the start block says the rank" "$(cat slow-1.err)" "rank +1 of 3, from the environment of torchrun"
+is "who it is is in the file" "$(sql pipeprobe-slow/rank0001.sqlite "SELECT group_concat(key || '=' || value, ' ') FROM (SELECT * FROM meta WHERE section = 'rank' ORDER BY key)" | sed 's/\.0//g')" \
+    "job=slow launcher=torchrun local_rank=1 rank=1 world_size=3"
+run "$PP" ranks pipeprobe-slow --json
+is "the slow rank is named" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.straggler_rank')" "0 rank-straggler 2"
+is "and what it spends its time on" "$(json "$OUT" '$.cause') $(json "$OUT" '$.input_cause')" "data_wait read"
+holds "it was last in most steps" "$(json "$OUT" '$.last_share') > 0.66"
+holds "the others lose more than their own step by it" "$(json "$OUT" '$.lost_ns') > $(json "$OUT" '$.ranks[0].own_ns')"
+is "none is missing" "$(json "$OUT" '$.missing')" ""
+is "by number" "$(json "$OUT" '$.ranks[0].rank') $(json "$OUT" '$.ranks[1].rank') $(json "$OUT" '$.ranks[2].rank')" "0 1 2"
+run "$PP" ranks pipeprobe-slow/rank0002.sqlite pipeprobe-slow/rank0000.sqlite pipeprobe-slow/rank0001.sqlite
+like "files in any order, as text" "$(cat "$OUT")" "^Rank 2 .* is the straggler"
+like "with its own verdict" "$(cat "$OUT")" "^verdict +STORAGE-BOUND"
+like "and what to look at" "$(cat "$OUT")" "^next +pipeprobe report pipeprobe-slow/rank0002.sqlite"
+
+ranks even 3 none
+run "$PP" ranks pipeprobe-even --json
+is "equal ranks: none is named" "$rc $(json "$OUT" '$.straggler_rank')" "0 "
+is "all steps after warm-up are compared" "$(json "$OUT" '$.compared_steps')" "$(json "$OUT" '$.ranks[0].steps')"
+
+# ---- names
+
+RANK=1 WORLD_SIZE=2 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 -o out/ --quiet
+RANK=0 WORLD_SIZE=2 PMIX_NAMESPACE=x SLURM_JOB_ID=9 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 -o out --quiet
+RANK=0 WORLD_SIZE=2 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 -o out/a.sqlite --quiet
+is "in a directory, beside a name" "$(ls out)" "$(printf '%s\n' 9-rank0000.sqlite a-rank0000.sqlite rank0001.sqlite)"
+RANK=0 WORLD_SIZE=2 refuses "a name that is taken" 2 "out/a-rank0000.sqlite already exists" "$PP" run --synthetic n=100 --steps 5 -o out/a.sqlite --quiet
+RANK=1 WORLD_SIZE=2 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 --rank 0 --world-size 1 -o out/b.sqlite --quiet
+check "an option overrides the launcher" test -s out/b.sqlite
+before=$(cksum <out/9-rank0000.sqlite)
+RANK=0 WORLD_SIZE=2 SLURM_JOB_ID=9 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 -o out --quiet
+is "the same rank again replaces nothing" "$(cksum <out/9-rank0000.sqlite) $(ls out | grep -c '^9-rank0000')" "$before 2"
+RANK=0 WORLD_SIZE=2 TORCHELASTIC_RUN_ID='../a b/c' TORCHELASTIC_RESTART_COUNT=2 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 --quiet
+check "a job's name is no path, and a restart has its own file" test -s pipeprobe-_._a_b_c/rank0000-attempt2.sqlite
+
+# ---- what cannot be compared
+
+change() { sql "$1" "UPDATE meta SET value = $3 WHERE section = 'rank' AND key = '$2'"; }
+mkdir mixed attempts worlds gap other old
+cp pipeprobe-slow/rank000[01].sqlite mixed && change mixed/rank0001.sqlite job "'tuesday'"
+refuses "two jobs" 2 "is of job slow and .* of job tuesday" "$PP" ranks mixed
+cp pipeprobe-slow/rank000[01].sqlite attempts
+for n in 0 1; do sql attempts/rank000$n.sqlite "INSERT INTO meta (section, key, value) VALUES ('rank', 'attempt', $n)"; done
+refuses "two attempts" 2 "attempt 0 .* attempt 1" "$PP" ranks attempts
+cp pipeprobe-slow/rank000[01].sqlite worlds && change worlds/rank0001.sqlite world_size 5
+refuses "two world sizes" 2 "of 3 ranks and .* of 5" "$PP" ranks worlds
+refuses "one rank twice" 2 "are both of rank 1" "$PP" ranks pipeprobe-slow/rank0001.sqlite worlds/rank0000.sqlite pipeprobe-slow/rank0001.sqlite
+change worlds/rank0001.sqlite rank 9
+refuses "a rank that cannot be" 2 "rank 9 of 5" "$PP" ranks worlds/rank0001.sqlite
+cp pipeprobe-slow/rank000[12].sqlite gap
+run "$PP" ranks gap --json
+is "no rank 0: it is missing, and the others are compared" "$rc $(json "$OUT" '$.missing') $(json "$OUT" '$.straggler_rank')" "0 0 2"
+run "$PP" ranks pipeprobe-slow/rank0001.sqlite
+is "one rank alone is not compared" "$rc" 3
+like "and it says so" "$(cat "$OUT")" "Only rank 1 was recorded"
+"$PP" run --synthetic n=100,size=64x48 --steps 5 -o alone.sqlite --quiet >/dev/null 2>&1
+cp pipeprobe-slow/*.sqlite alone.sqlite other && echo "no database" >other/notes.sqlite && echo x >other/readme.txt
+run "$PP" ranks other --json
+is "other files in a directory are left out" "$rc $(json "$OUT" '$.straggler_rank')" "0 2"
+like "one that is no recording is named" "$(cat "$ERR")" "left out +.*notes.sqlite"
+like "and one of no rank" "$(cat "$ERR")" "left out +.*alone.sqlite is of no rank"
+refuses "a file that was named is read" 4 "notes.sqlite" "$PP" ranks other/notes.sqlite pipeprobe-slow/rank0001.sqlite
+refuses "a recording of no rank" 2 "alone.sqlite is of no rank" "$PP" ranks alone.sqlite
+cp pipeprobe-slow/*.sqlite old && change old/rank0000.sqlite rank 0 && sql old/rank0000.sqlite "UPDATE meta SET value = '0.0.9' WHERE section = 'run' AND key = 'version'"
+run "$PP" ranks old
+like "two versions are compared, and said" "$(cat "$OUT")" "versions 0.0.9 and"
+mkdir none
+refuses "an empty directory" 2 "holds no recording" "$PP" ranks none
+refuses "nothing" 2 "no recordings given" "$PP" ranks
+refuses "what is not there" 2 "nowhere" "$PP" ranks nowhere
+
+# ---- a real launcher
+
+if command -v mpiexec >/dev/null; then
+    MPI="mpiexec -n 2"
+    mpiexec --version 2>&1 | grep -q "Open MPI" && MPI="mpiexec -n 2 --oversubscribe --allow-run-as-root"
+    # shellcheck disable=SC2016,SC2086
+    run timeout 120 $MPI sh -c 'f=; [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ] && f="--inject read-latency=15ms"
+        exec "$0" run --synthetic n=4000,size=64x48 --workers 1 --batch-size 8 --step-ms 30 --steps 40 --warmup 5 --collective '"$T"'/meet-mpi --collective-limit=20s -o mpi/ --quiet $f' "$PP"
+    is "mpiexec" "$rc $(ls mpi | wc -l)" "0 2"
+    run "$PP" ranks mpi --json
+    is "mpiexec: the slow rank is named" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.straggler_rank')" "0 rank-straggler 1"
+    like "mpiexec: by whom it was started" "$(json "$OUT" '$.launcher')" "MPI"
+else
+    skip "mpiexec" "no mpiexec: neither mpich nor openmpi-bin is installed"
+fi
+done_testing

@@ -1,0 +1,440 @@
+/* Ranks of a job: digests merge in any order and any tree to the same bits, and the judgement on them. */
+#include "report/ranks/fields.h"
+#include "report/ranks/ranks.h"
+
+#include "probe/base/rng.h"
+#include "tests/support/json_schema.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+enum { RANKS = 16, STEPS = 400 };
+
+static struct pp_err err;
+
+/* ---- jobs made up ---- */
+
+struct job {
+    int ranks, steps, met;
+    const char *host[RANKS];
+    uint64_t wait_ns[RANKS], step_ns[RANKS];
+    int from_step, to_step; /* wait_ns counts in these only; before and after as rank 0's */
+    int late_by;            /* rotating: in step i rank i % ranks waits so many ms more */
+    int apart;              /* the ranks do not wait for each other */
+    const char *l0;
+};
+
+static struct pp_rank_row row_of(int rank, int world)
+{
+    return (struct pp_rank_row){.rank = rank,
+                                .world_size = world,
+                                .local_rank = rank % 4,
+                                .node = -1,
+                                .attempt = -1,
+                                .job = "77",
+                                .launcher = "torchrun",
+                                .version = "0.1.0",
+                                .outcome = "finished",
+                                .l0 = "not-input-bound",
+                                .samples_per_s = 10,
+                                .data_wait_share = NAN,
+                                .collective_share = NAN};
+}
+
+static uint64_t wait_in(const struct job *j, int rank, int step)
+{
+    uint64_t late = j->late_by && step % j->ranks == rank ? (uint64_t)j->late_by * MS : 0;
+    int in = !j->to_step || (step >= j->from_step && step < j->to_step);
+    return (in ? j->wait_ns[rank] : j->wait_ns[0]) + late + (uint64_t)(rank * 7 + step * 3) % 11;
+}
+
+static void make(const struct job *j, int rank, struct pp_digest *out)
+{
+    struct pp_rank_own_step *steps = calloc((size_t)j->steps, sizeof(*steps));
+    struct pp_rank_row row = row_of(rank, j->ranks);
+    char file[32];
+    snprintf(file, sizeof(file), "rank%d.sqlite", rank);
+    row.file = file;
+    row.host = j->host[rank] ? j->host[rank] : "a";
+    row.l0 = j->l0 ? j->l0 : row.l0;
+    row.met = j->met;
+    row.steps = (uint64_t)j->steps;
+    for (int i = 0; i < j->steps; i++) {
+        uint64_t wait = wait_in(j, rank, i), step = j->step_ns[rank], longest = 0;
+        for (int r = 0; r < j->ranks; r++) {
+            uint64_t own = wait_in(j, r, i) + j->step_ns[r];
+            longest = own > longest ? own : longest;
+        }
+        uint64_t others = j->apart ? 0 : longest - wait - step;
+        row.wait_ns += wait;
+        row.step_ns += step + (j->met ? 0 : others);
+        row.collective_ns += j->met ? others : 0;
+        steps[i] = (struct pp_rank_own_step){.number = (uint32_t)i + 1,
+                                             .own_ns = wait + step,
+                                             .input_ns = wait,
+                                             .end_utc_ns = UINT64_C(1) << 60 | (uint64_t)i * 50 * MS};
+    }
+    assert_int_equal(pp_digest_make(&row, steps, (size_t)j->steps, out, &err), PP_OK);
+    free(steps);
+}
+
+static void judge(const struct job *j, struct pp_digest *all, struct pp_ranks *out)
+{
+    *all = (struct pp_digest){0};
+    for (int r = 0; r < j->ranks; r++) {
+        struct pp_digest one;
+        make(j, r, &one);
+        assert_int_equal(pp_digest_merge(all, &one, &err), PP_OK);
+        pp_digest_free(&one);
+    }
+    assert_int_equal(pp_ranks_judge(all, out, &err), PP_OK);
+}
+
+/* ---- merging ---- */
+
+static int same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void assert_same(const struct pp_digest *a, const struct pp_digest *b)
+{
+    assert_int_equal(a->n_rows, b->n_rows);
+    assert_int_equal(a->n_steps, b->n_steps);
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const struct pp_rank_row *x = &a->rows[i], *y = &b->rows[i];
+        assert_true(x->rank == y->rank && x->steps == y->steps && x->wait_ns == y->wait_ns);
+        assert_true(same_text(x->file, y->file) && same_text(x->job, y->job) && same_text(x->host, y->host));
+    }
+    for (size_t i = 0; i < a->n_steps; i++) {
+        const struct pp_rank_step *x = &a->steps[i], *y = &b->steps[i];
+        assert_true(x->number == y->number && x->ranks == y->ranks && x->end_utc_ns == y->end_utc_ns);
+        assert_memory_equal(&x->own, &y->own, sizeof(x->own));
+        assert_memory_equal(&x->input, &y->input, sizeof(x->input));
+    }
+}
+
+/* Digests of random steps, some numbers missing, many ties. */
+static void make_random(struct pp_rng *rng, int rank, struct pp_digest *out)
+{
+    struct pp_rank_own_step steps[64];
+    size_t n = 0;
+    for (uint32_t k = 0; k < 64; k++)
+        if (pp_rng_below(rng, 4)) {
+            steps[n] = (struct pp_rank_own_step){.number = k,
+                                                 .own_ns = pp_rng_below(rng, 6),
+                                                 .input_ns = pp_rng_below(rng, 3),
+                                                 .end_utc_ns = pp_rng_below(rng, 5)};
+            n++;
+        }
+    struct pp_rank_row row = row_of(rank, RANKS);
+    char file[32];
+    snprintf(file, sizeof(file), "rank%d.sqlite", rank);
+    row.file = file;
+    row.attempt = rank % 2 ? 3 : -1;
+    row.wait_ns = pp_rng_below(rng, 1000);
+    assert_int_equal(pp_digest_make(&row, steps, n, out, &err), PP_OK);
+}
+
+static void copy(const struct pp_digest *from, struct pp_digest *out)
+{
+    *out = (struct pp_digest){0};
+    assert_int_equal(pp_digest_merge(out, from, &err), PP_OK);
+}
+
+/* Random pairs of what is left are merged until one is: every order and every tree. */
+static void test_any_tree_gives_the_same(void **state)
+{
+    struct pp_rng rng = pp_rng_key(1, 0, 0, 0);
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct pp_digest leaf[RANKS], part[RANKS], in_order = {0};
+        size_t left = RANKS;
+        for (int r = 0; r < RANKS; r++) {
+            make_random(&rng, r, &leaf[r]);
+            copy(&leaf[r], &part[r]);
+            assert_int_equal(pp_digest_merge(&in_order, &leaf[r], &err), PP_OK);
+        }
+        while (left > 1) {
+            size_t a = pp_rng_below(&rng, left), b = pp_rng_below(&rng, left - 1);
+            b += b >= a;
+            assert_int_equal(pp_digest_merge(&part[a], &part[b], &err), PP_OK);
+            pp_digest_free(&part[b]);
+            left--;
+            if (b != left)
+                part[b] = part[left];
+        }
+        assert_same(&part[0], &in_order);
+        pp_digest_free(&part[0]);
+        pp_digest_free(&in_order);
+        for (int r = 0; r < RANKS; r++)
+            pp_digest_free(&leaf[r]);
+    }
+}
+
+static void test_what_is_merged_is_the_sum(void **state)
+{
+    struct job j = {.ranks = 4, .steps = 30, .met = 1};
+    struct pp_digest all;
+    struct pp_ranks r;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        j.wait_ns[i] = (uint64_t)(i + 1) * MS;
+        j.step_ns[i] = 5 * MS;
+    }
+    judge(&j, &all, &r);
+    const struct pp_rank_step *s = &all.steps[10];
+    uint64_t sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += wait_in(&j, i, 10) + 5 * MS;
+    assert_int_equal(s->ranks, 4);
+    assert_int_equal(s->own.sum_ns, sum);
+    assert_int_equal(s->own.rank, 3);
+    assert_int_equal(s->own.max_ns, wait_in(&j, 3, 10) + 5 * MS);
+    assert_int_equal(s->own.second_ns, wait_in(&j, 2, 10) + 5 * MS);
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
+}
+
+static void test_what_does_not_belong_together(void **state)
+{
+    static const struct {
+        const char *says;
+        int64_t rank, world_size, attempt;
+        const char *job;
+    } rows[] = {{"are both of rank 0", 0, 4, -1, "77"},
+                {"of job 77 and", 1, 4, -1, "78"},
+                {"of attempt 0 of the job", 1, 4, 1, "77"},
+                {"of a job of 4 ranks and", 1, 8, -1, "77"},
+                {NULL, 1, -1, -1, NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_rank_row a = row_of(0, 4), b = row_of((int)rows[i].rank, (int)rows[i].world_size);
+        struct pp_digest x, y;
+        a.attempt = 0;
+        b.attempt = rows[i].attempt;
+        b.job = rows[i].job;
+        assert_int_equal(pp_digest_make(&a, NULL, 0, &x, &err), PP_OK);
+        assert_int_equal(pp_digest_make(&b, NULL, 0, &y, &err), PP_OK);
+        pp_status st = pp_digest_merge(&x, &y, &err);
+        assert_int_equal(st, rows[i].says ? PP_E_USAGE : PP_OK);
+        assert_int_equal(x.n_rows, rows[i].says ? 1 : 2);
+        if (rows[i].says && !strstr(err.text, rows[i].says))
+            fail_msg("\"%s\" does not say \"%s\"", err.text, rows[i].says);
+        pp_digest_free(&x);
+        pp_digest_free(&y);
+    }
+}
+
+/* ---- judging ---- */
+
+static struct job even(int ranks, int met)
+{
+    struct job j = {.ranks = ranks, .steps = STEPS, .met = met};
+    for (int r = 0; r < ranks; r++) {
+        j.wait_ns[r] = MS;
+        j.step_ns[r] = 20 * MS;
+    }
+    return j;
+}
+
+static void test_kinds(void **state)
+{
+    struct job balanced = even(8, 1), slow_input = even(8, 1), slow_step = even(8, 1), hidden = even(8, 0),
+               apart = even(8, 0), node = even(8, 1), rotating = even(8, 1), input = even(8, 1),
+               few = even(8, 1), one = even(1, 1), two = even(2, 1), unmet_even = even(8, 0),
+               unseen = even(8, 0);
+    (void)state;
+    slow_input.wait_ns[5] = 30 * MS;
+    slow_step.step_ns[5] = 40 * MS;
+    hidden.wait_ns[5] = apart.wait_ns[5] = 30 * MS;
+    apart.apart = 1;
+    for (int r = 0; r < 8; r++) {
+        node.host[r] = r < 4 ? "a" : "b";
+        input.wait_ns[r] = 30 * MS;
+    }
+    for (int r = 4; r < 8; r++)
+        node.wait_ns[r] = 30 * MS + (uint64_t)(r == 6);
+    rotating.late_by = 30;
+    input.l0 = "input-bound";
+    few.steps = 19;
+    few.wait_ns[5] = 30 * MS;
+    two.wait_ns[1] = 30 * MS;
+    unseen.step_ns[5] = 40 * MS;
+    const struct {
+        const struct job *job;
+        enum pp_ranks_kind kind;
+        double rank; /* NAN: none is named */
+        const char *cause, *sentence;
+    } rows[] = {
+        {&balanced, PP_RANKS_BALANCED, NAN, NULL, "No straggler"},
+        {&slow_input, PP_RANKS_STRAGGLER, 5, "data_wait",
+         "Rank 5 (node a) is the straggler: last in 100 % of 400 steps"},
+        {&slow_step, PP_RANKS_STRAGGLER, 5, "step", "waits 20.0 ms per step for it"},
+        {&hidden, PP_RANKS_STRAGGLER, 5, "data_wait", "Rank 5"},
+        {&apart, PP_RANKS_APART, 5, "data_wait", "do not wait for it"},
+        {&node, PP_RANKS_NODE, NAN, "data_wait", "Node b is the straggler"},
+        {&rotating, PP_RANKS_ROTATING, NAN, NULL, "No single slowest rank"},
+        {&input, PP_RANKS_INPUT, NAN, NULL, "The cause is common"},
+        {&few, PP_RANKS_INCONCLUSIVE, NAN, NULL, "at least 20"},
+        {&one, PP_RANKS_INCONCLUSIVE, NAN, NULL, "Only rank 0 was recorded"},
+        {&two, PP_RANKS_STRAGGLER, 1, "data_wait", "Rank 1"},
+        {&unmet_even, PP_RANKS_BALANCED, NAN, NULL, "No straggler"},
+        {&unseen, PP_RANKS_BALANCED, NAN, NULL, "No straggler"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_digest all;
+        struct pp_ranks r;
+        judge(rows[i].job, &all, &r);
+        int named = isnan(rows[i].rank) ? isnan(r.straggler_rank) : r.straggler_rank == rows[i].rank;
+        if (r.kind != rows[i].kind || !named || !same_text(r.cause, rows[i].cause) ||
+            !strstr(r.sentence, rows[i].sentence))
+            fail_msg("job %zu: %s, rank %g, cause %s: %s", i, r.kind_name, r.straggler_rank,
+                     r.cause ? r.cause : "none", r.sentence);
+        if (!rows[i].job->met && r.kind != PP_RANKS_INCONCLUSIVE)
+            assert_non_null(strstr(r.note, "slow in the step itself is not seen"));
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
+static void test_numbers(void **state)
+{
+    struct job j = even(4, 1);
+    struct pp_digest all;
+    struct pp_ranks r;
+    (void)state;
+    j.wait_ns[2] = 31 * MS;
+    judge(&j, &all, &r);
+    assert_true(fabs(r.lost_ns / 1e6 - 30) < 0.01); /* of each of three ranks */
+    assert_true(fabs(r.lost_rank_s - 3 * 0.03 * STEPS) < 0.01);
+    assert_true(fabs(r.step_ns / 1e6 - 51) < 0.01);
+    assert_true(fabs(r.gain_share - (51.0 / 21 - 1)) < 0.01);
+    assert_true(fabs(r.gap_ns / 1e6 - 30) < 0.01);
+    assert_true(r.last_share == 1 && r.rows[2].last_share == 1 && r.rows[0].last_share == 0);
+    assert_true(isnan(r.since_step));
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
+}
+
+static void test_since_when(void **state)
+{
+    struct job j = even(4, 1);
+    struct pp_digest all;
+    struct pp_ranks r;
+    (void)state;
+    j.wait_ns[2] = 31 * MS;
+    j.from_step = 150;
+    j.to_step = STEPS;
+    judge(&j, &all, &r);
+    assert_int_equal(r.kind, PP_RANKS_STRAGGLER);
+    assert_true(fabs(r.since_step - 151) <= 3); /* numbers begin at 1; a few steps are anybody's */
+    assert_true(fabs(r.since_s - 7.5) < 0.2);
+    assert_non_null(strstr(r.where, "since step"));
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
+}
+
+static void test_missing_ranks_by_number(void **state)
+{
+    static const struct {
+        const char *here, *missing;
+        uint64_t n;
+    } rows[] = {{"1111", NULL, 0},   {"0111", "0", 1},    {"1000", "1-3", 3},
+                {"1010", "1, 3", 2}, {"0110", "0, 3", 2}, {"0001", "0-2", 3}};
+    struct job j = even(4, 1);
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_digest all = {0}, one;
+        struct pp_ranks r;
+        for (int k = 0; k < 4; k++)
+            if (rows[i].here[k] == '1') {
+                make(&j, k, &one);
+                assert_int_equal(pp_digest_merge(&all, &one, &err), PP_OK);
+                pp_digest_free(&one);
+            }
+        assert_int_equal(pp_ranks_judge(&all, &r, &err), PP_OK);
+        assert_true(same_text(r.missing, rows[i].missing));
+        assert_int_equal(r.missing_ranks, rows[i].n);
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
+static void test_versions_are_said(void **state)
+{
+    struct pp_rank_row a = row_of(0, 2), b = row_of(1, 2);
+    struct pp_digest x, y;
+    struct pp_ranks r;
+    (void)state;
+    b.version = "0.2.0";
+    assert_int_equal(pp_digest_make(&a, NULL, 0, &x, &err), PP_OK);
+    assert_int_equal(pp_digest_make(&b, NULL, 0, &y, &err), PP_OK);
+    assert_int_equal(pp_digest_merge(&x, &y, &err), PP_OK);
+    assert_int_equal(pp_ranks_judge(&x, &r, &err), PP_OK);
+    assert_non_null(strstr(r.note, "versions 0.1.0 and 0.2.0"));
+    pp_ranks_free(&r);
+    pp_digest_free(&x);
+    pp_digest_free(&y);
+}
+
+/* The document of each kind against the published schema, and the text at least without a NULL in it. */
+static void test_documents(void **state)
+{
+    struct job jobs[4] = {even(4, 1), even(4, 1), even(1, 1), even(16, 0)};
+    const int codes[5] = {0, 0, 0, 0, 139};
+    (void)state;
+    jobs[1].wait_ns[2] = 31 * MS;
+    for (int i = 0; i < 4; i++) {
+        struct pp_digest all;
+        struct pp_ranks r;
+        char *text = NULL;
+        size_t size;
+        judge(&jobs[i], &all, &r);
+        if (i == 1)
+            assert_int_equal(pp_ranks_complete(&r, codes, 5, &err), PP_OK);
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(pp_ranks_json(&r, out), 0);
+        fclose(out);
+        json_t *doc = json_loads(text, 0, NULL);
+        assert_non_null(doc);
+        schema_check_file("docs/ranks.schema.json", doc);
+        json_decref(doc);
+        free(text);
+        out = open_memstream(&text, &size);
+        pp_ranks_text(&r, 0, out);
+        fclose(out);
+        assert_null(strstr(text, "(null)"));
+        assert_null(strstr(text, "nan"));
+        if (i == 1)
+            assert_non_null(strstr(text, "no recording (exit code 139)"));
+        free(text);
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_tree_gives_the_same),
+        cmocka_unit_test(test_what_is_merged_is_the_sum),
+        cmocka_unit_test(test_what_does_not_belong_together),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_since_when),
+        cmocka_unit_test(test_missing_ranks_by_number),
+        cmocka_unit_test(test_versions_are_said),
+        cmocka_unit_test(test_documents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
