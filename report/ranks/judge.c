@@ -1,7 +1,6 @@
-#include "report/ranks/ranks.h"
+#include "report/ranks/judge.h"
 
 #include "probe/base/err.h"
-#include "probe/base/text.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
@@ -11,19 +10,6 @@
 #define COSTLY 0.1 /* of a step */
 #define MOST_OF_GAP 0.8
 #define SYNCHRONISED 0.5 /* of the gap may be left in the length of whole steps */
-enum { CELL = 48 };
-
-struct judge {
-    const struct pp_digest *d;
-    struct pp_ranks *r;
-    double *sorted;                   /* room for a value per rank */
-    uint64_t *last;                   /* steps that each was last in */
-    const struct pp_rank_step **step; /* the compared ones */
-    size_t n_steps;
-    int met;     /* own time is known whole */
-    size_t slow; /* row that is last most often */
-};
-
 /* ---- over ranks ---- */
 
 static int by_value(const void *a, const void *b)
@@ -250,6 +236,19 @@ static int most_input_bound(const struct judge *j)
     return 2 * n > j->d->n_rows;
 }
 
+/* Of all that is lost to waiting, the part in steps that the slow one was last in. */
+static double blame_of(const struct judge *j)
+{
+    double its = 0, all = 0, n = (double)j->d->n_rows;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const struct pp_rank_top *t = top_of(j, j->step[i]);
+        double lost = n * (double)t->max_ns - (double)t->sum_ns;
+        all += lost;
+        its += row_of(j, t->rank) == j->slow ? lost : 0;
+    }
+    return all > 0 ? its / all : 0;
+}
+
 static enum pp_ranks_kind kind_of(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -257,120 +256,18 @@ static enum pp_ranks_kind kind_of(struct judge *j)
     r->gap_ns = own_of(j, j->slow) - median_but(j, j->slow, own_of);
     date_it(j);
     int often = r->last_share >= PP_MOST_MEETINGS || !isnan(r->since_step);
-    double apart = whole_of(j, j->slow) - median_but(j, j->slow, whole_of);
-    if (costly && !j->met && often && apart > SYNCHRONISED * r->gap_ns)
+    j->apart_ns = whole_of(j, j->slow) - median_but(j, j->slow, whole_of);
+    j->median_wait_ns = median_but(j, r->n_rows, wait_of);
+    j->node_share = node_share(j);
+    if (costly && !j->met && often && j->apart_ns > SYNCHRONISED * r->gap_ns)
         return PP_RANKS_APART;
-    if (costly && is_node(j) && node_share(j) >= PP_MOST_MEETINGS)
+    if (costly && is_node(j) && j->node_share >= PP_MOST_MEETINGS)
         return PP_RANKS_NODE;
-    if (costly && often && r->gap_ns >= COSTLY * r->step_ns)
+    if (costly && often && blame_of(j) >= PP_MOST_MEETINGS)
         return PP_RANKS_STRAGGLER;
     if (costly && j->met)
         return PP_RANKS_ROTATING;
     return most_input_bound(j) ? PP_RANKS_INPUT : PP_RANKS_BALANCED;
-}
-
-/* ---- in words ---- */
-
-static const char *place_of(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    const struct pp_ranks_row *row = &r->rows[j->slow];
-    const char *host = row->host ? row->host : "";
-    return pp_arena_printf(&r->arena, "%s%s%s%s%s%s", host[0] || row->gpu ? " (" : "", host[0] ? "node " : "",
-                           host, host[0] && row->gpu ? ", " : "", row->gpu ? "GPU " : "",
-                           row->gpu ? row->gpu : "");
-}
-
-static void say(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    char share[CELL], lost[CELL], of_step[CELL], gap[CELL], more[CELL], part[CELL], own[CELL], median[CELL],
-        steps[CELL], most[CELL];
-    const struct pp_ranks_row *slow = r->n_rows ? &r->rows[j->slow] : NULL;
-    int rank = slow ? (int)slow->rank : 0;
-    const char *place = slow ? place_of(j) : "";
-    const char *close = place && *place ? ")" : "";
-    pp_text_percent(share, sizeof(share), r->last_share);
-    pp_text_counted(steps, sizeof(steps), (double)r->compared_steps, "step", "steps");
-    pp_text_duration(lost, sizeof(lost), r->lost_ns);
-    pp_text_percent(of_step, sizeof(of_step), r->lost_share);
-    switch (r->kind) {
-    case PP_RANKS_INCONCLUSIVE:
-        r->sentence = r->n_rows < 2
-                          ? pp_arena_printf(
-                                &r->arena,
-                                "Only rank %d was recorded: there is no other rank to compare it with.", rank)
-                          : pp_arena_printf(&r->arena, "%s are in all recordings: at least %d are compared.",
-                                            steps, PP_RANKS_LEAST_STEPS);
-        return;
-    case PP_RANKS_STRAGGLER:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "Rank %d%s%s is the straggler: last in %s of %s. Each other rank waits %s per step for it, %s of a step.",
-            rank, place, close, share, steps, lost, of_step);
-        break;
-    case PP_RANKS_NODE:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "Node %s is the straggler: its ranks are last in %s of %s. A rank waits %s per step for the last one, %s of a step.",
-            slow->host, pp_text_percent(share, sizeof(share), node_share(j)), steps, lost, of_step);
-        break;
-    case PP_RANKS_ROTATING:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "No single slowest rank (most often rank %d, %s of %s), but the ranks wait %s per step for the last one, %s of a step.",
-            rank, share, steps, lost, of_step);
-        r->where = "Another rank is last each time: samples of uneven cost, or jitter of the machines.";
-        r->next_step =
-            "Give batches of equal work to all ranks (samples of similar length together), or prefetch more.";
-        return;
-    case PP_RANKS_APART:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "Rank %d%s%s is slower, and the others do not wait for it: its steps take %s longer than the median rank's.",
-            rank, place, close,
-            pp_text_duration(more, sizeof(more), whole_of(j, j->slow) - median_but(j, j->slow, whole_of)));
-        break;
-    case PP_RANKS_INPUT:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "No straggler: the ranks are alike and wait for data, %s of a step at the median rank. The cause is common to them.",
-            pp_text_percent(most, sizeof(most), median_but(j, r->n_rows, wait_of) / r->step_ns));
-        r->next_step =
-            "Look at one rank's report; what helps it helps all. Storage that all share comes first.";
-        return;
-    default:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "No straggler: no single slowest rank (most often rank %d, %s of %s), and %s per step is lost to waiting, %s of a step.",
-            rank, share, steps, lost, of_step);
-        return;
-    }
-    pp_text_duration(gap, sizeof(gap), r->gap_ns);
-    if (r->cause)
-        r->why = pp_arena_printf(&r->arena,
-                                 "%s has %s of the %s by which it is behind the median rank%s%s%s%s%s%s",
-                                 r->cause, pp_text_percent(part, sizeof(part), r->cause_share), gap,
-                                 r->input_cause ? "; in it " : "", r->input_cause ? r->input_cause : "",
-                                 r->input_cause ? ", " : "",
-                                 r->input_cause ? pp_text_duration(own, sizeof(own), r->input_cause_ns) : "",
-                                 r->input_cause ? " a sample against " : "",
-                                 r->input_cause ? pp_text_duration(median, sizeof(median), r->input_median_ns)
-                                                : "");
-    else
-        r->why = pp_arena_printf(
-            &r->arena, "unattributed: no phase has 80 %% of the %s by which it is behind the median rank",
-            gap);
-    r->where = isnan(r->since_step)
-                   ? pp_arena_printf(&r->arena, "%s, from the first compared step on",
-                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank")
-                   : pp_arena_printf(&r->arena, "%s, since step %.0f%s%s",
-                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank",
-                                     r->since_step, isnan(r->since_s) ? "" : ", after ",
-                                     isnan(r->since_s)
-                                         ? ""
-                                         : pp_text_duration(more, sizeof(more), r->since_s * 1e9));
-    r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", slow->file ? slow->file : "FILE");
 }
 
 /* ---- the document ---- */
@@ -410,48 +307,6 @@ static void fill_row(const struct judge *j, size_t i)
         .steps = in->steps,
         .lost_spans = in->lost_spans,
     };
-}
-
-/* "5, 7-9" */
-static void name_missing(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
-    for (size_t i = 0; i <= j->d->n_rows; i++) {
-        int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
-        if (here > next) {
-            r->missing_ranks += (uint64_t)(here - next);
-            r->missing = here - next == 1
-                             ? pp_arena_printf(&r->arena, "%s%s%lld", r->missing ? r->missing : "",
-                                               r->missing ? ", " : "", (long long)next)
-                             : pp_arena_printf(&r->arena, "%s%s%lld-%lld", r->missing ? r->missing : "",
-                                               r->missing ? ", " : "", (long long)next, (long long)here - 1);
-        }
-        next = here + 1;
-    }
-}
-
-static void note_what_limits(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    const char *version = NULL, *other = NULL;
-    for (size_t i = 0; i < j->d->n_rows; i++) {
-        const char *v = j->d->rows[i].version;
-        version = version ? version : v;
-        other = v && strcmp(v, version) != 0 ? v : other;
-    }
-    const char
-        *hidden = j->met || r->kind == PP_RANKS_INCONCLUSIVE
-                      ? NULL
-                      : "the ranks' waits for each other were not recorded, so only input is compared: "
-                        "a rank that is slow in the step itself is not seen";
-    const char *versions = other ? pp_arena_printf(&r->arena,
-                                                   "the recordings are of versions %s and %s of pipeprobe",
-                                                   version, other)
-                                 : NULL;
-    r->note = hidden && versions ? pp_arena_printf(&r->arena, "%s; %s", hidden, versions)
-              : hidden           ? hidden
-                                 : versions;
 }
 
 static void set_head(struct judge *j)
@@ -508,7 +363,7 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
     out->n_rows = d->n_rows;
     for (size_t i = 0; i < d->n_rows; i++)
         fill_row(&j, i);
-    name_missing(&j);
+    judge_missing(&j);
     choose_steps(&j);
     out->compared_steps = j.n_steps;
     if (d->n_rows >= 2 && j.n_steps >= PP_RANKS_LEAST_STEPS) {
@@ -526,8 +381,7 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         out->since_step = out->since_s = NAN;
     }
     out->kind_name = names[out->kind];
-    note_what_limits(&j);
-    say(&j);
+    judge_words(&j);
     free(j.sorted);
     free(j.last);
     free(j.step);

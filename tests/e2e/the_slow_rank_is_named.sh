@@ -3,6 +3,7 @@
 # none is. And what cannot be compared is refused with a sentence.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
+HERE=$PWD
 cd "$T" || exit 1
 
 pids=()
@@ -95,6 +96,41 @@ mkdir none
 refuses "an empty directory" 2 "holds no recording" "$PP" ranks none
 refuses "nothing" 2 "no recordings given" "$PP" ranks
 refuses "what is not there" 2 "nowhere" "$PP" ranks nowhere
+
+# ---- digests
+
+run "$PP" merge pipeprobe-slow/rank0002.sqlite -o c.digest
+run "$PP" merge pipeprobe-slow/rank0001.sqlite pipeprobe-slow/rank0000.sqlite -o ab.digest
+run "$PP" merge c.digest ab.digest -o tree.digest
+is "digests merge" "$rc $(cat "$ERR")" "0 "
+run "$PP" merge pipeprobe-slow -o all.digest
+check "any tree is the same file" cmp tree.digest all.digest
+"$PP" ranks pipeprobe-slow --json >"$T/of-recordings.json"
+run "$PP" ranks all.digest --json
+check "the answer from the digest is that from the recordings" cmp "$OUT" "$T/of-recordings.json"
+mkdir parts && cp c.digest ab.digest parts
+run "$PP" ranks parts --json
+check "and that from a directory of digests" cmp "$OUT" "$T/of-recordings.json"
+refuses "a rank twice" 2 "are both of rank 2" "$PP" merge c.digest all.digest -o twice.digest
+check "and nothing is written" test ! -e twice.digest
+refuses "a digest that is there" 2 "all.digest exists; --force" "$PP" merge c.digest -o all.digest
+head -c 500 all.digest >half.digest
+refuses "half a digest" 4 "half.digest is damaged or half-written" "$PP" ranks half.digest
+refuses "a digest without a name" 2 "--output" "$PP" merge c.digest
+
+# ---- pipeprobe in front of the launcher, not of its processes: two trainers in one recording
+
+python=${PYTHON:-/usr/bin/python3}
+case $BUILD in *address*|*thread*) python=none ;; esac # a sanitizer's library cannot be loaded into Python
+if command -v "$python" >/dev/null; then
+    export PYTHONPATH=$HERE/samples/python PIPEPROBE_LIB=$HERE/$BUILD/libpipeprobe.so.0 JOB=$HERE/tests/tools/recorded_job.py
+    # shellcheck disable=SC2016
+    run timeout 60 "$PP" exec -o both.sqlite -- sh -c '"$0" "$JOB" 1 0.5 python & "$0" "$JOB" 1 0.5 python & wait' "$python"
+    like "two trainers in one recording: what to do instead" "$(cat "$ERR")" "2 processes took batches.* put pipeprobe behind the launcher"
+    unset PYTHONPATH PIPEPROBE_LIB
+else
+    skip "two trainers in one recording" "$python is not there, or cannot load a sanitizer's library"
+fi
 
 # ---- a real launcher
 

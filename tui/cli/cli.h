@@ -39,6 +39,7 @@ struct pp_command {
     X(top)             \
     X(report)          \
     X(ranks)           \
+    X(merge)           \
     X(whatif)          \
     X(export)          \
     X(compare)         \

@@ -168,12 +168,31 @@ static void take_files(struct exec_record *r)
     r->totals.loading = loaders.taken;
 }
 
+/* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */
+static unsigned count_trainers(const struct pp_session *s)
+{
+    enum { MOST = 64 };
+    int64_t seen[MOST];
+    unsigned n = 0;
+    struct pp_ring_info info;
+    for (uint32_t i = 0, threads = pp_session_threads(s); i < threads && n < MOST; i++) {
+        unsigned k = 0;
+        pp_session_ring_info(s, i, &info);
+        while (k < n && seen[k] != info.pid)
+            k++;
+        if (info.lane == PP_LANE_TRAINER && info.recorded && k == n)
+            seen[n++] = info.pid;
+    }
+    return n;
+}
+
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)
 {
     struct pp_session *session = pp_recording_session(r->recording);
     struct pp_store *store = pp_recording_store(r->recording);
     r->totals.threads = pp_session_threads(session);
     r->totals.ringless = pp_session_unregistered(session);
+    r->totals.trainers = count_trainers(session);
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;

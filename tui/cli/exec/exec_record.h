@@ -13,6 +13,7 @@ struct exec_totals {
     unsigned hooked;                   /* of the processes, Python with our hooks */
     unsigned with_loader;              /* of those, with PyTorch's DataLoader imported */
     unsigned loading;                  /* processes that made a DataLoader */
+    unsigned trainers;                 /* processes that took batches */
     int chained;                       /* 1: another tool was attached, 2: it could not be */
 };
 

@@ -179,6 +179,11 @@ void exec_words_totals(const struct exec_record *r, char *const *program, int wi
             "smaller --ring-spans",
             (unsigned long long)t->ringless, t->ringless == 1 ? "" : "s",
             pp_recording_rings_dir(r->recording));
+    if (t->trainers > 1)
+        exec_say("%u processes took batches, and a report is about one trainer. For the ranks of a job put "
+                 "pipeprobe behind the launcher: torchrun --no-python pipeprobe exec -- python train.py, and "
+                 "read all of them with pipeprobe ranks",
+                 t->trainers);
     if (t->chained == 2)
         exec_say("the tool in NVTX_INJECTION64_PATH could not be attached and got no calls");
 }

@@ -29,6 +29,7 @@ struct job {
     uint64_t wait_ns[RANKS], step_ns[RANKS];
     int from_step, to_step; /* wait_ns counts in these only; before and after as rank 0's */
     int late_by;            /* rotating: in step i rank i % ranks waits so many ms more */
+    int rare_by;            /* in every fourth step rank 0 waits so many ms more */
     int apart;              /* the ranks do not wait for each other */
     const char *l0;
 };
@@ -53,6 +54,7 @@ static struct pp_rank_row row_of(int rank, int world)
 static uint64_t wait_in(const struct job *j, int rank, int step)
 {
     uint64_t late = j->late_by && step % j->ranks == rank ? (uint64_t)j->late_by * MS : 0;
+    late += j->rare_by && rank == 0 && step % 4 == 3 ? (uint64_t)j->rare_by * MS : 0;
     int in = !j->to_step || (step >= j->from_step && step < j->to_step);
     return (in ? j->wait_ns[rank] : j->wait_ns[0]) + late + (uint64_t)(rank * 7 + step * 3) % 11;
 }
@@ -252,7 +254,7 @@ static void test_kinds(void **state)
     struct job balanced = even(8, 1), slow_input = even(8, 1), slow_step = even(8, 1), hidden = even(8, 0),
                apart = even(8, 0), node = even(8, 1), rotating = even(8, 1), input = even(8, 1),
                few = even(8, 1), one = even(1, 1), two = even(2, 1), unmet_even = even(8, 0),
-               unseen = even(8, 0);
+               unseen = even(8, 0), often_by_little = even(8, 1);
     (void)state;
     slow_input.wait_ns[5] = 30 * MS;
     slow_step.step_ns[5] = 40 * MS;
@@ -270,6 +272,8 @@ static void test_kinds(void **state)
     few.wait_ns[5] = 30 * MS;
     two.wait_ns[1] = 30 * MS;
     unseen.step_ns[5] = 40 * MS;
+    often_by_little.wait_ns[5] = 2 * MS; /* last in three of four steps, but little is lost by it */
+    often_by_little.rare_by = 30;
     const struct {
         const struct job *job;
         enum pp_ranks_kind kind;
@@ -289,6 +293,7 @@ static void test_kinds(void **state)
         {&one, PP_RANKS_INCONCLUSIVE, NAN, NULL, "Only rank 0 was recorded"},
         {&two, PP_RANKS_STRAGGLER, 1, "data_wait", "Rank 1"},
         {&unmet_even, PP_RANKS_BALANCED, NAN, NULL, "No straggler"},
+        {&often_by_little, PP_RANKS_ROTATING, NAN, NULL, "most often rank 5"},
         {&unseen, PP_RANKS_BALANCED, NAN, NULL, "No straggler"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

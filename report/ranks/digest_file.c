@@ -1,0 +1,324 @@
+#include "report/ranks/digest_file.h"
+
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/text.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char magic[8] = "ppdigest";
+enum { VERSION = 1, HEAD = 20, TEXT_MAX = 4096, SMALLEST_ROW = 30, SMALLEST_STEP = 10 };
+#define FILE_MAX ((size_t)1 << 30)
+
+/* ---- the columns of a row ---- */
+
+enum column_type { WHOLE, COUNT, FLAG, TEXT, NUMBER };
+
+#define AT(member) offsetof(struct pp_rank_row, member)
+static const struct column {
+    enum column_type type;
+    size_t at;
+} columns[] = {
+    {WHOLE, AT(rank)},
+    {WHOLE, AT(world_size)},
+    {WHOLE, AT(local_rank)},
+    {WHOLE, AT(node)},
+    {WHOLE, AT(attempt)},
+    {TEXT, AT(job)},
+    {TEXT, AT(launcher)},
+    {TEXT, AT(host)},
+    {TEXT, AT(gpu)},
+    {TEXT, AT(file)},
+    {TEXT, AT(version)},
+    {TEXT, AT(outcome)},
+    {TEXT, AT(subject)},
+    {TEXT, AT(l0)},
+    {TEXT, AT(l1)},
+    {TEXT, AT(l2)},
+    {TEXT, AT(sentence)},
+    {NUMBER, AT(samples_per_s)},
+    {NUMBER, AT(data_wait_share)},
+    {NUMBER, AT(collective_share)},
+    {COUNT, AT(lost_spans)},
+    {FLAG, AT(met)},
+    {COUNT, AT(steps)},
+    {COUNT, AT(wait_ns)},
+    {COUNT, AT(sync_ns)},
+    {COUNT, AT(step_ns)},
+    {COUNT, AT(collective_ns)},
+    {COUNT, AT(samples)},
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+/* ---- writing ---- */
+
+struct writer {
+    uint8_t *buf;
+    size_t n, room;
+    int failed;
+};
+
+static void put_bytes(struct writer *w, const void *p, size_t n)
+{
+    if (w->room - w->n < n && !w->failed) {
+        size_t room = 2 * w->room + n + 4096;
+        uint8_t *grown = realloc(w->buf, room);
+        w->failed = !grown;
+        w->buf = grown ? grown : w->buf;
+        w->room = grown ? room : w->room;
+    }
+    if (!w->failed)
+        memcpy(w->buf + w->n, p, n);
+    w->n += w->failed ? 0 : n;
+}
+
+static void put(struct writer *w, uint64_t v)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+    do {
+        bytes[n++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+        v >>= 7;
+    } while (v);
+    put_bytes(w, bytes, n);
+}
+
+/* Unknown is 0, the empty text 1. */
+static void put_text(struct writer *w, const char *text)
+{
+    size_t n = text ? strnlen(text, TEXT_MAX) : 0;
+    put(w, text ? n + 1 : 0);
+    put_bytes(w, text ? text : "", n);
+}
+
+static void put_column(struct writer *w, const struct column *c, const struct pp_rank_row *row)
+{
+    const char *at = (const char *)row + c->at;
+    switch (c->type) {
+    case WHOLE: put(w, (uint64_t)(*(const int64_t *)at + 1)); break; /* -1 is not known */
+    case COUNT: put(w, *(const uint64_t *)at); break;
+    case FLAG: put(w, *(const int *)at != 0); break;
+    case TEXT: put_text(w, *(const char *const *)at); break;
+    case NUMBER: put_bytes(w, at, sizeof(double)); break;
+    }
+}
+
+static void put_top(struct writer *w, const struct pp_rank_top *t)
+{
+    put(w, t->sum_ns);
+    put(w, t->sum_ns - t->max_ns);
+    put(w, t->max_ns - t->second_ns);
+    put(w, (uint64_t)t->rank);
+}
+
+static void put_body(struct writer *w, const struct pp_digest *d)
+{
+    uint32_t number = 0;
+    uint64_t end = 0;
+    put(w, d->n_rows);
+    for (size_t i = 0; i < d->n_rows; i++) {
+        for (size_t c = 0; c < COLUMNS; c++)
+            put_column(w, &columns[c], &d->rows[i]);
+        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
+            put(w, d->rows[i].work_ns[p]);
+    }
+    put(w, d->n_steps);
+    for (size_t i = 0; i < d->n_steps; i++) {
+        const struct pp_rank_step *s = &d->steps[i];
+        put(w, s->number - number);
+        put(w, s->ranks);
+        put_top(w, &s->own);
+        put_top(w, &s->input);
+        /* ends rise but for a clock that was set: then the difference is a large number, and still right */
+        put(w, s->end_utc_ns - end);
+        number = s->number;
+        end = s->end_utc_ns;
+    }
+}
+
+pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err)
+{
+    struct writer w = {0};
+    uint8_t head[HEAD] = {0};
+    uint32_t version = VERSION;
+    pp_status st = PP_OK;
+    put_bytes(&w, head, sizeof(head));
+    put_body(&w, d);
+    if (w.failed)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest of %zu ranks", d->n_rows);
+    if (st == PP_OK) {
+        uint64_t sum = XXH3_64bits(w.buf + HEAD, w.n - HEAD);
+        memcpy(w.buf, magic, sizeof(magic));
+        memcpy(w.buf + 8, &version, sizeof(version));
+        memcpy(w.buf + 12, &sum, sizeof(sum));
+        st = pp_io_write_atomic(path, w.buf, w.n, err);
+    }
+    free(w.buf);
+    return st;
+}
+
+/* ---- reading ---- */
+
+struct cursor {
+    const uint8_t *at, *end;
+    int bad; /* something did not fit; what follows is zeros */
+};
+
+static uint64_t get(struct cursor *c)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && c->at < c->end && !c->bad; shift += 7) {
+        uint8_t b = *c->at++;
+        v |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80))
+            return v;
+    }
+    c->bad = 1;
+    return 0;
+}
+
+static const char *get_text(struct cursor *c, struct pp_arena *a)
+{
+    uint64_t n = get(c);
+    if (!n || c->bad)
+        return NULL;
+    n--;
+    if (n > TEXT_MAX || n > (uint64_t)(c->end - c->at) || memchr(c->at, 0, n)) {
+        c->bad = 1;
+        return NULL;
+    }
+    char *raw = pp_arena_alloc(a, n + 1), *plain = NULL;
+    if (raw)
+        memcpy(raw, c->at, n);
+    c->at += n;
+    if (raw && !pp_text_is_plain(raw)) { /* it was not written by us */
+        plain = pp_text_plain(raw);
+        raw = pp_arena_copy(a, plain);
+        free(plain);
+    }
+    return raw;
+}
+
+static void get_column(struct cursor *c, const struct column *col, struct pp_rank_row *row,
+                       struct pp_arena *a)
+{
+    char *at = (char *)row + col->at;
+    uint64_t v;
+    switch (col->type) {
+    case WHOLE:
+        v = get(c);
+        c->bad |= v > (uint64_t)INT32_MAX + 1;
+        *(int64_t *)at = (int64_t)v - 1;
+        break;
+    case COUNT: *(uint64_t *)at = get(c); break;
+    case FLAG: *(int *)at = get(c) != 0; break;
+    case TEXT: *(const char **)at = get_text(c, a); break;
+    case NUMBER:
+        c->bad |= c->end - c->at < (ptrdiff_t)sizeof(double);
+        if (!c->bad) {
+            memcpy(at, c->at, sizeof(double));
+            c->at += sizeof(double);
+        }
+        break;
+    }
+}
+
+static struct pp_rank_top get_top(struct cursor *c)
+{
+    struct pp_rank_top t = {.sum_ns = get(c)};
+    uint64_t less = get(c), lesser = get(c), rank = get(c);
+    t.max_ns = t.sum_ns - less;
+    t.second_ns = t.max_ns - lesser;
+    t.rank = (int64_t)rank;
+    c->bad |= less > t.sum_ns || lesser > t.max_ns || rank > INT32_MAX;
+    return t;
+}
+
+/* Room for what the count says, as far as the rest of the file can hold so many. */
+static void *room_for(struct cursor *c, uint64_t n, size_t smallest, size_t size)
+{
+    if (n > (uint64_t)(c->end - c->at) / smallest) {
+        c->bad = 1;
+        n = 0;
+    }
+    return calloc(n ? n : 1, size);
+}
+
+static void get_body(struct cursor *c, struct pp_digest *d)
+{
+    uint64_t n = get(c);
+    d->rows = room_for(c, n, SMALLEST_ROW, sizeof(*d->rows));
+    for (uint64_t i = 0; d->rows && i < n && !c->bad; i++) {
+        struct pp_rank_row *row = &d->rows[d->n_rows];
+        for (size_t k = 0; k < COLUMNS; k++)
+            get_column(c, &columns[k], row, &d->arena);
+        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
+            row->work_ns[p] = get(c);
+        c->bad |= row->rank < 0 || (d->n_rows && row->rank <= row[-1].rank);
+        d->n_rows++;
+    }
+    n = get(c);
+    d->steps = room_for(c, n, SMALLEST_STEP, sizeof(*d->steps));
+    uint64_t number = 0, end = 0;
+    for (uint64_t i = 0; d->steps && i < n && !c->bad; i++) {
+        uint64_t more = get(c), ranks = get(c);
+        struct pp_rank_step *s = &d->steps[d->n_steps++];
+        c->bad |= (i && !more) || more > UINT32_MAX || number + more > UINT32_MAX || !ranks ||
+                  ranks > d->n_rows;
+        number += more;
+        s->number = (uint32_t)number;
+        s->ranks = (uint32_t)ranks;
+        s->own = get_top(c);
+        s->input = get_top(c);
+        s->end_utc_ns = end += get(c);
+    }
+    c->bad |= c->at != c->end;
+}
+
+int pp_digest_is_file(const char *path)
+{
+    char begins[sizeof(magic)] = {0};
+    int fd = pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
+    int is = fd >= 0 && pp_io_pread_full(fd, begins, sizeof(begins), 0) == (ssize_t)sizeof(begins) &&
+             memcmp(begins, magic, sizeof(magic)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err *err)
+{
+    struct pp_io_file f = {.limit = FILE_MAX};
+    uint32_t version = 0;
+    uint64_t sum = 0;
+    *out = (struct pp_digest){0};
+    pp_status st = pp_io_read_file(AT_FDCWD, path, &f, err);
+    if (st == PP_OK && (f.size < HEAD || memcmp(f.buf, magic, sizeof(magic)) != 0))
+        st = pp_fail(err, PP_E_CORRUPT, "%s is no digest; make one with pipeprobe merge", path);
+    if (st == PP_OK) {
+        memcpy(&version, f.buf + 8, sizeof(version));
+        memcpy(&sum, f.buf + 12, sizeof(sum));
+        if (version != VERSION)
+            st = pp_fail(err, PP_E_VERSION,
+                         "%s is a digest of version %u, and this pipeprobe reads version %d", path, version,
+                         VERSION);
+        else if (sum != XXH3_64bits(f.buf + HEAD, f.size - HEAD))
+            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged or half-written; merge its parts again", path);
+    }
+    if (st == PP_OK) {
+        struct cursor c = {.at = f.buf + HEAD, .end = f.buf + f.size};
+        get_body(&c, out);
+        if (!out->rows || !out->steps || pp_arena_failed(&out->arena))
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest %s", path);
+        else if (c.bad)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is no whole digest; merge its parts again", path);
+    }
+    free(f.buf);
+    if (st != PP_OK)
+        pp_digest_free(out);
+    return st;
+}

@@ -1,0 +1,27 @@
+/* report/ranks/judge.h: what the numbers of a judgement (judge.c) and its words (words.c) share. Private to
+ * the room. */
+#ifndef PP_REPORT_RANKS_JUDGE_H
+#define PP_REPORT_RANKS_JUDGE_H
+
+#include "report/ranks/ranks.h"
+
+struct judge {
+    const struct pp_digest *d;
+    struct pp_ranks *r;
+    double *sorted;                   /* room for a value per rank */
+    uint64_t *last;                   /* steps that each was last in */
+    const struct pp_rank_step **step; /* the compared ones */
+    size_t n_steps;
+    int met;     /* own time is known whole */
+    size_t slow; /* row that is last most often */
+    /* for the words: of the slow one's machine, its steps; how much longer its whole steps are than the
+     * median rank's; what the median rank waits for data per step */
+    double node_share, apart_ns, median_wait_ns;
+};
+
+/* Names the ranks of the job that have no row. */
+void judge_missing(struct judge *j);
+/* The sentences, when all numbers are there. */
+void judge_words(struct judge *j);
+
+#endif

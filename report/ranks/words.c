@@ -1,0 +1,157 @@
+#include "report/ranks/judge.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CELL = 48 };
+
+/* "5, 7-9" */
+void judge_missing(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
+    for (size_t i = 0; i <= j->d->n_rows; i++) {
+        int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
+        if (here > next) {
+            r->missing_ranks += (uint64_t)(here - next);
+            r->missing = here - next == 1
+                             ? pp_arena_printf(&r->arena, "%s%s%lld", r->missing ? r->missing : "",
+                                               r->missing ? ", " : "", (long long)next)
+                             : pp_arena_printf(&r->arena, "%s%s%lld-%lld", r->missing ? r->missing : "",
+                                               r->missing ? ", " : "", (long long)next, (long long)here - 1);
+        }
+        next = here + 1;
+    }
+}
+
+static const char *place_of(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    const struct pp_ranks_row *row = &r->rows[j->slow];
+    const char *host = row->host ? row->host : "";
+    return pp_arena_printf(&r->arena, "%s%s%s%s%s%s", host[0] || row->gpu ? " (" : "", host[0] ? "node " : "",
+                           host, host[0] && row->gpu ? ", " : "", row->gpu ? "GPU " : "",
+                           row->gpu ? row->gpu : "");
+}
+
+static void say(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    char share[CELL], lost[CELL], of_step[CELL], gap[CELL], more[CELL], part[CELL], own[CELL], median[CELL],
+        steps[CELL], most[CELL];
+    const struct pp_ranks_row *slow = r->n_rows ? &r->rows[j->slow] : NULL;
+    int rank = slow ? (int)slow->rank : 0;
+    const char *place = slow ? place_of(j) : "";
+    const char *close = place && *place ? ")" : "";
+    pp_text_percent(share, sizeof(share), r->last_share);
+    pp_text_counted(steps, sizeof(steps), (double)r->compared_steps, "step", "steps");
+    pp_text_duration(lost, sizeof(lost), r->lost_ns);
+    pp_text_percent(of_step, sizeof(of_step), r->lost_share);
+    switch (r->kind) {
+    case PP_RANKS_INCONCLUSIVE:
+        r->sentence = r->n_rows < 2
+                          ? pp_arena_printf(
+                                &r->arena,
+                                "Only rank %d was recorded: there is no other rank to compare it with.", rank)
+                          : pp_arena_printf(&r->arena, "%s are in all recordings: at least %d are compared.",
+                                            steps, PP_RANKS_LEAST_STEPS);
+        return;
+    case PP_RANKS_STRAGGLER:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Rank %d%s%s is the straggler: last in %s of %s. Each other rank waits %s per step for it, %s of a step.",
+            rank, place, close, share, steps, lost, of_step);
+        break;
+    case PP_RANKS_NODE:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Node %s is the straggler: its ranks are last in %s of %s. A rank waits %s per step for the last one, %s of a step.",
+            slow->host, pp_text_percent(share, sizeof(share), j->node_share), steps, lost, of_step);
+        break;
+    case PP_RANKS_ROTATING:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No single slowest rank (most often rank %d, %s of %s), but the ranks wait %s per step for the last one, %s of a step.",
+            rank, share, steps, lost, of_step);
+        r->where = "Another rank is last each time: samples of uneven cost, or jitter of the machines.";
+        r->next_step =
+            "Give batches of equal work to all ranks (samples of similar length together), or prefetch more.";
+        return;
+    case PP_RANKS_APART:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "Rank %d%s%s is slower, and the others do not wait for it: its steps take %s longer than the median rank's.",
+            rank, place, close, pp_text_duration(more, sizeof(more), j->apart_ns));
+        break;
+    case PP_RANKS_INPUT:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No straggler: the ranks are alike and wait for data, %s of a step at the median rank. The cause is common to them.",
+            pp_text_percent(most, sizeof(most), j->median_wait_ns / r->step_ns));
+        r->next_step =
+            "Look at one rank's report; what helps it helps all. Storage that all share comes first.";
+        return;
+    default:
+        r->sentence = pp_arena_printf(
+            &r->arena,
+            "No straggler: no single slowest rank (most often rank %d, %s of %s), and %s per step is lost to waiting, %s of a step.",
+            rank, share, steps, lost, of_step);
+        return;
+    }
+    pp_text_duration(gap, sizeof(gap), r->gap_ns);
+    if (r->cause)
+        r->why = pp_arena_printf(&r->arena,
+                                 "%s has %s of the %s by which it is behind the median rank%s%s%s%s%s%s",
+                                 r->cause, pp_text_percent(part, sizeof(part), r->cause_share), gap,
+                                 r->input_cause ? "; in it " : "", r->input_cause ? r->input_cause : "",
+                                 r->input_cause ? ", " : "",
+                                 r->input_cause ? pp_text_duration(own, sizeof(own), r->input_cause_ns) : "",
+                                 r->input_cause ? " a sample against " : "",
+                                 r->input_cause ? pp_text_duration(median, sizeof(median), r->input_median_ns)
+                                                : "");
+    else
+        r->why = pp_arena_printf(
+            &r->arena, "unattributed: no phase has 80 %% of the %s by which it is behind the median rank",
+            gap);
+    r->where = isnan(r->since_step)
+                   ? pp_arena_printf(&r->arena, "%s, from the first compared step on",
+                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank")
+                   : pp_arena_printf(&r->arena, "%s, since step %.0f%s%s",
+                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank",
+                                     r->since_step, isnan(r->since_s) ? "" : ", after ",
+                                     isnan(r->since_s)
+                                         ? ""
+                                         : pp_text_duration(more, sizeof(more), r->since_s * 1e9));
+    r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", slow->file ? slow->file : "FILE");
+}
+
+static void note_what_limits(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    const char *version = NULL, *other = NULL;
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const char *v = j->d->rows[i].version;
+        version = version ? version : v;
+        other = v && strcmp(v, version) != 0 ? v : other;
+    }
+    const char
+        *hidden = j->met || r->kind == PP_RANKS_INCONCLUSIVE
+                      ? NULL
+                      : "the ranks' waits for each other were not recorded, so only input is compared: "
+                        "a rank that is slow in the step itself is not seen";
+    const char *versions = other ? pp_arena_printf(&r->arena,
+                                                   "the recordings are of versions %s and %s of pipeprobe",
+                                                   version, other)
+                                 : NULL;
+    r->note = hidden && versions ? pp_arena_printf(&r->arena, "%s; %s", hidden, versions)
+              : hidden           ? hidden
+                                 : versions;
+}
+
+void judge_words(struct judge *j)
+{
+    note_what_limits(j);
+    say(j);
+}

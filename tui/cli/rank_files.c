@@ -1,0 +1,152 @@
+#include "tui/cli/rank_files.h"
+
+#include "probe/base/err.h"
+#include "report/ranks/digest_file.h"
+#include "tui/cli/cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- which files ---- */
+
+struct names {
+    char **path;
+    size_t n, room;
+};
+
+static pp_status add_name(struct names *f, const char *dir, const char *name, struct pp_err *err)
+{
+    size_t n = strlen(name) + (dir ? strlen(dir) + 1 : 0) + 1;
+    char *path = malloc(n);
+    if (f->n == f->room && path) {
+        size_t room = f->room ? 2 * f->room : 64;
+        char **grown = realloc(f->path, room * sizeof(*grown));
+        if (!grown) {
+            free(path);
+            path = NULL;
+        } else {
+            f->path = grown;
+            f->room = room;
+        }
+    }
+    if (!path)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu files", f->n);
+    snprintf(path, n, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name);
+    f->path[f->n++] = path;
+    return PP_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int is_recording_name(const char *name)
+{
+    size_t n = strlen(name);
+    return name[0] != '.' && ((n > 7 && strcmp(name + n - 7, ".sqlite") == 0) ||
+                              (n > 7 && strcmp(name + n - 7, ".digest") == 0));
+}
+
+/* Of a directory the *.sqlite and *.digest in it, by name. */
+static pp_status list_directory(struct names *f, const char *dir, struct pp_err *err)
+{
+    size_t before = f->n;
+    DIR *d = opendir(dir);
+    pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
+    for (struct dirent *e; st == PP_OK && (e = readdir(d));)
+        if (is_recording_name(e->d_name))
+            st = add_name(f, dir, e->d_name, err);
+    if (d)
+        closedir(d);
+    if (f->n > before)
+        qsort(f->path + before, f->n - before, sizeof(*f->path), by_name);
+    if (st == PP_OK && f->n == before)
+        st = pp_fail(err, PP_E_USAGE, "%s holds no recording (*.sqlite) and no digest (*.digest)", dir);
+    return st;
+}
+
+/* ---- reading them ---- */
+
+/* Equal numbers of files are merged, as a counter of two digits carries: each rank's row is copied as often
+ * as the number of files has digits. */
+enum { LEVELS = 48 };
+struct pile {
+    struct pp_digest part[LEVELS];
+    uint64_t files[LEVELS];
+    int n;
+};
+
+static pp_status merge_last_two(struct pile *p, struct pp_err *err)
+{
+    pp_status st = pp_digest_merge(&p->part[p->n - 2], &p->part[p->n - 1], err);
+    pp_digest_free(&p->part[p->n - 1]);
+    p->n--;
+    p->files[p->n - 1] += p->files[p->n];
+    return st;
+}
+
+static pp_status add(struct pile *p, const struct pp_digest *one, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    p->part[p->n] = *one;
+    p->files[p->n] = 1;
+    p->n++;
+    while (st == PP_OK && p->n > 1 && p->files[p->n - 1] == p->files[p->n - 2])
+        st = merge_last_two(p, err);
+    return st;
+}
+
+/* A file that was named has to be one of a rank; one that only lies in the directory may be anything else,
+ * which is said. */
+static pp_status read_file(const char *path, int named, struct pile *p, struct pp_err *err)
+{
+    struct pp_digest one = {0};
+    pp_status st = pp_digest_is_file(path) ? pp_digest_load(path, &one, err)
+                                           : pp_digest_read(path, &one, err);
+    if (st == PP_OK)
+        return add(p, &one, err);
+    pp_digest_free(&one);
+    if (named || st == PP_E_NO_MEMORY)
+        return st;
+    pp_cli_note("left out", err->text);
+    return PP_OK;
+}
+
+static pp_status read_operand(const char *operand, struct pile *p, struct pp_err *err)
+{
+    struct names f = {0};
+    struct stat info;
+    int is_dir = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
+    pp_status st = is_dir ? list_directory(&f, operand, err) : add_name(&f, NULL, operand, err);
+    for (size_t i = 0; st == PP_OK && i < f.n; i++)
+        st = read_file(f.path[i], !is_dir, p, err);
+    for (size_t i = 0; i < f.n; i++)
+        free(f.path[i]);
+    free(f.path);
+    return st;
+}
+
+pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
+{
+    struct pile p = {.n = 0};
+    pp_status st = PP_OK;
+    *out = (struct pp_digest){0};
+    if (!n)
+        st = pp_fail(err, PP_E_USAGE,
+                     "no recordings given: name the directory that they are in, or the files of the ranks");
+    for (int i = 0; st == PP_OK && i < n; i++)
+        st = read_operand(operands[i], &p, err);
+    while (st == PP_OK && p.n > 1)
+        st = merge_last_two(&p, err);
+    if (st == PP_OK && (!p.n || !p.part[0].n_rows))
+        st = pp_fail(err, PP_E_USAGE, "%s holds no recording of a rank", operands[0]);
+    if (st == PP_OK)
+        *out = p.part[0];
+    for (int i = st == PP_OK ? 1 : 0; i < p.n; i++)
+        pp_digest_free(&p.part[i]);
+    return st;
+}

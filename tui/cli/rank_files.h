@@ -1,0 +1,12 @@
+/* cli/rank_files.h: the operands of `ranks` and `merge`: directories, recordings of ranks, and digests. */
+#ifndef PP_CLI_RANK_FILES_H
+#define PP_CLI_RANK_FILES_H
+
+#include "report/ranks/digest.h"
+
+/* Reads all of them into one digest, in a tree of merges; one recording at a time is open. Of a directory
+ * what is of no rank is left out and named on stderr; elsewhere it is an error. Free *out with
+ * pp_digest_free. */
+pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err);
+
+#endif
