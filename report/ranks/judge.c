@@ -228,14 +228,6 @@ static double node_share(const struct judge *j)
     return share;
 }
 
-static int most_input_bound(const struct judge *j)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < j->d->n_rows; i++)
-        n += j->d->rows[i].l0 && strcmp(j->d->rows[i].l0, "input-bound") == 0;
-    return 2 * n > j->d->n_rows;
-}
-
 /* Of all that is lost to waiting, the part in steps that the slow one was last in. */
 static double blame_of(const struct judge *j)
 {
@@ -267,7 +259,7 @@ static enum pp_ranks_kind kind_of(struct judge *j)
         return PP_RANKS_STRAGGLER;
     if (costly && j->met)
         return PP_RANKS_ROTATING;
-    return most_input_bound(j) ? PP_RANKS_INPUT : PP_RANKS_BALANCED;
+    return j->median_wait_ns >= COSTLY * r->step_ns ? PP_RANKS_INPUT : PP_RANKS_BALANCED;
 }
 
 /* ---- the document ---- */

@@ -27,7 +27,7 @@ enum { PP_RANKS_LEAST_STEPS = 20 };
     X(NODE, "node-straggler", "all ranks of one machine are slow, and the others wait for them")          \
     X(ROTATING, "rotating", "the ranks wait for each other, now for one and now for another")             \
     X(APART, "not-synchronised", "one rank is slower, and the others do not wait for it")                 \
-    X(INPUT, "all-input-bound", "most ranks wait for data and no one of them is the straggler")           \
+    X(INPUT, "all-input-bound", "the median rank waits for data, and none is the straggler")                 \
     X(BALANCED, "balanced", "no rank holds up the others")
 /* clang-format on */
 

@@ -7,20 +7,29 @@
 
 enum { CELL = 48 };
 
-/* "5, 7-9" */
+/* Adds first-last to "5, 7-9"; after so many ranges "..." stands for the rest. */
+enum { RANGES = 16 };
+static const char *add_range(struct pp_arena *a, const char *list, size_t n, int64_t first, int64_t last)
+{
+    const char *comma = list ? ", " : "";
+    list = list ? list : "";
+    return n > RANGES    ? list
+           : n == RANGES ? pp_arena_printf(a, "%s%s...", list, comma)
+           : first == last
+               ? pp_arena_printf(a, "%s%s%lld", list, comma, (long long)first)
+               : pp_arena_printf(a, "%s%s%lld-%lld", list, comma, (long long)first, (long long)last);
+}
+
 void judge_missing(struct judge *j)
 {
     struct pp_ranks *r = j->r;
+    size_t ranges = 0;
     int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
     for (size_t i = 0; i <= j->d->n_rows; i++) {
         int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
         if (here > next) {
             r->missing_ranks += (uint64_t)(here - next);
-            r->missing = here - next == 1
-                             ? pp_arena_printf(&r->arena, "%s%s%lld", r->missing ? r->missing : "",
-                                               r->missing ? ", " : "", (long long)next)
-                             : pp_arena_printf(&r->arena, "%s%s%lld-%lld", r->missing ? r->missing : "",
-                                               r->missing ? ", " : "", (long long)next, (long long)here - 1);
+            r->missing = add_range(&r->arena, r->missing, ranges++, next, here - 1);
         }
         next = here + 1;
     }
@@ -127,27 +136,48 @@ static void say(struct judge *j)
     r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", slow->file ? slow->file : "FILE");
 }
 
-static void note_what_limits(struct judge *j)
+static const char *join(struct pp_arena *a, const char *list, const char *more)
 {
-    struct pp_ranks *r = j->r;
+    return list && more ? pp_arena_printf(a, "%s; %s", list, more) : list ? list : more;
+}
+
+static const char *versions_of(struct judge *j)
+{
     const char *version = NULL, *other = NULL;
     for (size_t i = 0; i < j->d->n_rows; i++) {
         const char *v = j->d->rows[i].version;
         version = version ? version : v;
         other = v && strcmp(v, version) != 0 ? v : other;
     }
-    const char
-        *hidden = j->met || r->kind == PP_RANKS_INCONCLUSIVE
-                      ? NULL
-                      : "the ranks' waits for each other were not recorded, so only input is compared: "
-                        "a rank that is slow in the step itself is not seen";
-    const char *versions = other ? pp_arena_printf(&r->arena,
-                                                   "the recordings are of versions %s and %s of pipeprobe",
-                                                   version, other)
-                                 : NULL;
-    r->note = hidden && versions ? pp_arena_printf(&r->arena, "%s; %s", hidden, versions)
-              : hidden           ? hidden
-                                 : versions;
+    return other ? pp_arena_printf(&j->r->arena, "the recordings are of versions %s and %s of pipeprobe",
+                                   version, other)
+                 : NULL;
+}
+
+/* A recording that nobody finished says no outcome. */
+static const char *killed_of(struct judge *j)
+{
+    const char *ranks = NULL;
+    size_t ranges = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (!j->d->rows[i].outcome)
+            ranks = add_range(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
+    return ranks ? pp_arena_printf(
+                       &j->r->arena,
+                       "killed before it was done: rank %s; steps that it did not reach are not compared",
+                       ranks)
+                 : NULL;
+}
+
+static void note_what_limits(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    if (!j->met && r->kind != PP_RANKS_INCONCLUSIVE)
+        r->note =
+            "the ranks' waits for each other were not recorded, so only input is compared: a rank that is "
+            "slow in the step itself is not seen";
+    r->note = join(&r->arena, r->note, killed_of(j));
+    r->note = join(&r->arena, r->note, versions_of(j));
 }
 
 void judge_words(struct judge *j)

@@ -46,6 +46,27 @@ run "$PP" ranks pipeprobe-even --json
 is "equal ranks: none is named" "$rc $(json "$OUT" '$.straggler_rank')" "0 "
 is "all steps after warm-up are compared" "$(json "$OUT" '$.compared_steps')" "$(json "$OUT" '$.ranks[0].steps')"
 
+# ---- a rank that is killed
+
+for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 TORCHELASTIC_RUN_ID=kill "$PP" run --synthetic n=4000,size=64x48 --workers 1 --batch-size 8 --step-ms 20 --steps 1000 --warmup 5 \
+        --collective "$T/meet-kill" --collective-limit=20s >"kill-$rank.out" 2>"kill-$rank.err" </dev/null &
+    pids[rank]=$!
+done
+for _ in $(seq 600); do # until both have 60 steps in their files
+    [ "$(sqlite3 pipeprobe-kill/rank0001.sqlite "SELECT count(DISTINCT batch) > 60 FROM rollup_batch" 2>/dev/null)" = 1 ] && break
+    sleep 0.1
+done
+kill -KILL "${pids[1]}"
+wait "${pids[1]}" 2>/dev/null
+kill -INT "${pids[0]}"
+wait "${pids[0]}"
+pids=()
+run "$PP" ranks pipeprobe-kill --json
+is "a killed rank is recovered and compared" "$rc $(json "$OUT" '$.ranks[0].outcome') $(json "$OUT" '$.ranks[1].outcome') $(json "$OUT" '$.missing_ranks')" "0 interrupted  0"
+holds "up to where it came" "$(json "$OUT" '$.compared_steps') >= 20 && $(json "$OUT" '$.compared_steps') <= $(json "$OUT" '$.ranks[1].steps')"
+like "which the note says" "$(json "$OUT" '$.note')" "killed before it was done: rank 1;"
+
 # ---- names
 
 RANK=1 WORLD_SIZE=2 run timeout 60 "$PP" run --synthetic n=100,size=64x48 --steps 5 -o out/ --quiet

@@ -31,7 +31,6 @@ struct job {
     int late_by;            /* rotating: in step i rank i % ranks waits so many ms more */
     int rare_by;            /* in every fourth step rank 0 waits so many ms more */
     int apart;              /* the ranks do not wait for each other */
-    const char *l0;
 };
 
 static struct pp_rank_row row_of(int rank, int world)
@@ -67,7 +66,6 @@ static void make(const struct job *j, int rank, struct pp_digest *out)
     snprintf(file, sizeof(file), "rank%d.sqlite", rank);
     row.file = file;
     row.host = j->host[rank] ? j->host[rank] : "a";
-    row.l0 = j->l0 ? j->l0 : row.l0;
     row.met = j->met;
     row.steps = (uint64_t)j->steps;
     for (int i = 0; i < j->steps; i++) {
@@ -267,7 +265,6 @@ static void test_kinds(void **state)
     for (int r = 4; r < 8; r++)
         node.wait_ns[r] = 30 * MS + (uint64_t)(r == 6);
     rotating.late_by = 30;
-    input.l0 = "input-bound";
     few.steps = 19;
     few.wait_ns[5] = 30 * MS;
     two.wait_ns[1] = 30 * MS;
@@ -375,21 +372,42 @@ static void test_missing_ranks_by_number(void **state)
     }
 }
 
-static void test_versions_are_said(void **state)
+static void test_versions_and_kills_are_said(void **state)
 {
     struct pp_rank_row a = row_of(0, 2), b = row_of(1, 2);
     struct pp_digest x, y;
     struct pp_ranks r;
     (void)state;
     b.version = "0.2.0";
+    b.outcome = NULL;
     assert_int_equal(pp_digest_make(&a, NULL, 0, &x, &err), PP_OK);
     assert_int_equal(pp_digest_make(&b, NULL, 0, &y, &err), PP_OK);
     assert_int_equal(pp_digest_merge(&x, &y, &err), PP_OK);
     assert_int_equal(pp_ranks_judge(&x, &r, &err), PP_OK);
     assert_non_null(strstr(r.note, "versions 0.1.0 and 0.2.0"));
+    assert_non_null(strstr(r.note, "killed before it was done: rank 1;"));
     pp_ranks_free(&r);
     pp_digest_free(&x);
     pp_digest_free(&y);
+}
+
+/* Of a job of which every second rank is missing, not all are listed. */
+static void test_the_list_of_missing_ranks_is_bounded(void **state)
+{
+    struct pp_digest all = {0}, one;
+    struct pp_ranks r;
+    (void)state;
+    for (int i = 1; i < 1000; i += 2) {
+        struct pp_rank_row row = row_of(i, 1000);
+        assert_int_equal(pp_digest_make(&row, NULL, 0, &one, &err), PP_OK);
+        assert_int_equal(pp_digest_merge(&all, &one, &err), PP_OK);
+        pp_digest_free(&one);
+    }
+    assert_int_equal(pp_ranks_judge(&all, &r, &err), PP_OK);
+    assert_int_equal(r.missing_ranks, 500);
+    assert_string_equal(r.missing, "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, ...");
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
 }
 
 /* The document of each kind against the published schema, and the text at least without a NULL in it. */
@@ -438,7 +456,8 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_since_when),
         cmocka_unit_test(test_missing_ranks_by_number),
-        cmocka_unit_test(test_versions_are_said),
+        cmocka_unit_test(test_versions_and_kills_are_said),
+        cmocka_unit_test(test_the_list_of_missing_ranks_is_bounded),
         cmocka_unit_test(test_documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
