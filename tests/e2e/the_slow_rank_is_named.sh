@@ -49,12 +49,12 @@ is "all steps after warm-up are compared" "$(json "$OUT" '$.compared_steps')" "$
 # ---- a rank that is killed
 
 for rank in 0 1; do
-    RANK=$rank WORLD_SIZE=2 TORCHELASTIC_RUN_ID=kill "$PP" run --synthetic n=4000,size=64x48 --workers 1 --batch-size 8 --step-ms 20 --steps 1000 --warmup 5 \
+    RANK=$rank WORLD_SIZE=2 TORCHELASTIC_RUN_ID=kill "$PP" run --synthetic n=4000,size=64x48 --workers 1 --batch-size 8 --step-ms 20 --steps 4000 --warmup 5 \
         --collective "$T/meet-kill" --collective-limit=20s >"kill-$rank.out" 2>"kill-$rank.err" </dev/null &
     pids[rank]=$!
 done
-for _ in $(seq 600); do # until both have 60 steps in their files
-    [ "$(sqlite3 pipeprobe-kill/rank0001.sqlite "SELECT count(DISTINCT batch) > 60 FROM rollup_batch" 2>/dev/null)" = 1 ] && break
+for _ in $(seq 600); do # until it has 60 steps in its file, which a look at it must not make
+    [ "$(sqlite3 -readonly pipeprobe-kill/rank0001.sqlite "SELECT count(DISTINCT batch) > 60 FROM rollup_batch" 2>/dev/null)" = 1 ] && break
     sleep 0.1
 done
 kill -KILL "${pids[1]}"
