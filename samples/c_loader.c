@@ -66,8 +66,11 @@ int main(int argc, char **argv)
 {
     struct pp_err err;
     pthread_t thread[WORKERS];
-    if (pp_open(argc > 1 ? argv[1] : "c_loader.sqlite", &(struct pp_open_opts){.replace = 1, .resources = 1},
-                &recorder, &err) != PP_OK)
+    const struct pp_open_opts opts = {.replace = 1,
+                                      .resources = 1,
+                                      .workers = WORKERS, /* for predictions: pipeprobe whatif */
+                                      .batch_size = BATCH};
+    if (pp_open(argc > 1 ? argv[1] : "c_loader.sqlite", &opts, &recorder, &err) != PP_OK)
         fprintf(stderr, "not recorded: %s\n", err.text);
     for (size_t i = 0; i < WORKERS; i++)
         pthread_create(&thread[i], NULL, worker, (void *)i);

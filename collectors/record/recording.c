@@ -3,6 +3,7 @@
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/trace/drain_side.h"
 #include "probe/trace/join.h"
 
 #include <limits.h>
@@ -145,10 +146,21 @@ const struct pp_drain_stats *pp_recording_stop(struct pp_recording *r)
     return &r->drained;
 }
 
+/* What the program said of its loader; one that exec recorded is described by exec. */
+static void store_stated(struct pp_recording *r)
+{
+    uint32_t said[PP_STATED];
+    if (r->opts.rings != PP_RINGS_ADOPTED)
+        return;
+    pp_session_stated(r->session, said);
+    pp_store_stated(r->store, said);
+}
+
 pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint64_t ended_ns,
                               struct pp_err *err)
 {
     pp_recording_stop(r);
+    store_stated(r);
     pp_store_meta_num(r->store, "run", "ended_mono_ns", (double)(ended_ns ? ended_ns : pp_now_ns()), "ns");
     pp_store_meta_text(r->store, "run", "outcome", outcome);
     pp_status st = pp_store_finish(r->store, err);

@@ -45,6 +45,22 @@ pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char 
     return pp_store_leave(s, status);
 }
 
+pp_status pp_store_stated(struct pp_store *s, const uint32_t said[PP_STATED])
+{
+    static const struct {
+        const char *key, *unit;
+    } rows[PP_STATED] = {
+#define PP_STATED_ROW(symbol, key, unit) [PP_STATED_##symbol] = {key, unit},
+        PP_STATED_MAP(PP_STATED_ROW)
+#undef PP_STATED_ROW
+    };
+    pp_status status = PP_OK;
+    for (int i = 0; i < PP_STATED && !status; i++)
+        if (said[i])
+            status = pp_store_meta_num(s, "config", rows[i].key, said[i], rows[i].unit);
+    return status;
+}
+
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why)
 {
     pp_bind_text(s->st[ST_LOSS], 1, what);

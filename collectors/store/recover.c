@@ -196,6 +196,8 @@ static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64
     if (!status)
         status = append_names(s, r->file);
     if (!status)
+        status = pp_store_stated(s, r->file->stated);
+    if (!status)
         status = append_rings(s, r, &n);
     snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run",
              (unsigned long long)n);

@@ -10,6 +10,7 @@
 #define PP_STORE_WRITER_H
 
 #include <pipeprobe/phase.h>
+#include <pipeprobe/ring.h>
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
 
@@ -52,6 +53,8 @@ void pp_store_discard(struct pp_store *s);
 pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value);
 pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value,
                             const char *unit);
+/* What a program said of its loader (pipeprobe/ring.h), as rows of section "config"; 0: no row. */
+pp_status pp_store_stated(struct pp_store *s, const uint32_t said[PP_STATED]);
 
 /* Threads must be declared before their spans are appended; declared again, the row is replaced (final
  * counts). */

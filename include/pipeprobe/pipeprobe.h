@@ -54,6 +54,9 @@ struct pp_open_opts {
     const char *collector; /* the pipeprobe program; NULL: $PIPEPROBE_COLLECTOR, then "pipeprobe" in PATH,
                               then where it was installed.
                               "" starts none: the rings are recovered when the run is opened */
+    /* What no span says of a loader and predictions need; 0: not said. Of several processes the first that
+     * says a number has said it. */
+    uint32_t workers, batch_size, prefetch; /* prefetch: batches per worker; 2 where it is not said */
 };
 
 /* Opens the run at path ("NAME.sqlite"), or joins it when another process records into it. One thread at a

@@ -28,7 +28,7 @@ extern "C" {
 
 #define PP_SESSION_MAGIC "PPSESSN" /* 8 bytes with the NUL */
 #define PP_RING_MAGIC "PPRING\0"
-#define PP_RING_ABI 2
+#define PP_RING_ABI 3
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
@@ -63,6 +63,18 @@ struct pp_clock_segment {
     uint64_t tick0, ns0, mult;
 };
 
+/* What a program says of its loader, X(symbol, key in section "config", unit). */
+#define PP_STATED_MAP(X) \
+    X(WORKERS, "workers", "threads") \
+    X(BATCH_SIZE, "batch_size", "samples") \
+    X(PREFETCH, "prefetch", "batches")
+enum {
+#define PP_STATED_ENUM(symbol, key, unit) PP_STATED_##symbol,
+    PP_STATED_MAP(PP_STATED_ENUM)
+#undef PP_STATED_ENUM
+        PP_STATED
+};
+
 enum { PP_SLOT_FREE = 0, PP_SLOT_CLAIMED = 1, PP_SLOT_READY = 2, PP_SLOT_FAILED = 3 };
 
 struct pp_name_slot {
@@ -80,6 +92,8 @@ struct pp_session_file {
     uint64_t ring_spans;
     uint32_t clock; /* PP_CLOCK_* */
     uint32_t resources;
+    uint32_t stated[PP_STATED]; /* (shared) 0: not said */
+    uint32_t reserved;
 
     uint32_t threads;      /* (shared) slots handed out: ids 0..threads-1 */
     uint32_t unregistered; /* (shared) registrations that failed */

@@ -39,6 +39,12 @@ uint64_t pp_session_id(const struct pp_session *s)
     return s->file->session_id;
 }
 
+void pp_session_stated(const struct pp_session *s, uint32_t said[PP_STATED])
+{
+    for (int i = 0; i < PP_STATED; i++) /* pairs with the exchange in pp_session_state_loader */
+        said[i] = __atomic_load_n(&s->file->stated[i], __ATOMIC_RELAXED);
+}
+
 const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[PP_NAME_BYTES])
 {
     out[0] = '\0';

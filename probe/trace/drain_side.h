@@ -58,6 +58,8 @@ uint64_t pp_session_created_ns(const struct pp_session *s);
 /* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own
  * run. */
 uint64_t pp_session_id(const struct pp_session *s);
+/* What the program said of its loader so far; 0: nothing. */
+void pp_session_stated(const struct pp_session *s, uint32_t said[PP_STATED]);
 /* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake
  * was called (1). */
 int pp_session_wait(struct pp_session *s, uint64_t timeout_ns);

@@ -230,6 +230,16 @@ out:
     return status;
 }
 
+void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED])
+{
+    for (int i = 0; i < PP_STATED; i++) {
+        uint32_t unsaid = 0; /* a number by itself: nothing else is published with it */
+        if (said[i])
+            __atomic_compare_exchange_n(&s->file->stated[i], &unsaid, said[i], 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+    }
+}
+
 static void unlist(struct pp_session *s)
 {
     pthread_mutex_lock(&list_lock);

@@ -60,6 +60,8 @@ struct pp_session {
 int pp_session_lock_fd(const struct pp_session *s);
 /* From now on another process reads the clock pair and removes the files. */
 void pp_session_hand_over(struct pp_session *s);
+/* What the program says of its loader, for what has not been said yet (drain_side.h reads it). */
+void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED]);
 /* Removes what a session left in its directory, and the directory when nothing of others is in it. */
 void pp_session_discard(const char *dir);
 /* Retires every handle of this process. Its threads must have stopped recording. */

@@ -5,12 +5,12 @@
 #include "probe/base/text.h"
 #include "report/build/facts.h"
 #include "report/build/pytorch.h"
+#include "report/build/sentence.h"
 #include "report/build/subject.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
 #include "report/source/proof.h"
 #include "report/source/rows.h"
-#include "report/verdict/action.h"
 #include "report/verdict/action.h"
 #include "report/verdict/verdict.h"
 
@@ -319,6 +319,7 @@ static void judge(struct build *b)
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
     pp_action_choose(b->r, b->arena);
+    pp_sentence_compose(b->arena, b->r);
     if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&b->got.costs, b->arena, b->r);
 }

@@ -66,6 +66,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->has_step = r->has_step;
     f->own_loader = r->own_loader;
     f->has_steady_state = t->has_steady_state;
+    f->errors = r->errors + r->retries;
     f->failed = strcmp(r->outcome, "failed") == 0;
     f->program = f->subject == PP_SUBJECT_JOB || f->subject == PP_SUBJECT_PROGRAM;
     f->python = pp_source_yes(from->source, "config", "python_program");
@@ -173,6 +174,8 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
         snprintf(out->why_not.text, sizeof(out->why_not.text),
                  "the replay of the unchanged run is off by %.0f %%", 100 * out->signals.replay_error);
     f->replay_error = out->replayed ? out->signals.replay_error : NAN;
+    f->replay_off = st == PP_OK && !out->replayed ? out->signals.replay_error : NAN;
+    f->why_no_replay = st != PP_OK && out->why_not.text[0] ? out->why_not.text : NULL;
     for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
         if (pp_metric_infos[m].from == PP_FROM_REPLAY)
             f->metric[m] = out->signals.metric[m];

@@ -284,6 +284,7 @@ static const struct pp_field queue_fields[] = {
 static const struct pp_field error_example_fields[] = {
     F(path, NONE, "the file"),
     F(reason, NONE, "what was wrong with it"),
+    F(count, COUNT, "visits to it"),
     PP_FIELDS_END,
 };
 #undef ROW

@@ -44,6 +44,7 @@ struct pp_report_queue {
 enum { PP_REPORT_ERROR_EXAMPLES = 5 };
 struct pp_report_error_example {
     const char *path, *reason;
+    uint64_t count; /* visits to this file */
 };
 struct pp_report_error_kind {
     const char *kind, *action, *example_path, *example_reason; /* the first example */
@@ -82,7 +83,8 @@ struct pp_report_fix {
     double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
     const char *change; /* in words: "num_workers=8", "half the decode and transform work" */
-    int effort;         /* 0: a setting; 1: needs work on code, data or machines */
+    int effort; /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
+                   but an amount ("half the work"): last in every list */
 };
 
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
@@ -93,6 +95,7 @@ struct pp_report_action {
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
     const struct pp_report_fix *fix; /* what is predicted for it; NULL: nothing */
+    const char *depends;             /* how to have it predicted, where it depends on an amount; NULL else */
 };
 
 /* A cause that the verdict does not name, and what it misses. */
@@ -111,13 +114,15 @@ struct pp_report_verdict {
     double confidence;
     double explained; /* share of the wait that the named cause explains; NAN: none is named, or not known */
     int ceiling;      /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
-    const char *headline; /* "STORAGE-BOUND (latency)", which the sentence then begins with, up to its first
-                             ": "; NULL when no cause is named */
+    const char *headline; /* "STORAGE-BOUND (latency)"; NULL when no cause is named */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
-    const char *sentence, *reason, *next_step;
-    const char *cause; /* of sentence, what is bound by what, alone: "read takes 80.0 % of ..."; NULL: none is
-                          named */
+    const char *reason, *next_step;
+    const char *cause; /* what is bound by what, alone: "read takes 80.0 % of ..."; NULL: none is named */
+    /* In words (report/build/sentence.h): the number first, "The trainer stalls 60.0 % of the time: ..."; of
+     * headline, certainty and cause, "STORAGE-BOUND (latency), confidence 80.0 %: read takes ...", or NULL;
+     * and both together. */
+    const char *head, *cause_line, *sentence;
     const struct pp_remedy *remedy; /* whose words next_step has; NULL: none */
     struct pp_report_action action;
     struct pp_report_evidence evidence[20];

@@ -20,11 +20,6 @@ static void add(char buf[PP_ANSWER_TEXT], const char *fmt, ...)
     va_end(ap);
 }
 
-static int is_bound(const struct pp_report_verdict *v)
-{
-    return v->l0 && strcmp(v->l0, "input-bound") == 0;
-}
-
 char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     snprintf(buf, PP_ANSWER_TEXT, "%.300s: %.600s", r->path, r->subject);
@@ -46,76 +41,10 @@ char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-/* What the stall is made of, where it is more than waiting for data. */
-static void add_parts(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    char a[CELL], b[CELL];
-    double data = r->data_wait_share, ranks = r->collective_share,
-           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
-    if (ranks >= 0.005)
-        add(buf, " (%s for data, %s for other ranks)", pp_text_percent(a, CELL, data),
-            pp_text_percent(b, CELL, ranks));
-    else if (rest >= 0.005 && r->starved_s > 0)
-        add(buf, " (%s for data; %s is its own step waiting for a CPU)", pp_text_percent(a, CELL, data),
-            pp_text_percent(b, CELL, rest));
-}
-
-char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    char a[CELL], b[CELL], c[CELL];
-    buf[0] = '\0';
-    if (isnan(v->exposed_share)) {
-        snprintf(buf, PP_ANSWER_TEXT, "%s", v->sentence);
-        if (!v->ceiling && !isnan(r->samples_per_s))
-            add(buf, " (%s samples/s in that time)", pp_text_rate(a, CELL, r->samples_per_s));
-        return buf;
-    }
-    add(buf, "The trainer stalls %s of the time", pp_text_percent(a, CELL, v->exposed_share));
-    add_parts(r, buf);
-    add(buf, is_bound(v) ? "" : ", NOT input-bound");
-    if (!isnan(r->samples_per_s))
-        add(buf, ": %s samples/s", pp_text_rate(a, CELL, r->samples_per_s));
-    else
-        add(buf, ": %s batches/s", pp_text_rate(a, CELL, r->batches_per_s));
-    if (is_bound(v) && !isnan(r->headroom_samples_per_s))
-        add(buf, "; %s (+%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
-            pp_text_percent(c, CELL, r->headroom_gain), r->headroom_if);
-    return buf;
-}
-
-char *pp_answer_certainty(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    char sure[CELL], share[CELL];
-    buf[0] = '\0';
-    if (!isnan(r->verdict.confidence))
-        add(buf, ", confidence %s", pp_text_percent(sure, CELL, r->verdict.confidence));
-    if (!isnan(r->verdict.explained))
-        add(buf, ", explains %s of the wait", pp_text_percent(share, CELL, r->verdict.explained));
-    return buf;
-}
-
 const char *pp_answer_pytorch(const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
-}
-
-char *pp_answer_cause(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    char sure[PP_ANSWER_TEXT];
-    if (!is_bound(v) || isnan(v->exposed_share)) /* the head says it all */
-        return NULL;
-    if (v->headline)
-        snprintf(buf, PP_ANSWER_TEXT, "%s%s: %s", v->headline, pp_answer_certainty(r, sure),
-                 v->cause ? v->cause : "");
-    else
-        snprintf(buf, PP_ANSWER_TEXT, "not established: %s",
-                 v->cause    ? v->cause
-                 : v->reason ? v->reason
-                             : v->sentence);
-    return buf;
 }
 
 /* No "-0". */
@@ -150,6 +79,10 @@ char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
         add(buf, "%s: ", pp_answer_change(f, text));
         add(buf, "%s samples/s, ", pp_text_rate(rate, CELL, f->samples_per_s));
         add(buf, "%s", pp_answer_gain(f, text));
+        return buf;
+    }
+    if (v->action.depends) {
+        add(buf, "%s", v->action.depends);
         return buf;
     }
     if (!v->l1 || !v->why_no_fixes)

@@ -1,6 +1,7 @@
 /* report/render/answer.h: the answer of a report in a dozen sentences: whose pipeline, how much it stalls,
  * why, what to do, what that gains, and the numbers that show it. The short text, Markdown and HTML print
- * these sentences; each has a function, so that what it says is changed in one place.
+ * these sentences; each has a function, so that what it says is changed in one place. The first two, how much
+ * and why, are the model's own (verdict.head, verdict.cause_line).
  *
  * Every function writes into buf and returns it, or NULL where there is nothing to say. */
 #ifndef PP_REPORT_RENDER_ANSWER_H
@@ -15,14 +16,8 @@ enum { PP_ANSWER_TEXT = 1024, PP_ANSWER_EVIDENCE = 3 };
 char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* Of a run that did not finish: "INTERRUPTED after 3.60 s: ..." */
 char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* The number first: "Stalled 60.0 % of the time: 160 samples/s; ..." */
-char *pp_answer_head(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* "STORAGE-BOUND (latency), confidence 80.0 %: read takes ..." */
-char *pp_answer_cause(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* How certain that is: ", confidence 80.0 %", or "". */
 /* What PyTorch's DataLoader is expected to do on this data; NULL: not known, or the next step says it. */
 const char *pp_answer_pytorch(const struct pp_report *r);
-char *pp_answer_certainty(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
 char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* A gain with its interval: "+148 % (+141 to +155 %)". */
@@ -38,7 +33,7 @@ char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
 char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What was found, each with what to do. */
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* 1: change a is listed before b: settings first, then what needs work, each by gain. */
+/* 1: change a is listed before b: settings first, then what needs work, then amounts, each by gain. */
 int pp_answer_fix_before(const void *a, const void *b);
 /* Changes in that order, those that gain least or more. order has room for all fixes; returns how many. */
 size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order);

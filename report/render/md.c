@@ -75,11 +75,11 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     }
     pp_md_text(out, pp_answer_subject(r, text));
     fputs("\n\n**", out);
-    pp_md_text(out, pp_answer_head(r, text));
+    pp_md_text(out, v->head);
     fputs("**\n\n", out);
-    if (pp_answer_cause(r, text)) {
+    if (v->cause_line) {
         fputs("**Cause:** ", out);
-        pp_md_text(out, text);
+        pp_md_text(out, v->cause_line);
         fputs("\n\n", out);
     }
     put_action(out, r);
@@ -148,12 +148,17 @@ static size_t put_table(FILE *out, const struct pp_report *r, const struct pp_se
     return pp_section_md(out, &rows, most);
 }
 
+#define WORTH_A_ROW 0.03 /* of throughput */
+
 static void put_fixes(FILE *out, const struct pp_report *r)
 {
-    if (r->verdict.n_fixes == 0)
+    size_t n = 0; /* they are ranked: the first that gains nothing ends the table */
+    while (n < r->verdict.n_fixes && n < MOST_FIXES && r->verdict.fixes[n].gain >= WORTH_A_ROW)
+        n++;
+    if (n == 0)
         return;
     fold(out, "Predicted changes");
-    put_table(out, r, &pp_section_fixes, "verdict.fixes", MOST_FIXES);
+    put_table(out, r, &pp_section_fixes, "verdict.fixes", n);
     unfold(out);
 }
 

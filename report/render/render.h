@@ -11,6 +11,8 @@
 /* 0, or -1 when writing failed. */
 /* The answer: subject, stall, cause, what to do, three numbers; at most 20 lines at 80 columns. */
 int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns);
+/* The same in three sentences: how much, why, what to do; and errors, if there are any. */
+int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns);
 /* Everything, for a terminal. */
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns);
 int pp_render_json(const struct pp_report *r, FILE *out);

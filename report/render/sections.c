@@ -86,7 +86,26 @@ static const char *found_mark(const void *row, enum pp_printer in, char *buf)
     return "!";
 }
 
-/* "3 corrupt, skipped; such as FILE: REASON" */
+/* " (5 visits)"; one visit needs no word. */
+static const char *visits_text(const struct pp_report_error_example *e, char buf[CELL])
+{
+    char n[24];
+    if (!e || e->count < 2)
+        return "";
+    snprintf(buf, CELL, " (%s visits)", pp_text_count(n, sizeof(n), (double)e->count));
+    return buf;
+}
+
+static const char *error_example(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_error_example *e = row;
+    char visits[CELL];
+    snprintf(buf, PP_CELL_TEXT, "%.1024s%s: %s", e->path ? e->path : "", visits_text(e, visits),
+             e->reason ? e->reason : "");
+    return buf;
+}
+
+/* "3 corrupt, skipped; such as FILE (2 visits): REASON" */
 static const char *error_words(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_error_kind *e = row;
@@ -96,7 +115,8 @@ static const char *error_words(const void *row, enum pp_printer in, char *buf)
                                 pp_text_count(count, CELL, (double)e->count), e->kind, many ? "s" : "",
                                 e->action);
     if (e->example_path && e->example_path[0])
-        n += (size_t)snprintf(buf + n, PP_CELL_TEXT - n, "; such as %.1024s", e->example_path);
+        n += (size_t)snprintf(buf + n, PP_CELL_TEXT - n, "; such as %.1024s%s", e->example_path,
+                              visits_text(e->n_examples ? e->examples : NULL, count));
     if (e->example_reason)
         snprintf(buf + n, PP_CELL_TEXT - n, ": %s", e->example_reason);
     return buf;
@@ -119,11 +139,16 @@ static const char *leg_name(const void *row, enum pp_printer in, char *buf)
 
 /* ---- which rows ---- */
 
-/* Text says in one line that the laws hold. */
+/* Text says in one line that the laws hold, and a page folds away what did not decide. */
 static int shows_evidence(const struct pp_report *r, const void *row, enum pp_printer in)
 {
     const struct pp_report_evidence *e = row;
-    return in != PP_IN_TEXT || e->kind != PP_EVIDENCE_LAW || e->supports != 0;
+    return e->supports != 0 || in == PP_IN_MD || (in == PP_IN_TEXT && e->kind != PP_EVIDENCE_LAW);
+}
+
+static int shows_evidence_rest(const struct pp_report *r, const void *row, enum pp_printer in)
+{
+    return ((const struct pp_report_evidence *)row)->supports == 0;
 }
 
 static int shows_fix(const struct pp_report *r, const void *row, enum pp_printer in)
@@ -174,7 +199,13 @@ const struct pp_section pp_section_evidence = {
     COLUMNS(evidence),
     .open_up_to = OPEN,
     .shows = shows_evidence,
-    .title = {TEXT("Evidence (+ supports the verdict, - contradicts it)"), HTML("Evidence")},
+    .title = {TEXT("Evidence (+ supports the verdict, - contradicts it)"), HTML("What decided")},
+};
+const struct pp_section pp_section_evidence_rest = {
+    COLUMNS(evidence),
+    .open_up_to = FOLDED,
+    .shows = shows_evidence_rest,
+    .title = {HTML("Measured, and not decisive here")},
 };
 
 static const struct pp_section_column fixes[] = {
@@ -338,7 +369,7 @@ static const struct pp_section_column queues[] = {
 SECTION(queues, OPEN, TEXT("Queues (whole run)"), HTML("Queues, measured over the whole run"));
 
 static const struct pp_section_column error_examples[] = {
-    {.form = "{path}: {reason}", .head = {TEXT("")}, .width = 6, .flags = PP_CELL_WRAP},
+    {.form = "path", .head = {TEXT("")}, .width = 6, .flags = PP_CELL_WRAP, .words = error_example},
 };
 const struct pp_section pp_section_error_examples = {COLUMNS(error_examples)};
 
@@ -351,8 +382,6 @@ static const struct pp_section_column errors[] = {
     {.form = "{example_path}: {example_reason}", .head = {MD("example")}},
     {.form = "count", .head = {HTML("#visits")}},
     {.form = "files", .head = {HTML("#files")}},
-    {.form = "example_path", .head = {HTML("example")}, .flags = PP_CELL_PATH},
-    {.form = "example_reason", .head = {HTML("reason")}},
 };
 const struct pp_section pp_section_errors = {
     COLUMNS(errors),         .open_up_to = OPEN,         .below = &pp_section_error_examples,
@@ -364,6 +393,13 @@ static const struct pp_section_column gpu[] = {
     {.form = "value", .head = {TEXT(""), MD("#"), HTML("#value")}, .width = 12, .flags = PP_CELL_OF_LINE},
 };
 SECTION(gpu, OPEN, HTML("Busy time, and idle time by cause"));
+
+static const struct pp_section_column error_files[] = {
+    {.form = "path", .head = {HTML("file")}, .flags = PP_CELL_PATH},
+    {.form = "count", .head = {HTML("#visits")}},
+    {.form = "reason", .head = {HTML("reason")}},
+};
+SECTION(error_files, OPEN, HTML("By file"));
 
 static const struct pp_section_column losses[] = {
     {.form = "what", .head = {HTML("what")}},

@@ -128,8 +128,8 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     char text[PP_ANSWER_TEXT];
     put_subject(p, r);
     put(p, PP_TONE_BAD, "", lines(room, 2), pp_answer_outcome(r, text));
-    put(p, tone_of(&r->verdict), "", lines(room, 3), pp_answer_head(r, text));
-    put(p, PP_TONE_PLAIN, "Cause:", lines(room, 4), pp_answer_cause(r, text));
+    put(p, tone_of(&r->verdict), "", lines(room, 3), r->verdict.head);
+    put(p, PP_TONE_PLAIN, "Cause:", lines(room, 4), r->verdict.cause_line);
     put_action(p, r, room);
     if (room == PP_ANSWER_FULL)
         return;
@@ -171,4 +171,29 @@ int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns
         free(text);
     }
     return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns)
+{
+    enum { MOST = 2 }; /* lines of a sentence */
+    const struct pp_report_verdict *v = &r->verdict;
+    struct pp_page p = {.out = out,
+                        .color = color,
+                        .columns = columns < 40    ? 40
+                                   : columns > 120 ? 120
+                                                   : columns};
+    char text[PP_ANSWER_TEXT], gain[PP_ANSWER_TEXT];
+    const char *todo = v->action.python ? v->action.python : v->next_step;
+    if (v->action.fix) {
+        snprintf(text, sizeof(text), "%s (predicted: %s)", todo, pp_answer_gain(v->action.fix, gain));
+        todo = text;
+    }
+    put(&p, PP_TONE_BAD, "", MOST, pp_answer_outcome(r, gain));
+    put(&p, tone_of(v), "", MOST, v->head);
+    put(&p, PP_TONE_PLAIN, "Cause:", MOST, v->cause_line);
+    put(&p, PP_TONE_STRONG, "Do:", MOST, todo);
+    put(&p, PP_TONE_PLAIN, "Errors:", MOST, pp_answer_errors(r, gain));
+    snprintf(text, sizeof(text), "pipeprobe report %s", file_of(r));
+    put(&p, PP_TONE_PLAIN, "More:", 1, text);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

@@ -1,6 +1,7 @@
 #include "report/verdict/action.h"
 
 #include "report/verdict/remedies.h"
+#include "report/verdict/signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,19 +45,28 @@ static int lists(const char *names, const char *name)
     return 0;
 }
 
-/* The best fix that does what the next step says; where none gains, the best of all. They are ranked. */
-static const struct pp_report_fix *choose_fix(const struct pp_report_verdict *v)
+static int is_said(const struct pp_remedy *r, const char *knob)
+{
+    return (r->knob && strcmp(r->knob, knob) == 0) || lists(r->by, knob);
+}
+
+/* The best fix that does what the next step says; where none gains, the best of all. They are ranked. Of an
+ * amount no number is promised, nor that of another change in its place. */
+static const struct pp_report_fix *choose_fix(const struct pp_report_verdict *v, int *depends)
 {
     const struct pp_report_fix *best = NULL;
+    *depends = 0;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
+        int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
         if (!(f->gain >= WORTH_SAYING))
             continue;
-        if ((v->remedy->knob && strcmp(v->remedy->knob, f->knob) == 0) || lists(v->remedy->by, f->knob))
+        if (said && !amount)
             return f;
-        best = best ? best : f;
+        *depends |= said;
+        best = best || amount ? best : f;
     }
-    return best;
+    return *depends ? NULL : best;
 }
 
 /* ---- what to paste ---- */
@@ -143,7 +153,11 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     }
     if (!v->remedy)
         return;
-    v->action.fix = v->l1 ? choose_fix(v) : NULL;
+    int depends = 0;
+    v->action.fix = v->l1 ? choose_fix(v, &depends) : NULL;
+    if (depends)
+        v->action.depends =
+            "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
     const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,

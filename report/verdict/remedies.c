@@ -309,6 +309,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL, "Find what {owner} waits for: a lock shared by the workers, or memory that is paged in.",
          WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
+    [PP_REMEDY_ERRORS_FIRST] =
+        {NULL, NULL,
+         "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",
+         ERRORS},
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
          "Keep the workers across epochs and prefetch across the boundary (persistent_workers=True in PyTorch).",

@@ -52,6 +52,7 @@ enum pp_remedy_id {
     PP_REMEDY_COLLATE,
     PP_REMEDY_AUGMENT,
     PP_REMEDY_WHAT_BLOCKS,
+    PP_REMEDY_ERRORS_FIRST,
     PP_REMEDY_KEEP_WORKERS_PREFETCH,
     PP_REMEDY_START_ONCE,
     /* of findings (report/findings/findings.h) */

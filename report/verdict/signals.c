@@ -286,7 +286,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     f = offer(s, PP_REMEDY_CACHED, 1);
     f->knobs.read = 0;
     snprintf(f->to, sizeof(f->to), "cached");
-    f = offer(s, PP_REMEDY_LESS_WORK, 1);
+    f = offer(s, PP_REMEDY_LESS_WORK, PP_AN_AMOUNT);
     f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
     snprintf(f->to, sizeof(f->to), "half (smaller images)");
     if (s->metric[PP_METRIC_W_ERRORS] > 0.01) {
@@ -320,24 +320,14 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
+    int x_amount = x->cost == PP_AN_AMOUNT, y_amount = y->cost == PP_AN_AMOUNT;
+    if (x_amount != y_amount)
+        return x_amount - y_amount;
     return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
 }
 
-/* "work -> half" says how much and not what to do: a change that can be made goes before it, if it is worth
- * making. */
-static void order_half_of_the_work(struct pp_signals *s)
-{
-    int i = 0, to;
-    while (i < s->fixes && strcmp(s->fix[i].knob, pp_remedies[PP_REMEDY_LESS_WORK].knob) != 0)
-        i++;
-    for (to = i; to + 1 < s->fixes && s->fix[to + 1].p.gain >= PP_WORTH_A_FIX; to++) {
-        struct pp_fix work = s->fix[to];
-        s->fix[to] = s->fix[to + 1];
-        s->fix[to + 1] = work;
-    }
-}
-
-/* The largest gain first; a cheaper fix goes before one that gives no more than 3 % more throughput. */
+/* The largest gain first, and amounts last; a cheaper fix goes before one that gives no more than 3 % more
+ * throughput. */
 static void order_fixes(struct pp_signals *s)
 {
     qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
@@ -349,7 +339,6 @@ static void order_fixes(struct pp_signals *s)
             s->fix[k] = s->fix[k - 1];
             s->fix[k - 1] = cheaper;
         }
-    order_half_of_the_work(s);
 }
 
 static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)

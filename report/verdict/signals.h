@@ -22,10 +22,13 @@ struct pp_fix {
     const char *knob; /* "workers" */
     char to[48];      /* "8" */
     const char *text; /* what to do */
-    int cost;         /* 0: an option; 1: other hardware or data; ties go to the cheaper */
+    int cost; /* 0: an option; 1: other hardware or data; ties go to the cheaper. PP_AN_AMOUNT: see there */
     struct pp_knobs knobs;
     struct pp_prediction p;
 };
+/* "work -> half" says how much there is to gain and not what to change: it is listed last, and no advice has
+ * its number. */
+enum { PP_AN_AMOUNT = 2 };
 enum { PP_FIXES_MAX = 16 }; /* every one that signals.c may offer */
 
 struct pp_signals {

@@ -258,16 +258,6 @@ static void show_context(const struct judge *j)
     add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
-static int is_held(const struct pp_facts *f, const struct pp_level_rule *level)
-{
-    return level->held && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
-}
-
-static const char *words_of(const struct pp_facts *f, const struct pp_level_rule *level)
-{
-    return is_held(f, level) ? level->held_words : level->words;
-}
-
 static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *rules, size_t n)
 {
     return cause >= rules && cause < rules + n;
@@ -303,8 +293,32 @@ static double explained_by(const struct pp_facts *f, const struct pp_cause_rule 
     return NAN;
 }
 
+/* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */
+static void say_why_no_replay(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    if (isnan(f->replay_off)) {
+        put_advice(j,
+                   f->why_no_replay
+                       ? pp_arena_printf(j->arena,
+                                         "Make the run one that can be replayed, and record again: %s.",
+                                         f->why_no_replay)
+                       : "Record again with CPU time and run-queue delay, so that the run can be replayed.");
+        return;
+    }
+    j->out->reason = pp_arena_printf(
+        j->arena, "%s; a replay would weigh them, but it does not reproduce this run (off by %.0f %%)",
+        j->out->reason, 100 * fabs(f->replay_off));
+    if (f->errors)
+        advise(j, PP_REMEDY_ERRORS_FIRST);
+    else
+        put_advice(
+            j,
+            "Record longer (a minute), with the same load on the machine from beginning to end: the replay needs a run that does not change.");
+}
+
 /* Most of the wait is not where the cause is: that is no verdict, and what would make it one is known. */
-static void say_unexplained(const struct judge *j, const char *lost, const struct pp_level_rule *level)
+static void say_unexplained(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
     struct pp_report_verdict *v = j->out;
@@ -314,13 +328,14 @@ static void say_unexplained(const struct judge *j, const char *lost, const struc
         unnamed
             ? "{unnamed} of the workers' time in the stalls is in code that no range names ({owner}: {owner_share})"
             : "no phase has half of the workers' time in the stalls (the largest, {owner}, has {owner_share})");
-    v->sentence = pp_arena_printf(j->arena, "%s: %s; the cause is not established: %s", words_of(f, level),
-                                  lost, v->reason);
-    v->next_step =
-        !unnamed ? "Record again with CPU time and run-queue delay, so that the run can be replayed."
-        : f->subject == PP_SUBJECT_PROGRAM
-            ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
-            : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.";
+    if (!unnamed)
+        say_why_no_replay(j);
+    else
+        put_advice(
+            j,
+            f->subject == PP_SUBJECT_PROGRAM
+                ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
+                : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
     add_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
     add_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
 }
@@ -407,20 +422,6 @@ static const char *without_class(const struct pp_cause_rule *cause, const char *
     return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
 }
 
-/* The class, then how much is lost, then what holds the batches up; a cause's own sentence repeats the class.
- */
-static const char *with_cause(const struct judge *j, const struct pp_level_rule *level, const char *lost,
-                              const struct pp_cause_rule *cause)
-{
-    const struct pp_report_verdict *v = j->out;
-    const char *why = without_class(cause, fill(j, cause->sentence));
-    char confidence[48] = "";
-    if (!isnan(v->confidence))
-        pp_text_percent(confidence, sizeof(confidence), v->confidence);
-    return pp_arena_printf(j->arena, "%s%s%s: %s (%s); %s", v->headline, confidence[0] ? ", confidence " : "",
-                           confidence, lost, words_of(j->facts, level), why);
-}
-
 static void set_confidence(const struct judge *j, const struct pp_cause_rule *cause, int bound)
 {
     struct pp_report_verdict *v = j->out;
@@ -439,11 +440,8 @@ static void judge_level(const struct judge *j)
     double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_moderate->at_least;
     v->l0 = level->l0;
     v->level = level->level;
-    int stretched = level->stretched && f->starved;
+    int stretched = bound && f->starved, held = bound && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
-    int held = is_held(f, level);
-    const char *lost = fill(j, held ? level->held : stretched ? level->stretched : level->sentence);
-    v->sentence = pp_arena_printf(j->arena, "%s: %s", words_of(f, level), lost);
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
@@ -472,10 +470,6 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        if (boundary >= pp_level_rules[0].at_least)
-            v->sentence = pp_arena_printf(
-                j->arena, "%s; %s", v->sentence,
-                fill(j, "but epoch boundaries and checkpoints take {boundary} of the time"));
         v->next_step = fill(
             j,
             "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself.");
@@ -485,7 +479,7 @@ static void judge_level(const struct judge *j)
     const struct pp_cause_rule *cause = find_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
-        say_unexplained(j, lost, level);
+        say_unexplained(j);
     } else if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
@@ -493,18 +487,26 @@ static void judge_level(const struct judge *j)
         if (cause->l1)
             set_confidence(j, cause, 1);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->sentence = cause->l1 ? with_cause(j, level, lost, cause)
-                                : pp_arena_printf(j->arena, "%s; %s", v->sentence, fill(j, cause->sentence));
         v->cause = without_class(cause, fill(j, cause->sentence));
         advise(j, cause->remedy);
         show_cause(j, cause);
     } else {
         v->reason = missing_signals(f);
-        v->sentence = pp_arena_printf(j->arena, "%s; the cause is not established: %s", v->sentence,
-                                      v->reason);
         put_advice(j, advise_missing(f));
     }
     show_context(j);
+}
+
+/* What decided goes first, in the order in which it was added; formats fold the rest away. */
+static void order_evidence(struct pp_report_verdict *v)
+{
+    struct pp_report_evidence all[sizeof(v->evidence) / sizeof(v->evidence[0])];
+    size_t n = 0;
+    memcpy(all, v->evidence, sizeof(all));
+    for (int decided = 1; decided >= 0; decided--)
+        for (size_t i = 0; i < v->evidences; i++)
+            if ((all[i].supports != 0) == decided)
+                v->evidence[n++] = all[i];
 }
 
 void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out)
@@ -520,5 +522,6 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
     else
         judge_level(&j);
     show_laws(&j);
+    order_evidence(out);
     pp_causes_reject(facts, arena, out);
 }

@@ -12,8 +12,11 @@ struct pp_facts {
     double metric[PP_METRIC_COUNT]; /* NAN: unknown */
     double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
     int starved; /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
-    int starved_alone;   /* and without it the trainer would not be exposed */
-    double replay_error; /* of the run as recorded, over the measured rate; NAN: not replayed */
+    int starved_alone;         /* and without it the trainer would not be exposed */
+    double replay_error;       /* of the run as recorded, over the measured rate; NAN: not replayed */
+    double replay_off;         /* likewise, where it is too far off for its answers to be used; else NAN */
+    const char *why_no_replay; /* where there is none for another reason; NULL: unknown */
+    uint64_t errors;           /* and retries, of the whole run */
     enum pp_subject_kind subject;
     const char *ended_by; /* "duration", "steps", "epochs", ...; NULL: not recorded */
     double batches;       /* of the whole run */
@@ -35,7 +38,9 @@ struct pp_facts {
     const char *bound;        /* what sets BOUND; NULL: unknown */
 };
 
-/* Texts are allocated from arena. */
+/* Texts are allocated from arena. Evidence that decided stands before the rest. Where exposed_share is known,
+ * sentence is left NULL: it is made of the report's numbers, in report/build/sentence.h; else it says why
+ * nothing was judged. */
 void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out);
 
 #endif

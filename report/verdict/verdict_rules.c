@@ -2,22 +2,11 @@
 
 #include "report/replay/storage.h"
 
-#define HELD \
-    "the trainer waits {data_wait} of its step time: {collective} for other ranks, {wait_itself} for its own data"
-
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
-    {0.20, "input-bound", "highly", "HIGHLY input-bound",
-     "the trainer waits {data_wait} of its step time for data", ">= 20 %: highly input-bound (XProf)", HELD,
-     "HIGHLY delayed",
-     "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step waits for a CPU"},
-    {0.05, "input-bound", "moderately", "MODERATELY input-bound",
-     "the trainer waits {data_wait} of its step time for data", ">= 5 %: moderately input-bound (XProf)",
-     HELD, "MODERATELY delayed",
-     "the trainer loses {data_wait} of its time: {wait_itself} waiting for data, {stretch} because its own step waits for a CPU"},
-    {0, "not-input-bound", "not", "NOT input-bound",
-     "the trainer waits {data_wait} of its step time for data", "< 5 %: not input-bound (XProf)", NULL, NULL,
-     NULL},
+    {0.20, "input-bound", "highly", ">= 20 %: highly input-bound (XProf)"},
+    {0.05, "input-bound", "moderately", ">= 5 %: moderately input-bound (XProf)"},
+    {0, "not-input-bound", "not", "< 5 %: not input-bound (XProf)"},
 };
 const struct pp_level_rule
     *const pp_level_moderate = &pp_level_rules[sizeof(pp_level_rules) / sizeof(pp_level_rules[0]) - 2];

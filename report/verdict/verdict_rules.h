@@ -27,12 +27,8 @@
 /* Highest first; the last row takes everything. */
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */
-    const char *l0, *level, *words, *sentence,
-        *threshold; /* words: the level in a sentence; threshold: as shown beside the value */
-    const char *held,
-        *held_words; /* where a part of it is waiting for other ranks, and those are not this one's input */
-    const char *stretched; /* the sentence where a part of it is the trainer's own step, stretched for want of
-                              a CPU */
+    const char *l0, *level;
+    const char *threshold; /* as shown beside the value */
 };
 extern const struct pp_level_rule pp_level_rules[];
 extern const struct pp_level_rule *const pp_level_moderate; /* the least that is input-bound */

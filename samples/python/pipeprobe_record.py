@@ -37,7 +37,10 @@ class _Err(ctypes.Structure):
 
 
 class _OpenOpts(ctypes.Structure):
-    _fields_ = [("replace", ctypes.c_int), ("ring_spans", ctypes.c_size_t), ("resources", ctypes.c_int), ("collector", ctypes.c_char_p)]
+    _fields_ = [
+        ("replace", ctypes.c_int), ("ring_spans", ctypes.c_size_t), ("resources", ctypes.c_int), ("collector", ctypes.c_char_p),
+        ("workers", ctypes.c_uint32), ("batch_size", ctypes.c_uint32), ("prefetch", ctypes.c_uint32),
+    ]
 
 
 class _Lap(ctypes.Structure):
@@ -170,7 +173,8 @@ class Recorder:
     """A run, as this process sees it. error: why nothing is recorded; None: it is. note: why the file is not
     written while the program runs; None: it is."""
 
-    def __init__(self, path="run.sqlite", replace=False):
+    def __init__(self, path="run.sqlite", replace=False, workers=0, batch_size=0, prefetch=0):
+        """workers, batch_size, prefetch: of the loader, for predictions; 0: not said."""
         self.error = self.note = None
         self._lib = self._run = None
         self._phases = {}
@@ -185,7 +189,8 @@ class Recorder:
             self._phases = _phases(self._lib)
             run, err = ctypes.c_void_p(), _Err()
             path = session[: -len(".rings")] if self._joined else os.fspath(path)
-            if self._lib.pp_open(os.fsencode(path), _OpenOpts(replace=bool(replace), resources=1), run, err):
+            opts = _OpenOpts(replace=bool(replace), resources=1, workers=workers, batch_size=batch_size, prefetch=prefetch)
+            if self._lib.pp_open(os.fsencode(path), opts, run, err):
                 self.error = err.text.decode("utf-8", "replace")
             else:
                 self._run = run

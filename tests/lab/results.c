@@ -90,7 +90,9 @@ const char *lab_first_fix(const struct pp_report_verdict *v)
     for (size_t i = 0; v->l2 && i < pp_outside_rules_n; i++)
         if (strcmp(v->l2, pp_outside_rules[i].l2) == 0)
             return "start";
-    return v->n_fixes && v->l1 ? v->fixes[0].knob : "";
+    if (!v->n_fixes || !v->l1)
+        return "";
+    return v->action.fix ? v->action.fix->knob : v->action.depends ? "work" : v->fixes[0].knob;
 }
 
 void lab_judge(struct lab_run *row, const struct scenario *s, const struct pp_report *r)

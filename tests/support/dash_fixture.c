@@ -8,6 +8,7 @@ struct pp_live_snapshot dash_snap;
 static const struct pp_report_fix fix = {.knob = "workers",
                                          .to = "8",
                                          .text = "Use more workers.",
+                                         .change = "num_workers=8",
                                          .gain = 0.09,
                                          .low = 0.05,
                                          .high = 0.11,
@@ -26,8 +27,10 @@ struct pp_report dash_report = {
             .fixes = &fix,
             .n_fixes = 1,
             .headline = "STORAGE-BOUND (latency)",
+            .action = {.fix = &fix},
+            .cause = "during the stalls read takes 62 % of the workers' time and is blocked for 94 % of it",
             .sentence =
-                "STORAGE-BOUND (latency), confidence 87 %: the trainer waits 8.4 % of its step time for data (MODERATELY input-bound); during the stalls read takes 62 % of the workers' time and is blocked for 94 % of it",
+                "The trainer stalls 8.4 % of the time: 160 samples/s. STORAGE-BOUND (latency), confidence 87 %: during the stalls read takes 62 % of the workers' time and is blocked for 94 % of it",
             .next_step =
                 "For latency: more reads in flight (--workers, --prefetch). For bandwidth: a faster tier, a cache or packed shards.",
         },

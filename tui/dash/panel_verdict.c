@@ -125,30 +125,30 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), 61 % lost, confidence 92 %; workers -> 8: +140 %", and what the sentence says
- * beyond it. Without a cause the sentence is all. */
+/* "STORAGE-BOUND (latency), stalls 61 %, confidence 92 %; num_workers=8: +140 %", and the cause in words.
+ * Without a cause the sentence is all. The number is the advice's, as in the report. */
 static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    const struct pp_report_fix *fix = v->n_fixes && v->fixes[0].gain > 0 ? &v->fixes[0] : NULL;
-    const char *rest = v->headline ? strstr(v->sentence, ": ") : NULL;
+    const struct pp_report_fix *fix = v->action.fix;
     char share[PP_CELL];
-    if (!rest) {
+    if (!v->headline || !v->cause) {
         snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
         return;
     }
-    snprintf(out->head, TEXT, "%s%s, %s lost", lead, v->headline,
+    snprintf(out->head, TEXT, "%s%s, stalls %s", lead, v->headline,
              pp_short_share(share, sizeof(share), v->exposed_share));
     snprintf(out->brief, TEXT, "%s", out->head);
     if (!isnan(v->confidence))
         add(out->head, ", confidence ", pp_short_share(share, sizeof(share), v->confidence), "");
     if (fix) {
-        add(out->head, "; ", fix->knob, " -> ");
-        add(out->head, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
-        add(out->brief, "; ", fix->knob, " -> ");
-        add(out->brief, fix->to, ": +", pp_short_share(share, sizeof(share), fix->gain));
+        pp_short_share(share, sizeof(share), fix->gain);
+        add(out->head, "; ", fix->change ? fix->change : fix->knob, ": +");
+        add(out->head, share, "", "");
+        add(out->brief, "; ", fix->change ? fix->change : fix->knob, ": +");
+        add(out->brief, share, "", "");
     }
-    snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)rest[2]), rest + 3);
+    snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)v->cause[0]), v->cause + 1);
 }
 
 static void say_moment(const struct pp_dash_model *m, struct lines *out)

@@ -40,11 +40,10 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
     size_t n = order ? pp_answer_fixes(r, WORTH_A_BAR, order) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_report_fix *f = order[i];
-        if (f->effort && (i == 0 || !order[i - 1]->effort))
-            fputs(
-                i ? "<p class=\"sub\">What needs work on code, data or machines</p>\n"
-                  : "<p class=\"sub\">No setting gains 3 %. What needs work on code, data or machines</p>\n",
-                out);
+        if (f->effort && (i == 0 || order[i - 1]->effort != f->effort))
+            fprintf(out, "<p class=\"sub\">%s%s</p>\n", i ? "" : "No setting gains 3 %. ",
+                    f->effort == 1 ? "What needs work on code, data or machines"
+                                   : "How much the work weighs");
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", (size_t)(f - r->verdict.fixes));
         bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
         double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),

@@ -35,16 +35,15 @@ static void put_banner(FILE *out, const struct pp_report *r)
     fputs(".</strong> The numbers cover what was recorded until then.</p>\n", out);
 }
 
-/* As pp_answer_cause and pp_answer_certainty say it, with the exact number. */
+/* verdict.cause_line, with the exact numbers. */
 static void put_cause(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char text[PP_ANSWER_TEXT];
     int named = v->headline && v->cause && !isnan(v->confidence);
-    if (!pp_answer_cause(r, text))
+    if (!v->cause_line)
         return;
     fputs("<p class=\"cause\"><strong>Cause</strong> ", out);
-    pp_html_text(out, named ? v->headline : text);
+    pp_html_text(out, named ? v->headline : v->cause_line);
     if (named) {
         fputs(", confidence ", out);
         pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
@@ -111,7 +110,6 @@ static void put_action(FILE *out, const struct pp_report *r)
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char text[PP_ANSWER_TEXT];
     struct badge b = badge_of(v);
     fprintf(
         out,
@@ -127,7 +125,7 @@ static void put_verdict(FILE *out, const struct pp_report *r)
         pp_html_text(out, v->l2);
     }
     fputs("</p>\n<h1>", out);
-    pp_html_text(out, pp_answer_head(r, text));
+    pp_html_text(out, v->head);
     fputs("</h1>\n", out);
     put_cause(out, r);
     put_action(out, r);

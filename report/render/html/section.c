@@ -124,10 +124,18 @@ void pp_html_section(FILE *out, const struct pp_section_rows *rows)
         put_list(out, rows);
         return;
     }
+    size_t shown = rows->n;
+    if (s->shows) {
+        shown = 0;
+        for (size_t k = PP_NO_ROW; (k = pp_section_next(rows, PP_IN_HTML, k)) != PP_NO_ROW;)
+            shown++;
+        if (!shown)
+            return;
+    }
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i].head[PP_IN_HTML] && n < MOST_HEADS)
             heads[n++] = s->columns[i].head[PP_IN_HTML];
-    pp_html_table_begin(out, s->title[PP_IN_HTML], rows->n <= s->open_up_to, heads);
+    pp_html_table_begin(out, s->title[PP_IN_HTML], shown <= s->open_up_to, heads);
     for (size_t k = PP_NO_ROW; (k = pp_section_next(rows, PP_IN_HTML, k)) != PP_NO_ROW;) {
         fputs("<tr>", out);
         for (size_t i = 0; i < s->n_columns; i++)

@@ -13,8 +13,9 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     if (v->evidences == 0)
         return;
     pp_html_figure_begin(out, "evidence", "Evidence",
-                         "Evidence for the verdict, and causes that were ruled out.");
+                         "The numbers that decided the verdict, with their thresholds.");
     pp_html_section_at(out, &pp_section_evidence, r, "verdict.evidence");
+    pp_html_section_at(out, &pp_section_evidence_rest, r, "verdict.evidence");
     pp_html_section_at(out, &pp_section_ruled_out, r, "verdict.ruled_out");
     pp_html_figure_end(out);
 }

@@ -225,10 +225,11 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
         errno = 0;
         int rc = o->json && o->loader == RUN_LOADER_PYTORCH
                      ? 0 /* one document, of both loaders: run_beside.h */
-                 : o->json
-                     ? pp_render_json(report, stdout)
-                     : pp_render_short(report, stdout, pp_cli_use_color((enum pp_color)o->color, stdout),
-                                       pp_cli_columns(stdout));
+                 : o->json ? pp_render_json(report, stdout)
+                           : (o->quick ? pp_render_brief
+                                       : pp_render_short)(report, stdout,
+                                                          pp_cli_use_color((enum pp_color)o->color, stdout),
+                                                          pp_cli_columns(stdout));
         if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
             st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
                          path);

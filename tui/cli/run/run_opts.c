@@ -125,7 +125,7 @@ static const struct pp_opt own_rows[] = {
      .group = "End of the run",
      .help = "30s (the default without --steps or --epochs), 2m, 1h"},
     {.name = "quick", .type = PP_OPT_FLAG, .offset = AT(quick), .dflt = "0",
-     .help = "a first answer: --duration 5s (a verdict needs 1 s and 10 batches after warm-up)"},
+     .help = "a first answer in three sentences, after 5 s (a verdict needs 1 s and 10 batches after warm-up)"},
     {.name = "steps", .type = PP_OPT_INT, .offset = AT(steps), .min = 1, .max = MANY, .arg = "N",
      .help = "stop after N batches"},
     {.name = "epochs", .type = PP_OPT_INT, .offset = AT(epochs), .min = 1, .max = 65535, .arg = "N",
@@ -408,7 +408,7 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
         return pp_fail(err, PP_E_USAGE,
                        "--duration 0 is too short; leave it out, or give a time such as 30s");
     if (o->quick && (o->duration_ns || o->steps || o->epochs))
-        return pp_fail(err, PP_E_USAGE, "--quick is --duration 5s: leave out --%s, or --quick",
+        return pp_fail(err, PP_E_USAGE, "--quick ends after 5 s: leave out --%s, or --quick",
                        o->duration_ns ? "duration"
                        : o->steps     ? "steps"
                                       : "epochs");

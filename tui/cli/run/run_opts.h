@@ -32,7 +32,7 @@ struct run_opts {
     uint64_t collective_limit_ns;
     /* end */
     uint64_t duration_ns;
-    int quick; /* 1: 5 s */
+    int quick; /* 1: 5 s, and three sentences */
     int64_t steps, epochs, warmup;
     const char *save_state, *resume;
     int resume_cursor;

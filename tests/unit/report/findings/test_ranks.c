@@ -96,7 +96,7 @@ static void test_waiting_for_ranks_is_no_wait_for_data(void **state)
     assert_true(fabs(r->verdict.exposed_share - 0.6) < 1e-9);
     assert_true(fabs(r->headroom_gain - 1.5) < 0.01); /* 50 ms a batch, 20 of them the step */
     says(r->verdict.sentence,
-         "the trainer waits 60.0 % of its step time: 50.0 % for other ranks, 10.0 % for its own data");
+         "The trainer stalls 60.0 % of the time (10.0 % for data, 50.0 % for other ranks)");
     pp_report_free(r);
     fake_free(f);
 }

@@ -15,6 +15,8 @@ static const struct {
     const char *path;
 } all[] = {
     {&pp_section_evidence, "verdict.evidence"},
+    {&pp_section_evidence_rest, "verdict.evidence"},
+    {&pp_section_error_files, "errors.examples"},
     {&pp_section_fixes, "verdict.fixes"},
     {&pp_section_ruled_out, "verdict.ruled_out"},
     {&pp_section_proofs, "proof"},
@@ -120,7 +122,24 @@ static void a_number_carries_its_path(void **state)
     assert_non_null(strstr(
         text,
         "<td class=\"n\" data-h=\"visits\"><span data-v=\"1234\" data-k=\"errors.0.count\">1,234</span></td>"));
+    free(text);
+}
+
+/* Below each kind its files, each with its own number of visits. */
+static void a_file_has_its_visits(void **state)
+{
+    struct pp_report_error_example files[] = {{"a|b<i>", "cut", 5}, {"c.jpg", "cut", 1}};
+    struct pp_report_error_kind kind = {.examples = files, .n_examples = 2};
+    struct pp_report r = {.error_kinds = &kind, .n_error_kinds = 1};
+    char path[64];
+    struct pp_section_rows rows = pp_section_rows_below(&pp_section_error_files, &r, "errors", 0, "examples",
+                                                        path);
+    FILE *out = open_memstream(&text, &text_size);
+    pp_html_section(out, &rows);
+    fclose(out);
     assert_non_null(strstr(text, "<td class=\"path\"><bdi>a|b&lt;i&gt;</bdi></td>"));
+    assert_non_null(strstr(text, "data-k=\"errors.0.examples.0.count\">5<"));
+    assert_non_null(strstr(text, "data-k=\"errors.0.examples.1.count\">1<"));
     free(text);
 }
 
@@ -280,6 +299,7 @@ int main(void)
         cmocka_unit_test(columns_name_fields_and_mark_numbers),
         cmocka_unit_test(words_between_fields_need_both),
         cmocka_unit_test(a_number_carries_its_path),
+        cmocka_unit_test(a_file_has_its_visits),
         cmocka_unit_test(what_was_measured_of_the_gpu_is_a_line),
         cmocka_unit_test(a_long_cell_wraps_behind_the_others),
         cmocka_unit_test(changes_are_listed_settings_first),

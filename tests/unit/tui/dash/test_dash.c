@@ -89,8 +89,9 @@ static void test_golden_views(void **state)
             .exposed_share = 0.31,
             .headline = "LOADER-BOUND",
             .next_step = "Use more workers: --workers auto picks one per usable CPU.",
+            .cause = "the 3 workers are busy with decode",
             .sentence =
-                "LOADER-BOUND, confidence 71 %: the trainer waits 31 % of its step time for data (HIGHLY input-bound); the 3 workers are busy with decode"}};
+                "The trainer stalls 31 % of the time: 180 samples/s. LOADER-BOUND, confidence 71 %: the 3 workers are busy with decode"}};
     struct pp_dash_state at33 = dash_press(pp_dash_start(), ":33\n");
     dash_model.moment = &moment;
     dash_model.moment_from_ns = MADE_T0 + 19 * MADE_S;

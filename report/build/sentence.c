@@ -1,0 +1,108 @@
+#include "report/build/sentence.h"
+
+#include "probe/base/text.h"
+#include "report/verdict/verdict_rules.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL = 40, TEXT = 1024 };
+
+static void add(char buf[TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(char buf[TEXT], const char *fmt, ...)
+{
+    size_t at = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + at, TEXT - at, fmt, ap);
+    va_end(ap);
+}
+
+static int is_bound(const struct pp_report_verdict *v)
+{
+    return v->l0 && strcmp(v->l0, "input-bound") == 0;
+}
+
+/* What the stall is made of, where it is more than waiting for data. */
+static void add_parts(const struct pp_report *r, char buf[TEXT])
+{
+    char a[CELL], b[CELL];
+    double data = r->data_wait_share, ranks = r->collective_share,
+           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
+    if (ranks >= 0.005)
+        add(buf, " (%s for data, %s for other ranks)", pp_text_percent(a, CELL, data),
+            pp_text_percent(b, CELL, ranks));
+    else if (rest >= 0.005 && r->starved_s > 0)
+        add(buf, " (%s for data; %s is its own step waiting for a CPU)", pp_text_percent(a, CELL, data),
+            pp_text_percent(b, CELL, rest));
+}
+
+/* Without a stalled share the verdict's own words, with the rate where they lack it. */
+static void add_unjudged(const struct pp_report *r, char buf[TEXT])
+{
+    char rate[CELL];
+    add(buf, "%s", r->verdict.sentence ? r->verdict.sentence : "");
+    if (r->samples_per_s > 0 && !r->verdict.ceiling)
+        add(buf, "; measured: %s samples/s", pp_text_rate(rate, CELL, r->samples_per_s));
+}
+
+static void add_stall(const struct pp_report *r, char buf[TEXT])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char a[CELL], b[CELL], c[CELL];
+    double boundary = r->window_s > 0 ? r->boundary_s / r->window_s : 0;
+    add(buf, "The trainer stalls %s of the time", pp_text_percent(a, CELL, v->exposed_share));
+    add_parts(r, buf);
+    add(buf, is_bound(v) ? "" : ", NOT input-bound");
+    if (!isnan(r->samples_per_s))
+        add(buf, ": %s samples/s", pp_text_rate(a, CELL, r->samples_per_s));
+    else
+        add(buf, ": %s batches/s", pp_text_rate(a, CELL, r->batches_per_s));
+    if (is_bound(v) && !isnan(r->headroom_samples_per_s))
+        add(buf, "; %s (+%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
+            pp_text_percent(c, CELL, r->headroom_gain), r->headroom_if);
+    if (!is_bound(v) && boundary >= pp_level_rules[0].at_least)
+        add(buf, "; epoch boundaries and checkpoints take %s of the time besides",
+            pp_text_percent(a, CELL, boundary));
+}
+
+/* ", confidence 80.0 %, explains 78.0 % of the wait"; as much of it as is known. */
+static void add_certainty(const struct pp_report_verdict *v, char buf[TEXT])
+{
+    char share[CELL];
+    if (!isnan(v->confidence))
+        add(buf, ", confidence %s", pp_text_percent(share, CELL, v->confidence));
+    if (!isnan(v->explained))
+        add(buf, ", explains %s of the wait", pp_text_percent(share, CELL, v->explained));
+}
+
+/* Only where the trainer stalls: of the other verdicts the head says it all. */
+static void add_cause(const struct pp_report_verdict *v, char buf[TEXT])
+{
+    if (!is_bound(v) || isnan(v->exposed_share))
+        return;
+    if (v->headline) {
+        add(buf, "%s", v->headline);
+        add_certainty(v, buf);
+        add(buf, ": %s", v->cause ? v->cause : "");
+    } else if (v->cause || v->reason) {
+        add(buf, "not established: %s", v->cause ? v->cause : v->reason);
+    }
+}
+
+void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    char head[TEXT] = "", cause[TEXT] = "";
+    if (isnan(v->exposed_share))
+        add_unjudged(r, head);
+    else
+        add_stall(r, head);
+    add_cause(v, cause);
+    v->head = pp_arena_copy(arena, head);
+    v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;
+    v->sentence = !cause[0] ? v->head
+                            : pp_arena_printf(arena, "%s. %s%s", head, v->headline ? "" : "Cause ", cause);
+}
