@@ -1,6 +1,7 @@
 #include "report/replay/storage.h"
 
 #include "probe/base/err.h"
+#include "report/replay/slices.h"
 #include "report/stats/spearman.h"
 
 #include <math.h>
@@ -243,78 +244,6 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
     return off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
 }
 
-#define TOGETHER_NS 5e6   /* ends of reads that were let go together */
-#define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
-#define SLICE_SPREAD 0.25 /* the throttle waits for whole slices, and for what the bytes beyond them take */
-enum { FEWEST_SLICES = 10 };
-
-/* Reads and bytes from storage, of those that did not come from the page cache. */
-static double from_storage(const struct pp_cost_sample *x)
-{
-    return x->hit ? 0 : x->bytes;
-}
-
-/* How far the sum of one kind strays from a straight line over time, in its own mean: what is rationed comes
- * at an even rate, and what is not strays with the sizes of the reads. */
-static double strays(const struct pp_cost_sample **order, size_t n, int bytes)
-{
-    double all = 0, sum = 0, off = 0, reads = 0, t0 = (double)order[0]->read_end_ns,
-           span = (double)order[n - 1]->read_end_ns - t0;
-    for (size_t i = 0; i < n; i++) {
-        all += bytes ? from_storage(order[i]) : from_storage(order[i]) > 0;
-        reads += from_storage(order[i]) > 0;
-    }
-    for (size_t i = 0; i < n && span > 0; i++) {
-        sum += bytes ? from_storage(order[i]) : from_storage(order[i]) > 0;
-        double d = sum - all * ((double)order[i]->read_end_ns - t0) / span;
-        off += d * d;
-    }
-    return all > 0 ? sqrt(off / (double)n) / (all / reads) : INFINITY;
-}
-
-/* As the kernel's block throttle has it (blkio.throttle, io.max: slices of about 100 ms). A read that has to
- * wait is let go at the end of a slice, whenever it began: with the others that wait, and the slices are as
- * long as each other. Most of the time blocked is spent that way, and most of the workers' time: where only
- * some reads are held up, now and then, it is an outage. One worker alone has no other read to be let go
- * with: nothing is claimed. */
-static int in_slices(const struct pp_costs *c, const struct pp_cost_sample **order, float *v)
-{
-    double blocked = 0, held_ns = 0, starts_off = 0, ends_off = 0, let_go = NAN;
-    size_t slices = 0;
-    for (size_t i = 0; i < c->n; i++)
-        blocked += c->samples[i].read_blocked;
-    for (size_t from = 0, to; from < c->n; from = to) {
-        for (to = from + 1;
-             to < c->n && (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS; to++) {
-        }
-        size_t held = 0;
-        double ns = 0;
-        const struct pp_cost_sample *first = NULL;
-        for (size_t i = from; i < to; i++) {
-            if (order[i]->read_blocked < 2 * TOGETHER_NS)
-                continue; /* let go at once */
-            first = first ? first : order[i];
-            starts_off += fabs((double)order[i]->read_start_ns - (double)first->read_start_ns);
-            ends_off += (double)(order[i]->read_end_ns - first->read_end_ns);
-            ns += order[i]->read_blocked;
-            held++;
-        }
-        if (held < 2)
-            continue;
-        if (!isnan(let_go))
-            v[slices++] = (float)((double)first->read_end_ns - let_go);
-        let_go = (double)first->read_end_ns;
-        held_ns += ns;
-    }
-    if (slices < FEWEST_SLICES || held_ns < MOSTLY * blocked ||
-        blocked < MOSTLY * c->workers * c->window_ns || starts_off < 4 * ends_off)
-        return 0;
-    double slice = median_of(v, slices);
-    for (size_t i = 0; i < slices; i++)
-        v[i] = fabsf(v[i] - (float)slice);
-    return median_of(v, slices) < SLICE_SPREAD * slice;
-}
-
 /* ---- outages: times in which no read completes: a failover, a throttle, a metadata server that restarts
  * ----
  *
@@ -527,6 +456,7 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
 {
     double overlapping, alone = 0, paced, serial = serial_of(c, order, &overlapping),
                         proportional = c->workers == 1 ? proportional_of(c, &alone) : 0, mean = 0;
+    enum pp_ration ration;
     c->storage.serial = serial;
     for (size_t i = 0; i < c->n; i++)
         mean += c->samples[i].bytes / (double)c->n;
@@ -540,8 +470,8 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
         c->bandwidth = c->samples[0].bytes * paced;
     else if (paced > 0)
         c->reads_per_s = paced;
-    else if (in_slices(c, order, v)) {
-        if (same_sizes(c) || strays(order, c->n, 1) < strays(order, c->n, 0))
+    else if ((ration = pp_slices_ration(c, order, v)) != PP_NO_RATION) {
+        if (ration == PP_RATION_OF_BYTES || same_sizes(c))
             c->bandwidth = c->samples_per_s * mean;
         else
             c->reads_per_s = c->samples_per_s;
@@ -569,7 +499,9 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         out->tail = at(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
         out->shard_skew = shard_of(c, v);
-        if (!read_limits(c, order, v))
+        if (read_limits(c, order, v))
+            out->shard_skew = NAN; /* whose turn comes in the next slice is no part of the data's doing */
+        else
             st = take_outages(c, order, median, err);
     }
     out->known = st == PP_OK;

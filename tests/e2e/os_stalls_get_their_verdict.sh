@@ -73,6 +73,14 @@ if [ -z "$reason" ]; then
     sql "$T/run.sqlite" "DELETE FROM meta WHERE key LIKE 'disk_limit%'"
     run "$PP" report "$T/run.sqlite" --format json
     like "the same, without the group's limit in the recording" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" '^storage/(iops-limit|bandwidth)$'
+    # With one worker no other read is let go with it: its slices show by what each lets through.
+    throttle_reads_group 50
+    drop_cache "$T/images"
+    diagnose in_group "$T/images" --workers 1 --batch-size 4 --step-ms 20 --duration 3
+    drop_group
+    sql "$T/run.sqlite" "DELETE FROM meta WHERE key LIKE 'disk_limit%'"
+    run "$PP" report "$T/run.sqlite" --format json
+    like "and with one worker" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" '^storage/(iops-limit|bandwidth)$'
 else
     skip "a throttled disk" "$reason"
 fi

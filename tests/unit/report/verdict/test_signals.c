@@ -187,26 +187,31 @@ static void test_a_line_of_equal_reads_is_a_link(void **state)
     pp_costs_free(&c);
 }
 
-/* Reads of four workers, each asked for 1 to 9 ms after its worker's last one: how long they are blocked is
- * answer's to say. */
-static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_ns))
+/* Reads of up to four workers, each asked for 1 to 9 ms after its worker's last one (a quarter of that of one
+ * worker): how long they are blocked is answer's to say. */
+static void ask_of(struct pp_costs *c, uint32_t workers, uint64_t (*answer)(size_t i, uint64_t asked_ns))
 {
     uint64_t free_at[4] = {0};
-    c->workers = 4;
+    c->workers = (int)workers;
     for (size_t i = 0; i < c->n; i++) {
         struct pp_cost_sample *x = &c->samples[i];
         uint32_t w = 0;
-        for (uint32_t k = 1; k < 4; k++)
+        for (uint32_t k = 1; k < workers; k++)
             w = free_at[k] < free_at[w] ? k : w;
         x->worker = w;
         x->hit = 0;
         x->read_start_ns = free_at[w];
         x->read_end_ns = answer(i, free_at[w]);
         x->read_blocked = (float)(x->read_end_ns - x->read_start_ns);
-        free_at[w] = x->read_end_ns + 10 * between_reads(i);
+        free_at[w] = x->read_end_ns + 10 * between_reads(i) * workers / 4;
         c->window_ns = (double)x->read_end_ns;
     }
     c->samples_per_s = (double)c->n * 1e9 / c->window_ns;
+}
+
+static void ask(struct pp_costs *c, uint64_t (*answer)(size_t i, uint64_t asked_ns))
+{
+    ask_of(c, 4, answer);
 }
 
 /* Six reads in every 100 ms, at once; the seventh waits for the next. */
@@ -250,6 +255,37 @@ static void test_a_quota_in_slices_is_seen(void **state)
     pp_costs_free(&c);
 }
 
+/* Every eighth read is slow, by itself, at a time of its own. */
+static uint64_t some_are_slow(size_t i, uint64_t asked_ns)
+{
+    return asked_ns + (i * 7919 % 8 == 0 ? (60 + i * 31 % 80) * FAKE_MS : FAKE_MS / 2);
+}
+
+/* Nothing is read for 90 of every 100 ms, however little was read before. */
+static uint64_t not_at_times(size_t i, uint64_t asked_ns)
+{
+    uint64_t at = asked_ns % (100 * FAKE_MS);
+    return at < 10 * FAKE_MS ? asked_ns + FAKE_MS / 10
+                             : asked_ns - at + 100 * FAKE_MS + i % 5 * FAKE_MS / 100;
+}
+
+/* No other read is let go with it: its slices show by what each lets through. */
+static void test_a_quota_of_one_worker_is_seen(void **state)
+{
+    static const struct {
+        uint64_t (*answer)(size_t i, uint64_t asked_ns);
+        int seen;
+    } rows[] = {{six_a_slice, 1}, {slow_by_itself, 0}, {some_are_slow, 0}, {not_at_times, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_costs c = made_costs_new();
+        ask_of(&c, 1, rows[i].answer);
+        made_costs_signals(&c);
+        if ((c.reads_per_s > 0) != rows[i].seen || c.bandwidth > 0)
+            fail_msg("row %zu: %g reads/s, %g bytes/s", i, c.reads_per_s, c.bandwidth);
+        pp_costs_free(&c);
+    }
+}
+
 static const char *rule_of(const struct pp_signals *s, const char **l2)
 {
     struct pp_facts f = {0};
@@ -258,6 +294,13 @@ static const char *rule_of(const struct pp_signals *s, const char **l2)
     const struct pp_cause_rule *r = pp_cause_first(&f, pp_cause_rules_replay, pp_cause_rules_replay_n);
     *l2 = r ? r->l2 : NULL;
     return r ? r->sentence : NULL;
+}
+
+/* 10 to 30 kB. */
+static uint32_t size_without_order(size_t i)
+{
+    uint64_t h = (i + 1) * 0x9e3779b97f4a7c15u;
+    return 10000 + (uint32_t)((h ^ h >> 29) * 0xbf58476d1ce4e5b9u >> 40) % 20000;
 }
 
 /* Four workers, and 100 kB in every 100 ms: as many reads as fit, the last one has to wait for the next
@@ -273,7 +316,7 @@ static uint64_t bytes_a_slice(size_t i, uint64_t asked_ns)
         slice = now, left = left < 0 ? left + BUDGET : BUDGET;
     while (left <= 0)
         slice++, left += BUDGET;
-    left -= (int64_t)(10000 + i * 7919 % 20000);
+    left -= (int64_t)size_without_order(i);
     return slice > now ? slice * SLICE * FAKE_MS + i % 5 * FAKE_MS / 100 : asked_ns + FAKE_MS / 2;
 }
 
@@ -290,13 +333,15 @@ static void test_limits_have_a_name(void **state)
     pp_costs_free(&c);
 
     c = made_costs_new();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].bytes = size_without_order(i);
     ask(&c, bytes_a_slice);
     s = made_costs_signals(&c);
     assert_near(c.reads_per_s, 0, 0);
     assert_near(c.bandwidth, 1e6, 3e4);
     rule_of(&s, &l2);
     assert_string_equal(l2, "bandwidth");
-    assert_true(s.metric[PP_METRIC_SHARD_SKEW] < 3 && s.metric[PP_METRIC_DRIFT] < PP_DRIFT);
+    assert_true(isnan(s.metric[PP_METRIC_SHARD_SKEW]) && s.metric[PP_METRIC_DRIFT] < PP_DRIFT);
     pp_costs_free(&c);
 
     /* slow by themselves, and what the group got of its limit decides: all of it, half of it, not counted */
@@ -399,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_paced_by_the_cpu_is_no_quota),
         cmocka_unit_test(test_a_line_of_equal_reads_is_a_link),
         cmocka_unit_test(test_a_quota_in_slices_is_seen),
+        cmocka_unit_test(test_a_quota_of_one_worker_is_seen),
         cmocka_unit_test(test_limits_have_a_name),
         cmocka_unit_test(test_a_page_cache_under_a_limit),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change),
