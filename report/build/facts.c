@@ -117,6 +117,10 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     memcpy(f->phase_share, owner.phase_share, sizeof(f->phase_share));
     m[PP_METRIC_UNNAMED] = owner.unnamed;
     m[PP_METRIC_OWNER_SHARE] = owner.share;
+    m[PP_METRIC_BLOCKED_ELSEWHERE] = owner.known && owner.lane == PP_LANE_WORKER &&
+                                             owner.phase != PP_PHASE_READ && owner.phase != PP_PHASE_NONE
+                                         ? owner.share * pp_split_blocked(&owner.split)
+                                         : 0;
     m[PP_METRIC_OWNER_CPU] = pp_split_cpu(&owner.split);
     m[PP_METRIC_OWNER_DELAY] = pp_split_run_delay(&owner.split);
     m[PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split);

@@ -156,8 +156,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     int depends = 0;
     v->action.fix = v->l1 ? choose_fix(v, &depends) : NULL;
     if (depends)
-        v->action.depends =
-            "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
+        v->action.depends = "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
     const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,

@@ -34,6 +34,7 @@ enum pp_metric_from {
     X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN)                                \
     X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER)                        \
     X(UNNAMED, "unnamed", "worker time without a range", SHARE, OWNER)                           \
+    X(BLOCKED_ELSEWHERE, "blocked_elsewhere", "stall blocked in no read", SHARE, OWNER)          \
     X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
     X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
     X(LOSS, "loss", "spans lost", SHARE, RUN)                                                    \

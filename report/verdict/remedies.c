@@ -306,7 +306,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
                "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
     [PP_REMEDY_WHAT_BLOCKS] =
-        {NULL, NULL, "Find what {owner} waits for: a lock shared by the workers, or memory that is paged in.",
+        {NULL, NULL,
+         "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep.",
          WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
     [PP_REMEDY_ERRORS_FIRST] =

@@ -322,6 +322,8 @@ static pp_status predict_sweep(struct asked *a, struct pp_err *err)
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
+    if ((x->cost == PP_AN_AMOUNT) != (y->cost == PP_AN_AMOUNT))
+        return x->cost == PP_AN_AMOUNT ? 1 : -1;
     return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
 }
 
@@ -431,8 +433,9 @@ const struct pp_command pp_cmd_whatif = {
     .usage = "whatif FILE [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
     .opts = opts,
     .notes = "Without --set and --sweep: all remedies that can be replayed,\n"
-             "largest gain first. Intervals are 80 %. Exit code: 2 for a knob that does not\n"
-             "exist, 3 when too little was recorded, 4 for one that the replay cannot predict.",
+             "largest gain first, amounts of work last. Intervals are 80 %. Exit code:\n"
+             "2 for a knob that does not exist, 3 when too little was recorded, 4 for one\n"
+             "that the replay cannot predict.",
     .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm",
                  "pipeprobe whatif run.sqlite --sweep workers=1..32"},
     .run = run,

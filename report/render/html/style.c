@@ -26,7 +26,7 @@ const char pp_html_style[] =
     ".cause{margin:0}.cause strong{margin-right:6px}.next{margin:16px 0 0;padding-top:14px;border-top:1px solid var(--line)}.next h2{font-size:22px;line-height:1.35;font-weight:600;text-wrap:pretty}.gain{margin:6px 0 0}\n"
     ".paste{margin:12px 0 0;padding:11px 14px;background:var(--rail);border:1px solid var(--line);border-radius:8px;font:13.5px/1.5 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere;user-select:all;-webkit-user-select:all;cursor:copy}\n"
     ".paste code{font:inherit}.or{margin:10px 0 0;font-size:13.5px;color:var(--soft)}dl{margin:4px 0 0;font-size:14px}dt{font-weight:620;margin-top:8px}dd{margin:0}\n"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:12px;margin:16px 0 0}\n"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(106px,1fr));gap:12px;margin:16px 0 0}\n"
     ".tile{padding:12px 14px;background:var(--card);border:1px solid var(--line);border-radius:10px}\n"
     ".tile p{margin:0;font-size:12px;color:var(--soft)}.tile .big{margin:2px 0 0;color:var(--ink);font-size:20px;font-weight:600;font-variant-numeric:tabular-nums}\n"
     ".tile small{display:block;font-size:12px;font-weight:400;color:var(--soft)}\n"

@@ -143,6 +143,36 @@ static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **s
     pp_arena_free(&arena);
 }
 
+/* No phase has half of the wait: without a replay, what keeps it from being made is what to change. */
+static void test_what_the_replay_lacks_is_advised(void **state)
+{
+    static const struct {
+        double off;
+        uint64_t errors;
+        const char *why_not, *reason, *next_step;
+    } rows[] = {{0.65, 3, NULL, "does not reproduce this run (off by 65 %)",
+                 "Fix or take out the files that fail"},
+                {-0.4, 0, NULL, "does not reproduce this run (off by 40 %)", "Record longer"},
+                {NAN, 0, "run.sqlite has 3 samples", "no phase has half", "run.sqlite has 3 samples"},
+                {NAN, 0, NULL, "no phase has half", "Record again with CPU time"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.6, 0);
+        f.starved = f.starved_alone = 0;
+        f.owner = PP_PHASE_DECODE, f.owner_is_worker = 1, f.has_workers = 1;
+        f.phase_share[PP_PHASE_DECODE] = 0.4;
+        f.metric[PP_METRIC_OWNER_SHARE] = 0.4, f.metric[PP_METRIC_OWNER_BLOCKED] = 0,
+        f.metric[PP_METRIC_OWNER_DELAY] = 0, f.metric[PP_METRIC_SATURATION] = 0.5,
+        f.metric[PP_METRIC_WORKER_IDLE] = 0, f.metric[PP_METRIC_UNNAMED] = 0.1;
+        f.replay_off = rows[i].off, f.errors = rows[i].errors, f.why_no_replay = rows[i].why_not;
+        pp_verdict_judge(&f, &arena, &v);
+        if (!v.reason || !strstr(v.reason, rows[i].reason) || !strstr(v.next_step, rows[i].next_step))
+            fail_msg("row %zu: %s -> %s", i, v.reason ? v.reason : v.cause, v.next_step);
+        pp_arena_free(&arena);
+    }
+}
+
 static void test_rules_speak_of_metrics(void **state)
 {
     for (size_t b = 0; b < BLOCKS; b++)
@@ -349,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
+        cmocka_unit_test(test_what_the_replay_lacks_is_advised),
         cmocka_unit_test(test_rules_speak_of_metrics),
         cmocka_unit_test(test_a_remedy_is_one_row),
         cmocka_unit_test(test_a_remedy_speaks_pytorch),
