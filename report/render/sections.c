@@ -463,9 +463,9 @@ static const struct pp_section_column legs[] = {
     {.form = "thread", .head = {HTML("thread")}},
     {.form = "spans", .head = {HTML("#spans")}},
     {.form = "total_ns", .head = {HTML("#time")}},
-    {.form = "in_wait_ns", .head = {HTML("#of it during the wait")}},
+    {.form = "in_wait_ns", .head = {HTML("#in the wait")}},
 };
-SECTION(legs, OPEN, HTML("The same as a table"));
+SECTION(legs, FOLDED, HTML("The same as a table"));
 
 /* ---- rows and cells ---- */
 

@@ -16,6 +16,7 @@ static float median_of(float *v, size_t n)
 
 #define TOGETHER_NS 5e6   /* ends of reads that were let go together */
 #define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
+#define PARTLY 0.4        /* where what each slice lets through shows it: beside other load */
 #define SLICE_SPREAD 0.25 /* the throttle waits for whole slices, and for what the bytes beyond them take */
 enum { FEWEST_SLICES = 10 };
 
@@ -146,13 +147,15 @@ enum pp_ration pp_slices_ration(const struct pp_costs *c, const struct pp_cost_s
                        .quick = room + 3 * c->n,
                        .begun_ns = room + 4 * c->n};
     cut_slices(c, order, &s);
-    if (s.n >= FEWEST_SLICES && s.held_ns >= MOSTLY * s.blocked_ns &&
-        s.blocked_ns >= MOSTLY * c->workers * c->window_ns && spread_of(s.ns, NULL, s.n, v) < SLICE_SPREAD) {
+    double in_reads = s.blocked_ns / (c->workers * c->window_ns);
+    if (s.n >= FEWEST_SLICES && s.held_ns >= MOSTLY * s.blocked_ns && in_reads >= PARTLY &&
+        spread_of(s.ns, NULL, s.n, v) < SLICE_SPREAD) {
         double begun = spread_of(s.begun_ns, NULL, s.n, v), quick = middle_of(s.quick, NULL, s.n, 0, v),
                reads = spread_of(s.reads, s.ns, s.n, v), bytes = spread_of(s.bytes, s.ns, s.n, v),
                even = fmin(reads, bytes);
         int used_up = quick >= FEWEST_QUICK && even < RATION_SPREAD && begun > fmax(BEGUN_SPREAD, 2 * even),
-            together = s.together >= MOSTLY * s.held_ns && s.starts_off >= 4 * s.ends_off;
+            together = in_reads >= MOSTLY && s.together >= MOSTLY * s.held_ns &&
+                       s.starts_off >= 4 * s.ends_off;
         /* from slice to slice, and over all of them: either alone is close where few reads differ much */
         int of_bytes = bytes * strays(s.bytes, s.ns, s.n) < reads * strays(s.reads, s.ns, s.n);
         if (used_up || together)

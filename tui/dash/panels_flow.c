@@ -19,10 +19,14 @@ enum { LINES = 64, SMALL_SHARE_PERCENT = 1 };
 
 static int rank_of(const struct pp_live_stage *g)
 {
-    int works = pp_phase_info(g->phase)->kind == PP_KIND_WORK;
+    int small = !(g->share * 100 >= SMALL_SHARE_PERCENT);
     if (g->phase == PP_PHASE_DATA_WAIT || g->phase == PP_PHASE_STEP || g->phase == PP_PHASE_READ)
         return 0;
-    return (works ? 1 : 3) + (g->share * 100 < SMALL_SHARE_PERCENT);
+    /* what a worker works at, its retries, and what the trainer waits for; a lane that idles says least */
+    if (pp_phase_info(g->phase)->kind == PP_KIND_WORK || g->phase == PP_PHASE_RETRY ||
+        g->lane == PP_LANE_TRAINER)
+        return small ? 3 : 1;
+    return 4 + small;
 }
 
 /* The queue that a lane fills; "free_slots" runs the other way and shows as slot_wait. */

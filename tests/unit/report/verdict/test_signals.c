@@ -288,7 +288,7 @@ static void test_a_quota_of_one_worker_is_seen(void **state)
 
 static const char *rule_of(const struct pp_signals *s, const char **l2)
 {
-    struct pp_facts f = {0};
+    struct pp_facts f = {.owner_known = 1, .owner = PP_PHASE_READ, .owner_is_worker = 1};
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         f.metric[m] = s->metric[m];
     const struct pp_cause_rule *r = pp_cause_first(&f, pp_cause_rules_replay, pp_cause_rules_replay_n);
