@@ -55,6 +55,7 @@ run "$PP" report "$T/run.sqlite"
 is "report has a verdict" "$rc" 0
 like "that the trainer waits for its workers" "$(cat "$OUT")" "The trainer stalls [0-9.]+ % of the time"
 is "and no option of another loader" "$(grep -cE -- "--(duration|steps|workers|prefetch|step-ms|out-of-order)" <(grep -v whatif "$OUT"))" 0
+is "and says its workers and batch size, so that changes are predicted" "$(grep -c '^Gain: .*samples/s, ' "$OUT")" 1
 is "and counts the samples in one way" "$(grep -c "has 0 samples" "$OUT")" 0
 
 unset PIPEPROBE_COLLECTOR
@@ -63,6 +64,7 @@ is "without a collector the program runs all the same" "$rc" 0
 like "and says where its spans are" "$(cat "$ERR")" "no collector"
 run "$PP" report "$T/alone.sqlite"
 is "report recovers them" "$rc" 0
+is "and what the program said of its loader" "$(sqlite3 "$T/alone.sqlite" "SELECT group_concat(key || '=' || CAST(value AS INTEGER), ' ') FROM (SELECT * FROM meta WHERE section = 'config' ORDER BY key)")" "batch_size=8 workers=2"
 is "every span is there" "$(sqlite3 "$T/alone.sqlite" "SELECT count(*) FROM v_span WHERE phase IN ('read', 'decode', 'data_wait', 'step')")" $((400 * (8 * 2 + 2)))
 
 run "$PP" drain "$T/run.sqlite"
