@@ -326,9 +326,10 @@ static pp_status judge_decoders(struct folder *f, const char *const *decoders, s
         if (*d || count[kind] == 0)
             continue;
         if (m < sizeof(what))
-            m += (size_t)snprintf(what + m, sizeof(what) - m, "%s%s of %s files are %s", m ? ", " : "",
+            m += (size_t)snprintf(what + m, sizeof(what) - m, "%s%s of %s files %s %s", m ? ", " : "",
                                   pp_text_count(files, sizeof(files), (double)count[kind]),
-                                  pp_text_count(all, sizeof(all), (double)f->base.len), name);
+                                  pp_text_count(all, sizeof(all), (double)f->base.len),
+                                  count[kind] == 1 ? "is" : "are", name);
         lost += count[kind];
     }
     if (lost == f->base.len)

@@ -10,6 +10,11 @@ head -c 400 "$(find "$T/images" -name '*.jpg' | head -n 1)" >"$bad"
 run "$PP" run "$T/images" --workers 2 --batch-size 8 --steps 120 --step-ms 5 -o "$T/run.sqlite" --quiet
 check "a run was recorded" test -s "$T/run.sqlite"
 
+run "$PP" run "$T/images" --workers 1 --batch-size 4 --quick --step-ms 5 -o "$T/quick.sqlite" --quiet
+like "--quick: how much, why and what to do" "$(cat "$OUT")" '^(The trainer stalls|INCONCLUSIVE)'
+holds "in a few lines" "$(wc -l <"$OUT") <= 10 && $(grep -c '^Do:' "$OUT") == 1 && $(grep -c '^More: .*pipeprobe report' "$OUT") == 1"
+refuses "--quick has its own end" 2 '5 s: leave out --steps' "$PP" run "$T/images" --quick --steps 5 -o "$T/no.sqlite"
+
 widest() { awk '{ if (length > most) most = length } END { print most }'; }
 holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" --full | sed '/^Evidence/q' | sed 1d | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" --full | widest) > 80"
 is "a COLUMNS that is no width is not" "$(COLUMNS=wide "$PP" report "$T/run.sqlite" | widest)" "$("$PP" report "$T/run.sqlite" | widest)"

@@ -115,7 +115,7 @@ static void images_that_are_not_decoded_are_said(void **state)
     struct pp_dataset_opts o = {.spec = tree_path("half"), .decoders = decoders};
     struct pp_dataset *d = tree_open(&o);
     assert_int_equal(pp_dataset_len(d), 4); /* indexes and classes stay torchvision's */
-    assert_true(tree_warns(d, "2 of 4 files are WebP, 1 of 4 files are TIFF, which pipeprobe cannot decode"));
+    assert_true(tree_warns(d, "2 of 4 files are WebP, 1 of 4 files is TIFF, which pipeprobe cannot decode"));
     pp_dataset_close(d);
     o.decoders = NULL;
     d = tree_open(&o);
@@ -135,7 +135,7 @@ static void nothing_but_such_images_is_refused(void **state)
     tree_refused(&o, PP_E_UNSUPPORTED, "2 of 2 files are WebP", "pipeprobe exec");
     tree_put_text("flat/1.bmp", "x");
     o.spec = tree_path("flat");
-    tree_refused(&o, PP_E_UNSUPPORTED, "1 of 1 files are BMP", "pipeprobe exec");
+    tree_refused(&o, PP_E_UNSUPPORTED, "1 of 1 files is BMP", "pipeprobe exec");
 }
 
 static void a_file_url_is_a_path(void **state)
