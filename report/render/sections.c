@@ -100,8 +100,8 @@ static const char *error_example(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_error_example *e = row;
     char visits[CELL];
-    snprintf(buf, PP_CELL_TEXT, "%.1024s%s: %s", e->path ? e->path : "", visits_text(e, visits),
-             e->reason ? e->reason : "");
+    snprintf(buf, PP_CELL_TEXT, "%.1024s%s%s%s", e->path ? e->path : "", visits_text(e, visits),
+             e->reason ? ": " : "", e->reason ? e->reason : "");
     return buf;
 }
 

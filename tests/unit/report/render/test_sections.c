@@ -248,7 +248,7 @@ static void a_list_leads_with_the_name_and_ends_in_what_to_do(void **state)
 
 static void a_kind_of_errors_has_its_other_files_below(void **state)
 {
-    struct pp_report_error_example files[] = {{"a", "cut"}, {"b", "empty"}, {"c", NULL}};
+    struct pp_report_error_example files[] = {{"a", "cut", 1}, {"b", "empty", 2}, {"c", NULL, 1}};
     struct pp_report_error_kind kind = {.kind = "corrupt",
                                         .action = "skipped",
                                         .example_path = "a",
@@ -258,7 +258,7 @@ static void a_kind_of_errors_has_its_other_files_below(void **state)
                                         .n_examples = 3};
     struct pp_report r = {.error_kinds = &kind, .n_error_kinds = 1};
     put_text(&pp_section_errors, &r, "errors");
-    assert_string_equal(text, "    4 corrupt, skipped; such as a: cut\n      b: empty\n      c\n");
+    assert_string_equal(text, "    4 corrupt, skipped; such as a: cut\n      b (2 visits): empty\n      c\n");
     free(text);
 }
 
