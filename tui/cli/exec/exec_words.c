@@ -222,6 +222,6 @@ void exec_words_ranks(const struct exec_record *r)
 {
     const char *slash = strrchr(r->path, '/');
     if (r->rank.rank == 0)
-        exec_say("this is rank 0 of %lld; for all of them: pipeprobe ranks %.*s", (long long)r->rank.world_size,
-                 slash ? (int)(slash - r->path) : 1, slash ? r->path : ".");
+        exec_say("this is rank 0 of %lld; for all of them: pipeprobe ranks %.*s",
+                 (long long)r->rank.world_size, slash ? (int)(slash - r->path) : 1, slash ? r->path : ".");
 }
