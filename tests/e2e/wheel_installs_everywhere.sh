@@ -74,7 +74,7 @@ works() { # NAME VENV
     rm -f "$T"/rank*.sqlite
     run env RANK=1 WORLD_SIZE=2 "$2/bin/python" -m pipeprobe.exec -q -o "$T/rank.sqlite" -- "$T/job.py" c
     is "$1: python -m pipeprobe.exec: output and status" "$rc $(cat "$OUT")" "5 job ['c'] True"
-    is "$1: python -m pipeprobe.exec: a file of the rank" "$(sql "$T/rank.rank1.sqlite" "SELECT count(*) FROM meta WHERE section = 'process'")" 1
+    is "$1: python -m pipeprobe.exec: a file of the rank" "$(sql "$T/rank-rank0001.sqlite" "SELECT count(*) FROM meta WHERE section = 'process'")" 1
 }
 
 # "VERSION PATH", the oldest first, one of each version from 3.8 on.

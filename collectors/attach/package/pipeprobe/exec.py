@@ -1,6 +1,6 @@
 """python -m pipeprobe.exec [OPTIONS --] train.py ARGUMENTS: `pipeprobe exec OPTIONS -- python train.py ARGUMENTS`, for launchers
-that start Python themselves: torchrun -m pipeprobe.exec train.py. Of several ranks each records into a file of its own:
-with -o run.sqlite they are run.rank0.sqlite, run.rank1.sqlite, ... Within a recording only the script is run."""
+that start Python themselves: torchrun -m pipeprobe.exec train.py. Of several ranks each records into a file of its own,
+as `pipeprobe exec` names it. Within a recording only the script is run."""
 
 import os
 import subprocess
@@ -22,25 +22,6 @@ def split(arguments: List[str]) -> Tuple[List[str], List[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def of_rank(options: List[str]) -> List[str]:
-    """-o FILE becomes a file of this rank, named as `pipeprobe run --ranks` names them."""
-    rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
-    if not rank.isdigit() or not world.isdigit() or int(world) < 2:
-        return options
-    out = list(options)
-    for i, option in enumerate(out):
-        if option in ("-o", "--output") and i + 1 < len(out):
-            out[i + 1] = _ranked(out[i + 1], rank)
-        elif option.startswith("--output="):
-            out[i] = "--output=" + _ranked(option[len("--output=") :], rank)
-    return out
-
-
-def _ranked(path: str, rank: str) -> str:
-    stem = path[: -len(".sqlite")] if path.endswith(".sqlite") else path
-    return "%s.rank%s.sqlite" % (stem, rank)
-
-
 def interpreter() -> List[str]:
     flags: List[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     if getattr(sys.stdout, "write_through", False):
@@ -53,7 +34,7 @@ def main() -> None:
         options, script = split(sys.argv[1:])
         if os.environ.get("PIPEPROBE_SESSION"):
             become(sys.executable, interpreter() + script)
-        become(program(), ["pipeprobe", "exec"] + of_rank(options) + ["--"] + interpreter() + script)
+        become(program(), ["pipeprobe", "exec"] + options + ["--"] + interpreter() + script)
     except (Error, OSError) as e:
         sys.stderr.write("pipeprobe.exec: %s\n" % e)
         sys.exit(125)
