@@ -1,14 +1,14 @@
-/* Fuzz target: what the processes of a recorded program left in the session directory, as `pipeprobe exec`
- * takes it: a process file and a loaders file, one behind the other, and the recording that is made of them.
+/* Fuzz target: what the processes of a recorded program left in the session directory, as the collector of
+ * loaders reads it and `pipeprobe exec` takes it: a process file and a loaders file, one behind the other, and the recording that is made of them.
  * The first byte says what else is odd: names, lengths, links, pipes, directories, and many files. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 
+#include "collectors/attach/loaders.h"
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
-#include "tui/cli/exec/exec_python.h"
 
 #include <fcntl.h>
 #include <pipeprobe/ring.h>
@@ -38,6 +38,18 @@ static void see_process(void *ctx, const struct pp_process_file *f)
     if (f->pid < 0)
         abort();
     ((struct seen *)ctx)->processes++;
+}
+
+static void see_loaders(void *ctx, const struct pp_loaders_file *f)
+{
+    if (f->n_loaders > PP_LOADERS_MAX)
+        abort();
+    for (unsigned i = 0; i < f->n_loaders; i++) {
+        ends(f->loader[i].dataset, sizeof(f->loader[i].dataset));
+        ends(f->loader[i].sampler, sizeof(f->loader[i].sampler));
+        ends(f->loader[i].start_method, sizeof(f->loader[i].start_method));
+    }
+    ((struct seen *)ctx)->loaders++;
 }
 
 static const char *in_session(const char *prefix, const char *rest)
@@ -70,18 +82,22 @@ static void clear(const char *prefix)
 }
 
 /* The recording must be one that can be read. */
-static void store_and_read(unsigned loaders_most)
+static void store_and_read(void)
 {
-    struct exec_python p = {.loaders = 0};
+    struct pp_collect_opts opts = {.session_dir = scratch_path("session")};
     struct pp_store *s = NULL;
+    void *collector = NULL;
     struct pp_reader *r = NULL;
     struct pp_err err;
     const char *path = scratch_path("taken.sqlite");
     if (pp_store_create(&(struct pp_store_opts){.path = path, .force = 1}, &s, &err) != PP_OK)
         abort();
-    exec_python_take(&p, s, scratch_path("session"));
-    if (p.loaders > loaders_most)
+    opts.store = s;
+    if (pp_collector_loaders.start(&opts, &collector, &err) != PP_OK)
         abort();
+    for (int i = 0; i < 2; i++) /* the second time nothing is new */
+        pp_collector_loaders.poll(collector);
+    pp_collector_loaders.stop(collector);
     if (pp_store_finish(s, &err) != PP_OK)
         abort();
     pp_store_close(s);
@@ -104,7 +120,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pp_session_taken taken = pp_process_files_take(scratch_path("session"), see_process, &seen);
     if (taken.taken != seen.processes || taken.taken > 1)
         abort(); /* one name fits the pid in it at most */
-    store_and_read(PP_LOADERS_MAX);
+    store_and_read();
+    taken = pp_loaders_files_take(scratch_path("session"), see_loaders, &seen);
+    if (taken.taken != seen.loaders || taken.taken > 1)
+        abort();
     clear(PP_PROCESS_FILE_PREFIX);
     clear(PP_LOADERS_FILE_PREFIX);
     if (rmdir(scratch_path("session")) != 0)
